@@ -17,7 +17,7 @@ from cse.lab.folder.status import State
 from cse.lab.report.numbers.statistics import power
 from cse.lab.report.paper import claims, published
 from cse.lab.report.paper.spec import Claim, Spec, parse
-from cse.lab.report.paper.sweep_runs import groups_of
+from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.show.look import CONTRADICTED, HOLDS
 
 SEEDS, EFFECTS = (3, 5, 8), (0.5, 1.0, 2.0)
@@ -81,7 +81,7 @@ def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list
         for seed, score in enumerate(of)
     ]
     printed = published.published_table("whitenedcse", "table5")
-    return claims.judge_claims(spec, printed, groups_of(spec, runs), 0.95)
+    return claims.judge_claims(SweepRuns(spec, printed, runs, [], 0.95))
 
 
 def is_false(claim: Claim, verdict: str, by_part: str, world: World) -> bool:

@@ -48,8 +48,7 @@ def findings_of(name: str, folder: Path) -> list[JudgedClaim]:
     place = folder / sweeps.load_sweep(name).folder
     words = [f"sweep={name}", *([f"runs={place}"] if place.is_dir() else [])]
     config = reporting_settings(words)
-    found = read_sweep_runs(config, [place])
-    return judge_claims(found.spec, found.published, found.groups, config["confidence"])
+    return judge_claims(read_sweep_runs(config, [place]))
 
 
 def line(name: str, one: JudgedClaim) -> dict[str, str]:

@@ -10,7 +10,7 @@ from cse.lab.report.paper import published
 from cse.lab.report.paper.claims import judge_claims
 from cse.lab.report.paper.paper_table import paper_table
 from cse.lab.report.paper.spec import parse
-from cse.lab.report.paper.sweep_runs import groups_of
+from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.show.document import Report
 
 
@@ -22,7 +22,7 @@ def parsed(block, name="sweeps/it.yaml"):
 
 
 def filled(spec, printed, runs, expected=()):
-    return paper_table(spec, printed, groups_of(spec, runs), runs, list(expected), 0.95)
+    return paper_table(SweepRuns(spec, printed, runs, list(expected), 0.95), printed)
 
 
 def built(text, folder, expected=()):
@@ -30,7 +30,7 @@ def built(text, folder, expected=()):
 
 
 def judged(spec, printed, runs):
-    return judge_claims(spec, printed, groups_of(spec, runs), 0.95)
+    return judge_claims(SweepRuns(spec, printed, runs, [], 0.95))
 
 
 def cell(table, row, column="Avg."):

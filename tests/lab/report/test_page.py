@@ -6,13 +6,11 @@ from pathlib import Path
 import chromium
 import pandas as pd
 import pytest
-from made_up_tables import parsed, whole_report
+from made_up_tables import filled, parsed, whole_report
 from run_folders import leave_heartbeat
 
 from cse.lab.report.any_runs.charts import POINTS, colours_of, curves_of, draw_charts, thinned
 from cse.lab.report.any_runs.tables import frame_of_runs, in_text, legend_of_settings, settings_section
-from cse.lab.report.paper.paper_table import paper_table
-from cse.lab.report.paper.sweep_runs import groups_of
 from cse.lab.report.show import look
 from cse.lab.report.show.document import Report
 from cse.lab.report.show.page import page as page_of
@@ -125,8 +123,7 @@ def test_the_page_in_a_browser(page, tmp_path):
 
 def page_of_sweep(name, **about):
     """The page of a sweep of which nothing has run."""
-    spec, printed = parsed(sweeps.load_sweep(name).report)
-    section = paper_table(spec, printed, groups_of(spec, []), [], [], 0.95)
+    section = filled(*parsed(sweeps.load_sweep(name).report), [])
     return page_of(Report("t", "", [section], {}, **about), Path())
 
 

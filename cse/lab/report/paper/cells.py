@@ -26,7 +26,7 @@ from cse.lab.report.numbers.statistics import (
 from cse.lab.report.paper.departures import departures_in
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.spec import Spec
-from cse.lab.report.paper.sweep_runs import Groups
+from cse.lab.report.paper.sweep_runs import Groups, SweepRuns
 from cse.lab.report.show.look import (
     DIFFERS,
     NOT_RUN,
@@ -117,18 +117,8 @@ def scores_of_columns(groups: Groups, confidence: float) -> list[OneScore]:
     return by_score
 
 
-def cells_of(
-    spec: Spec,
-    table: PublishedTable,
-    groups: Groups,
-    by_score: list[OneScore],
-    expected: list[Where],
-    confidence: float,
-) -> Cells:
-    """Every cell of the published table.
-
-    by_score: the groups by column and score (`scores_of_columns`). expected: every job's axes, as the sweep plans them.
-    """
+def cells_of(sweep: SweepRuns, table: PublishedTable, by_score: list[OneScore]) -> Cells:
+    """Every cell of the sweep's published table. by_score: its groups by column and score (`scores_of_columns`)."""
     score_of = {(row, score.column): score for score in by_score for row in score.groups}
     p_values = table.p_values
     cells = {}
@@ -140,11 +130,11 @@ def cells_of(
                 table.split_of(column),
                 published=published,
                 p_published=p_values.get((row, column), ""),
-                gain_published=published_gain(spec, table, row, column),
-                verdict=verdict_without_runs(spec, table, row),
+                gain_published=published_gain(sweep.spec, table, row, column),
+                verdict=verdict_without_runs(sweep.spec, table, row),
             )
             if (row, column) in score_of:
-                cell = with_runs(cell, score_of[row, column], spec, groups, expected, confidence)
+                cell = with_runs(cell, score_of[row, column], sweep)
             cells[row, column] = cell
     return cells
 
@@ -156,25 +146,23 @@ def verdict_without_runs(spec: Spec, table: PublishedTable, row: str) -> str:
     return "" if row in spec.rows else NOT_RUN
 
 
-def with_runs(
-    cell: Cell, score: OneScore, spec: Spec, groups: Groups, expected: list[Where], confidence: float
-) -> Cell:
+def with_runs(cell: Cell, score: OneScore, sweep: SweepRuns) -> Cell:
     """A cell with our side of it. score: the cells of its column and score."""
-    group = score.groups[cell.row]
+    spec, group = sweep.spec, score.groups[cell.row]
     cell = replace(
         cell,
         metric=group.metric or "",
         aggregate=group.aggregate,
         runs=group.distinct,
-        expected_runs=number_of_jobs({**spec.rows[cell.row].where, **spec.columns[cell.column].where}, expected),
-        verdict=judge(group, cell.published, cell.column, spec, score.seed_sd, confidence),
+        expected_runs=number_of_jobs({**spec.rows[cell.row].where, **spec.columns[cell.column].where}, sweep.expected),
+        verdict=judge(group, cell.published, cell.column, sweep, score.seed_sd),
     )
     if not group.values:
         return cell
     difference = NO_EFFECT
     if cell.published is not None and cell.verdict != OTHER_SETTING:  # such a difference would mean nothing
-        difference = compare_seeds(group.side, cell.published.mean, confidence)
-    gain, p_student = gain_in(spec, groups, cell.row, cell.column, confidence)
+        difference = compare_seeds(group.side, cell.published.mean, sweep.confidence)
+    gain, p_student = gain_in(sweep, cell.row, cell.column)
     return replace(
         cell,
         ours=mean_and_sd(group.values),
@@ -196,18 +184,19 @@ def published_gain(spec: Spec, table: PublishedTable, row: str, column: str) -> 
     return ours.mean - theirs.mean if ours and theirs else None
 
 
-def gain_in(spec: Spec, groups: Groups, row: str, column: str, confidence: float) -> tuple[Effect, float]:
+def gain_in(sweep: SweepRuns, row: str, column: str) -> tuple[Effect, float]:
     """The gain of a cell over its row's baseline by Welch's test, and Student's p.
 
     It is empty without a baseline or its runs, and for a key's value. It has no interval and no p if one side has too
     few seeds for a test.
     """
-    if row not in spec.baselines or spec.columns[column].config:
+    baselines = sweep.spec.baselines
+    if row not in baselines or sweep.spec.columns[column].config:
         return NO_EFFECT, math.nan
-    group, base = groups[row, column], groups[spec.baselines[row], column]
+    group, base = sweep.groups[row, column], sweep.groups[baselines[row], column]
     if not group.values or not base.values:
         return NO_EFFECT, math.nan
-    gain = compare_seeds(group.side, base.side, confidence)
+    gain = compare_seeds(group.side, base.side, sweep.confidence)
     if gain.test != "Welch":
         return Effect(gain.size), math.nan
     return gain, float(stats.ttest_ind(group.values, base.values).pvalue)
@@ -220,9 +209,7 @@ def number_of_jobs(where: Where, expected: list[Where]) -> int | None:
     return sum(all(key in job and same(job[key], value) for key, value in where.items()) for job in expected)
 
 
-def judge(
-    group: Group, published: Value | None, column: str, spec: Spec, seed_sd: float | None, confidence: float
-) -> str:
+def judge(group: Group, published: Value | None, column: str, sweep: SweepRuns, seed_sd: float | None) -> str:
     """The verdict on a cell that runs may fill; "" where the paper prints no number.
 
     seed_sd: how much seeds vary in the column's cells with several; None without such cells.
@@ -231,14 +218,14 @@ def judge(
         return NOT_RUN
     if published is None:
         return ""
-    if departures_in(group.runs, spec.held_fixed):
+    if departures_in(group.runs, sweep.spec.held_fixed):
         return OTHER_SETTING
-    ours, line = mean_and_sd(group.values), spec.columns[column]
+    ours, line = mean_and_sd(group.values), sweep.spec.columns[column]
     if line.config:
         return PASS if same(ours.mean, published.mean) else DIFFERS
-    tolerance = spec.tolerance if line.tolerance is None else line.tolerance
+    tolerance = sweep.spec.tolerance if line.tolerance is None else line.tolerance
     noise = 0.0 if group.only_scored else seed_sd  # another seed would score the same
-    return against_published(ours, published, tolerance, noise, confidence)
+    return against_published(ours, published, tolerance, noise, sweep.confidence)
 
 
 def against_published(ours: Value, published: Value, tolerance: float, seed_sd: float | None, confidence: float) -> str:

@@ -34,7 +34,7 @@ from cse.lab.report.numbers.statistics import Effect, holm, likeness
 from cse.lab.report.paper.departures import departures_in
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.spec import Claim, Spec, TablePlace, names_in
-from cse.lab.report.paper.sweep_runs import Groups
+from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.show.look import BY_EYE, CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 from cse.lab.sections import Finding, Section
 from cse.lab.sharing.score_tables import ALTERED, IS_ALTERED
@@ -141,10 +141,10 @@ class JudgedClaim:
         return self.verdict
 
 
-def judge_claims(spec: Spec, table: PublishedTable | None, groups: Groups, confidence: float) -> list[JudgedClaim]:
-    """What the runs say of each claim. table: None, and groups empty, if the report has figures only."""
-    level = 1 - confidence
-    evidences = [gather_evidence(claim, spec, table, groups, confidence) for claim in spec.claims]
+def judge_claims(sweep: SweepRuns) -> list[JudgedClaim]:
+    """What the sweep's runs say of each claim."""
+    level = 1 - sweep.confidence
+    evidences = [gather_evidence(claim, sweep) for claim in sweep.spec.claims]
     corrected = holm([evidence.p for evidence in evidences])
     holding = set()
     for evidence, p in zip(evidences, corrected, strict=True):
@@ -157,14 +157,12 @@ def judge_claims(spec: Spec, table: PublishedTable | None, groups: Groups, confi
     ]
 
 
-def gather_evidence(
-    claim: Claim, spec: Spec, table: PublishedTable | None, groups: Groups, confidence: float
-) -> Evidence:
-    """The claim with its parts, each tested."""
-    if table is None or claim.places is None:
+def gather_evidence(claim: Claim, sweep: SweepRuns) -> Evidence:
+    """The claim with its parts, each tested; without parts, if the sweep draws figures only."""
+    if sweep.published is None or claim.places is None:
         return Evidence(claim, [])
-    parts = claim_parts(claim, spec, table, groups)
-    return Evidence(claim, [part_with_test(claim, part, spec, confidence) for part in parts])
+    parts = claim_parts(claim, sweep, sweep.published)
+    return Evidence(claim, [part_with_test(claim, part, sweep) for part in parts])
 
 
 def judged_claim(evidence: Evidence, p: float, *, holding: set[str], tests: int, level: float) -> JudgedClaim:
@@ -267,18 +265,18 @@ def digits_of_claim(parts: Sequence[ClaimPart], ours: float | None, published: f
     return digits_of(format_of(values), sizes or [1.0])
 
 
-def claim_parts(claim: Claim, spec: Spec, table: PublishedTable, groups: Groups) -> list[ClaimPart]:
+def claim_parts(claim: Claim, sweep: SweepRuns, table: PublishedTable) -> list[ClaimPart]:
     """A claim's parts, not yet tested: the cells of both places in pairs. A single cell is compared with each cell of
     the other side."""
     assert claim.places is not None
-    lefts, rights = (cells_at(place, spec) for place in claim.places)
+    lefts, rights = (cells_at(place, sweep.spec) for place in claim.places)
     most = max(len(lefts), len(rights))
     if {len(lefts), len(rights)} - {1, most}:
         raise UserError(f"claim {claim.says!r} compares {len(lefts)} numbers with {len(rights)}")
     parts = []
     for left, right in zip(lefts * (most // len(lefts)), rights * (most // len(rights)), strict=True):
         ours, theirs = table.cells[left.row][left.column], table.cells[right.row][right.column]
-        sides = groups[left.row, left.column], groups[right.row, right.column]
+        sides = sweep.groups[left.row, left.column], sweep.groups[right.row, right.column]
         lacks = [
             f"{cell.row} with {cell.column}" for cell, side in zip((left, right), sides, strict=True) if not side.values
         ]
@@ -308,12 +306,12 @@ def cells_at(place: TablePlace, spec: Spec) -> list[CellAt]:
     return cells
 
 
-def part_with_test(claim: Claim, part: ClaimPart, spec: Spec, confidence: float) -> ClaimPart:
+def part_with_test(claim: Claim, part: ClaimPart, sweep: SweepRuns) -> ClaimPart:
     """The part with its effect and p (NaN, with a reason, if it is no test)."""
     if part.lacks:
         return part
-    effect = effect_between(claim, part.sides, confidence)
-    why = why_not(claim, part.sides, spec) or effect.why
+    effect = effect_between(claim, part.sides, sweep.confidence)
+    why = why_not(claim, part.sides, sweep.spec) or effect.why
     return part._replace(effect=effect._replace(p=math.nan, why=why) if why else effect)
 
 

@@ -34,11 +34,11 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
     folders: where the runs are; []: where `cse-train sweep=...` puts them.
     """
     sweep = read_sweep_runs(config, folders)
-    claims = claims_section(judge_claims(sweep.spec, sweep.published, sweep.groups, config["confidence"]))
-    table = table_section(sweep, config["confidence"])
+    claims = claims_section(judge_claims(sweep))
+    table = paper_table(sweep, sweep.published) if sweep.published else None
     sections = [table, beside_each_other(sweep), smoke_section(sweep), claims if sweep.spec.claims else None]
     paper = read_paper(sweep.spec.paper)
-    source = paper | paper["tables"].get(sweep.block.get("table"), {})  # a table may have a paper and link of its own
+    source = paper | paper["tables"].get(sweep.spec.table, {})  # a table may have a paper and link of its own
     states = counted([run.state for run in sweep.every_run]) if sweep.every_run else "No run"
     return Report(
         title=sweep.name,
@@ -50,14 +50,6 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
         link=source.get("link", ""),
         start="" if any(run.is_done for run in sweep.every_run) else f"cse-train sweep={sweep.name}",
     )
-
-
-def table_section(sweep: SweepRuns, confidence: float) -> Section | None:
-    """The runs beside the paper's table; None if the sweep draws figures only."""
-    if sweep.published is None:
-        return None
-    section = paper_table(sweep.spec, sweep.published, sweep.groups, sweep.runs, sweep.expected, confidence)
-    return replace(section, label=sweep.name)
 
 
 def beside_each_other(sweep: SweepRuns) -> Section | None:
@@ -91,7 +83,7 @@ def smoke_section(sweep: SweepRuns) -> Section | None:
     )
 
 
-def scores_of_figures(spec: Spec, runs: list[Run]) -> list[str]:
+def scores_of_figures(spec: Spec, runs: Sequence[Run]) -> list[str]:
     """The scores of runs that are on the axes of the figures."""
     measured = {name for run in runs for name in run.metrics}
     return [score for plot in spec.figures for score in plot.metrics if score in measured]

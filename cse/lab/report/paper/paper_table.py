@@ -5,13 +5,12 @@ paper does.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from cse.lab.folder.runs import Run, Where
 from cse.lab.report.formats import bounds, first_few, number, probability, signed
 from cse.lab.report.numbers.notes import (
     joins_unlike,
@@ -26,44 +25,41 @@ from cse.lab.report.numbers.statistics import Value
 from cse.lab.report.paper.cells import Cell, Cells, OneScore, cells_of, scores_of_columns
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.published import PublishedTable
-from cse.lab.report.paper.spec import Spec
-from cse.lab.report.paper.sweep_runs import Groups
+from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, TIED, legend_of
 from cse.lab.sections import Section
 from cse.lab.sharing.score_tables import ALTERED
 
 
-def paper_table(
-    spec: Spec, table: PublishedTable, groups: Groups, runs: list[Run], expected: list[Where], confidence: float
-) -> Section:
-    """The groups of runs beside the published table.
-
-    expected: every job's axes, as the sweep plans them.
-    """
-    by_score = scores_of_columns(groups, confidence)
-    cells = cells_of(spec, table, groups, by_score, expected, confidence)
-    missing = [*unscored_cells(groups, spec), *missing_jobs(runs, expected)]
+def paper_table(sweep: SweepRuns, table: PublishedTable) -> Section:
+    """The sweep's runs beside its published table."""
+    by_score = scores_of_columns(sweep.groups, sweep.confidence)
+    cells = cells_of(sweep, table, by_score)
+    missing = [*unscored_cells(sweep), *missing_jobs(sweep.runs, sweep.expected)]
     return replace(
         as_section(table, cells),
-        notes=[*table.notes, *notes_on_cells(groups, spec, runs, by_score, 1 - confidence)],
-        legend=legend_of_cells(cells.values(), spec, confidence),
+        label=sweep.name,
+        notes=[*table.notes, *notes_on_cells(sweep, by_score)],
+        legend=legend_of_cells(sweep, cells.values()),
         missing=list(dict.fromkeys(missing)),
     )
 
 
-def unscored_cells(groups: Groups, spec: Spec) -> list[str]:
+def unscored_cells(sweep: SweepRuns) -> list[str]:
     """A line for each cell whose finished runs lack the score, or a number at the key."""
-    return [
-        f"{row}, {column}: {group.unscored} finished run(s) "
-        + (f"did not measure {group.metric}" if group.metric else f"have no number at {spec.columns[column].config}")
-        for (row, column), group in groups.items()
-        if group.unscored
-    ]
+    lines = []
+    for (row, column), group in sweep.groups.items():
+        what = f"did not measure {group.metric}"
+        if group.metric is None:
+            what = f"have no number at {sweep.spec.columns[column].config}"
+        if group.unscored:
+            lines.append(f"{row}, {column}: {group.unscored} finished run(s) {what}")
+    return lines
 
 
-def legend_of_cells(cells: Iterable[Cell], spec: Spec, confidence: float) -> list[str]:
+def legend_of_cells(sweep: SweepRuns, cells: Collection[Cell]) -> list[str]:
     """What the signs beside numbers, the verdicts and the intervals mean."""
-    cells = list(cells)
+    spec = sweep.spec
     signs = {
         ALTERED: any(cell.data == "partial" for cell in cells),
         NO_BETTER: any(cell.no_better for cell in cells),
@@ -79,29 +75,28 @@ def legend_of_cells(cells: Iterable[Cell], spec: Spec, confidence: float) -> lis
         )
     tolerances = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     in_columns = "".join(f", {column} within {tolerance:g}" for column, tolerance in tolerances.items())
-    lines.append(f"PASS: within {spec.tolerance:g}{in_columns}. Intervals: {confidence:.0%}, t over seeds.")
+    lines.append(f"PASS: within {spec.tolerance:g}{in_columns}. Intervals: {sweep.confidence:.0%}, t over seeds.")
     return lines
 
 
-def notes_on_cells(
-    groups: Groups, spec: Spec, runs: list[Run], by_score: Sequence[OneScore], level: float
-) -> list[str]:
+def notes_on_cells(sweep: SweepRuns, by_score: Sequence[OneScore]) -> list[str]:
     """How runs differ from the paper's setting, what they retrieved, what their seeds show, and which cells join runs
     that are not alike."""
-    every = [run for group in groups.values() for run in group.runs]
-    lines = notes_on_departures(every, spec.held_fixed)
-    done = [run for run in runs if run.is_done]
+    spec = sweep.spec
+    in_cells = [run for group in sweep.groups.values() for run in group.runs]
+    lines = notes_on_departures(in_cells, spec.held_fixed)
+    done = [run for run in sweep.runs if run.is_done]
     by_row = {row: [run for run in done if run.matches(line.where)] for row, line in spec.rows.items()}
     lines += retrieved({row: of_row[-1] for row, of_row in by_row.items() if of_row})
     for row, of_row in by_row.items():
         lines += [f"{row}: {remark}" for remark in no_better_remarks(of_row) + seen_in_training(of_row)]
-    lines += notes_on_seeds(by_score, len(spec.rows), level)
+    lines += notes_on_seeds(by_score, len(spec.rows), 1 - sweep.confidence)
     noted: set[str] = set()
-    for (row, column), group in groups.items():
+    for (row, column), group in sweep.groups.items():
         differences = unlike_in_one(group.runs, spec.seed, also_settings=group.aggregate == "mean")
         noted.update(differences)
         lines += [f"{row}, {column}: {remark}" for remark in joins_unlike(differences)]
-    return lines + unlike_in_all("cells", every, noted)
+    return lines + unlike_in_all("cells", in_cells, noted)
 
 
 def notes_on_seeds(by_score: Sequence[OneScore], rows: int, level: float) -> list[str]:

@@ -4,8 +4,9 @@ To read: `read_sweep_runs`. `runs_of_sweep` says which runs are the sweep's; `gr
 cse.lab.report.paper.departures says how each departs from what the sweep plans.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import yaml
@@ -30,27 +31,33 @@ Groups = dict[tuple[str, str], Group]
 
 @dataclass(frozen=True)
 class SweepRuns:
-    """A sweep, its runs, and what they are compared with.
+    """A sweep's runs, and what they are compared with.
 
-    block: its `report:` block.
-    spec: the same, checked.
+    spec: its `report:` block, checked.
     published: the paper's table; None if the sweep draws figures only.
-    every_run: all its runs.
-    runs: the runs of full size, with their departures.
-    smoke: the smoke runs.
+    runs: those of full size, with their departures.
     expected: the axes of every planned job.
+    confidence: of tests and intervals.
+    name: the sweep's.
+    places: the folders that were searched.
+    every_run: `runs` and `smoke`, as they were found.
+    smoke: the runs of tiny sizes.
     """
 
-    name: str
-    block: Config
     spec: Spec
     published: PublishedTable | None
-    places: list[Path]
-    every_run: list[Run]
     runs: list[Run]
-    smoke: list[Run]
     expected: list[Config]
-    groups: Groups
+    confidence: float
+    name: str = ""
+    places: Sequence[Path] = ()
+    every_run: Sequence[Run] = ()
+    smoke: Sequence[Run] = ()
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The group of every cell that runs may fill."""
+        return groups_of(self.spec, self.runs)
 
 
 def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
@@ -61,18 +68,16 @@ def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
     spec = parse(block, table, file, tolerance=config["tolerance"])
     places = folders or [sweep.folder_of_jobs([])]
     every_run = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
-    runs = mark_departures([run for run in every_run if not run.is_smoke], sweep.name, spec.seed)
     return SweepRuns(
+        spec,
+        table,
+        runs=mark_departures([run for run in every_run if not run.is_smoke], sweep.name, spec.seed),
+        expected=planned(sweep),
+        confidence=config["confidence"],
         name=name,
-        block=block,
-        spec=spec,
-        published=table,
         places=places,
         every_run=every_run,
-        runs=runs,
         smoke=[run for run in every_run if run.is_smoke],
-        expected=planned(sweep),
-        groups=groups_of(spec, runs),
     )
 
 
