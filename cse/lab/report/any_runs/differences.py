@@ -18,7 +18,7 @@ their table; `differences_frame` is its CSV. `setting_named` finds the baseline.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pandas as pd
@@ -54,25 +54,6 @@ OF_CHECKPOINTS = f"{OVER_ITEMS}: of these encoders; it does not tell how another
 
 
 @dataclass(frozen=True)
-class Tested:
-    """A difference by one test. p_holm: its p, corrected by Holm over the settings; equivalent_p: that it is less than
-    `within`, by two one-sided tests; equivalent_p_holm: the same, corrected."""
-
-    effect: Effect
-    p_holm: float
-    equivalent_p: float
-    equivalent_p_holm: float
-
-    def is_equivalent(self, within: float, level: float) -> str:
-        """Whether both are equivalent: yes; no, as the whole interval is further off; not shown; "" without a test."""
-        if math.isnan(self.equivalent_p_holm) or self.effect.low is None or self.effect.high is None:
-            return ""
-        if self.equivalent_p_holm < level:
-            return "yes"
-        return "no" if self.effect.low > within or self.effect.high < -within else "not shown"
-
-
-@dataclass(frozen=True)
 class Terms:
     """What all differences of a table are judged by.
 
@@ -88,11 +69,26 @@ class Terms:
 
 
 @dataclass(frozen=True)
+class Tested:
+    """A difference by one test.
+
+    p_holm: its p, corrected by Holm over the settings. equivalent_p: that it is less than `within`, by two one-sided
+    tests; equivalent_p_holm: the same, corrected. equivalent: whether it is, in a word; "" without a verdict.
+    """
+
+    effect: Effect
+    p_holm: float
+    equivalent_p: float
+    equivalent_p_holm: float
+    equivalent: str
+
+
+@dataclass(frozen=True)
 class Difference:
     """A setting against the reference: a line of the table and of differences.csv.
 
     few: why there is no verdict, with too few seeds; "" with enough. tied: p_holm shows no difference; None without a
-    verdict. equivalent, paired_equivalent: whether the difference is less than `within`.
+    verdict.
     """
 
     setting: Setting
@@ -101,8 +97,6 @@ class Difference:
     paired: Tested
     few: str
     tied: bool | None
-    equivalent: str
-    paired_equivalent: str
     seeds_to_tell: str
 
     @property
@@ -198,10 +192,8 @@ def why_no_differences(score: str, reference: Setting, others: Sequence[Setting]
 
 def lines_between(base: Group, groups: Mapping[Setting, Group], terms: Terms) -> list[Difference]:
     """The difference of each setting from the reference, whose runs are `base`. groups: the settings' runs."""
-    confidence, within = terms.confidence, terms.within
-    unpaired = run_tests([partial(compare_groups, group, base) for group in groups.values()], confidence, within)
-    pairs = [partial(compare_pairs, group.side, base.side) for group in groups.values()]
-    paired = run_tests(pairs, confidence, within)
+    unpaired = run_tests([partial(compare_groups, group, base) for group in groups.values()], terms)
+    paired = run_tests([partial(compare_pairs, group.side, base.side) for group in groups.values()], terms)
     return [
         difference_from(base, setting, group, unpaired=by_means, paired=by_seed, terms=terms)
         for (setting, group), by_means, by_seed in zip(groups.items(), unpaired, paired, strict=True)
@@ -212,20 +204,18 @@ def difference_from(
     base: Group, setting: Setting, group: Group, *, unpaired: Tested, paired: Tested, terms: Terms
 ) -> Difference:
     """A setting's difference from the reference, whose runs are `base`."""
-    few, level = few_seeds([base, group]), 1 - terms.confidence
-    is_significant = is_shown(unpaired.p_holm, level)
+    few = few_seeds([base, group])
+    is_significant = is_shown(unpaired.p_holm, 1 - terms.confidence)
     needed = ""
     if not is_significant:
         needed = seeds_to_tell(unpaired.effect.size, terms.spread.sd, terms.level, sides_with_seeds(base, group))
     return Difference(
         setting,
         group,
-        unpaired,
-        paired,
+        replace(unpaired, equivalent="") if few else unpaired,
+        replace(paired, equivalent="") if few else paired,
         few,
         tied=None if few or math.isnan(unpaired.p_holm) else not is_significant,
-        equivalent="" if few else unpaired.is_equivalent(terms.within or 0.0, level),
-        paired_equivalent="" if few else paired.is_equivalent(terms.within or 0.0, level),
         seeds_to_tell=needed,
     )
 
@@ -235,12 +225,24 @@ def sides_with_seeds(*sides: Group) -> int:
     return sum(not group.only_scored for group in sides)
 
 
-def run_tests(tests: Sequence[Callable[..., Effect]], confidence: float, within: float | None) -> list[Tested]:
+def run_tests(tests: Sequence[Callable[..., Effect]], terms: Terms) -> list[Tested]:
     """The result of each test, for a difference and for likeness, whose p are corrected by Holm over all of them."""
-    effects = [test(confidence) for test in tests]
-    equivalent = [likeness(partial(test, confidence), within) for test in tests]
-    corrected = zip(effects, holm([effect.p for effect in effects]), equivalent, holm(equivalent), strict=True)
-    return [Tested(*results) for results in corrected]
+    effects = [test(terms.confidence) for test in tests]
+    p_holm = holm([effect.p for effect in effects])
+    equivalent_p = [likeness(partial(test, terms.confidence), terms.within) for test in tests]
+    equivalent_p_holm = holm(equivalent_p)
+    words = [is_equivalent(effect, p, terms) for effect, p in zip(effects, equivalent_p_holm, strict=True)]
+    return list(map(Tested, effects, p_holm, equivalent_p, equivalent_p_holm, words))
+
+
+def is_equivalent(effect: Effect, p: float, terms: Terms) -> str:
+    """Whether a difference is less than `within`: yes; no, as its whole interval is further off; not shown; "" without
+    a test. p: that it is, corrected."""
+    if terms.within is None or math.isnan(p) or effect.low is None or effect.high is None:
+        return ""
+    if p < 1 - terms.confidence:
+        return "yes"
+    return "no" if effect.low > terms.within or effect.high < -terms.within else "not shown"
 
 
 def differences_section(differences: Differences, label: str = "") -> Section:
@@ -272,15 +274,13 @@ def differences_table(differences: Differences) -> pd.DataFrame:
     table = pd.DataFrame({name: [line.setting.values[key] for line in lines] for key, name in keys.items()})
     table["difference"] = [signed(line.size, digits) + (f" {TIED}" if line.tied else "") for line in lines]
     unpaired, paired = [line.unpaired for line in lines], [line.paired for line in lines]
-    equivalent, paired_equivalent = [line.equivalent for line in lines], [line.paired_equivalent for line in lines]
-    for kind, tests, words in (("", unpaired, equivalent), ("paired ", paired, paired_equivalent)):
+    for kind, tests in (("", unpaired), ("paired ", paired)):
         p = "p (Holm)" if number_of_tests(tests) > 1 else "p"
         table[f"{kind}{differences.terms.confidence:.0%} interval"] = [
             bounds(tested.effect.low, tested.effect.high, digits) for tested in tests
         ]
         table[f"{kind}{p}"] = [probability(tested.p_holm) for tested in tests]
-        answers = zip(words, tests, strict=True)
-        table[f"{kind}equivalent"] = [with_p(word, tested.equivalent_p_holm) for word, tested in answers]
+        table[f"{kind}equivalent"] = [with_p(tested.equivalent, tested.equivalent_p_holm) for tested in tests]
     table["of"] = [line.unpaired.effect.n for line in lines]
     table["seeds to tell"] = [line.seeds_to_tell for line in lines]
     keep = [*keys.values(), "difference"]
@@ -299,7 +299,7 @@ def differences_frame(differences: Differences) -> pd.DataFrame:
             row |= {f"{kind}low": tested.effect.low, f"{kind}high": tested.effect.high}
             row |= {f"{kind}p": tested.effect.p, f"{kind}p_holm": tested.p_holm}
             row |= {f"{kind}equivalent_p": tested.equivalent_p, f"{kind}equivalent_p_holm": tested.equivalent_p_holm}
-        row |= {"equivalent": line.equivalent, "paired_equivalent": line.paired_equivalent}
+        row |= {"equivalent": line.unpaired.equivalent, "paired_equivalent": line.paired.equivalent}
         row["tied"] = "" if line.tied is None else line.tied
         row["seeds_to_tell"] = line.seeds_to_tell
         rows.append(row)
