@@ -11,7 +11,7 @@ import pytest
 from cse.lab.settings.typed_line import TypedLine, normalized, read_typed_line
 from cse.lab.sweep import line
 from cse.lab.sweep.engine import plan_line
-from cse.lab.sweep.job import COMMANDS, PlannedJob
+from cse.lab.sweep.job import COMMAND_OF_PROGRAM, PlannedJob
 
 PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
 
@@ -30,7 +30,7 @@ def exit_code(program: str, *words: object) -> int:
 
 def line_typed(words: Sequence[str], program: str = "cse-train") -> TypedLine:
     """The line, read."""
-    return read_typed_line(normalized(words), COMMANDS[program])
+    return read_typed_line(normalized(words), COMMAND_OF_PROGRAM[program])
 
 
 def jobs_typed(words: Sequence[str], program: str = "cse-train") -> list[PlannedJob]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from blocks import blocks, commands
 from killed import assert_same_run
-from run_folders import logged, logged_of, results_of
+from run_folders import leave_heartbeat, logged, logged_of, results_of
 
 pytestmark = pytest.mark.nightly
 
@@ -124,6 +124,25 @@ def test_a_killed_job_of_many_resumes_with_the_same_line(cluster, longer):
     assert len(re.findall(r"^[\d:]+  done before", output, re.MULTILINE)) == 2
     (folder,) = jobs.glob("seed_1-*")
     assert "resuming" in (folder / "job.log").read_text()
+
+
+def test_a_job_of_several_tasks_is_one_run_as_its_first_task_says(cluster, cse_train, arguments, tmp_path):
+    """Also where the tasks see the folder differently: of a process that died on node1, node2 knows no more than that
+    it was alive a moment ago."""
+    still = [*arguments, "seed=1", "augmentation=shuffle", "augmentation.model_dropout=0.0"]
+    assert cse_train([*still, f"hydra.run.dir={tmp_path}/one"]) == 0
+    start = "cse-train -m hydra/launcher=submitit_slurm hydra.launcher.partition=low hydra.launcher."
+    for place, tasks in (("node", "nodes=1 hydra.launcher.tasks_per_node=2"), ("nodes", "nodes=2")):
+        line = f"{start}{tasks} {shlex.join([*still, f'hydra.sweep.dir={place}'])}"
+        (planned,) = re.findall(r"^\S+-[0-9a-f]{8}(?= )", cluster.run(f"{line} dry_run=true"), re.MULTILINE)
+        folder = cluster.work / place / planned
+        folder.mkdir(parents=True)
+        leave_heartbeat(folder, host="node1", pid=2**22 + 1)
+        output = cluster.run(line, patience=240)
+        assert "1 of 1 done" in output, output
+        np.testing.assert_allclose(logged_of(folder), logged_of(tmp_path / "one"), rtol=1e-5)
+        assert results_of(folder)["processes"] == 2
+        assert re.search(r"^[\d:]+  done before", cluster.run(line), re.MULTILINE)
 
 
 def test_a_job_resumes_by_itself_bit_for_bit(cluster, longer, submit, preempt):

@@ -12,8 +12,7 @@ def join() -> None:
     """Set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT if `srun` started several tasks, unless torchrun
     or accelerate has set them.
 
-    A batch script without srun is one task, whatever sbatch's options say, and so is a job of
-    hydra/launcher=submitit_slurm: only srun sets SLURM_STEP_NUM_TASKS.
+    A batch script without srun is one task, whatever sbatch's options say: only srun sets SLURM_STEP_NUM_TASKS.
     """
     tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS", 1))
     if "RANK" in os.environ or tasks == 1:

@@ -29,6 +29,11 @@ class Word:
         return key_of(self.text)
 
     @property
+    def root(self) -> str:
+        """The first part of its key: `trainer` of `trainer.lr=1e-5`."""
+        return self.key.partition(".")[0]
+
+    @property
     def spelled(self) -> str:
         """`1e-5` of `trainer.lr=1e-5`, with any quotes."""
         return self.text.partition("=")[2]

@@ -1,6 +1,6 @@
-"""The checks of a command's jobs before any starts, in the order that job.py gives.
+"""What is looked at before any job of a command starts: check_jobs, and for a dry run refusals_of and needs_of_jobs.
 
-To read: check_jobs, before every start; refusals_of, of a dry run.
+The first two check in the order that job.py gives.
 """
 
 from collections.abc import Hashable, Sequence
@@ -8,10 +8,18 @@ from collections.abc import Hashable, Sequence
 from omegaconf import OmegaConf
 
 from cse.errors import UserError
-from cse.lab.settings.compose import explaining, is_group
-from cse.lab.settings.words import texts_of
+from cse.lab.run.needs import needs_of
+from cse.lab.settings.compose import is_group
+from cse.lab.settings.keys import role_of
+from cse.lab.settings.words import Word
 from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
 from cse.lab.tracking.wandb_offline import has_key
+from cse.needs import Need
+from cse.ranges import Mark
+from cse.sources.encoder import EncoderNeed
+
+COMPUTING = ("seed", "case", "trainer", "objective", "augmentation", "masking")
+"""The settings that name nothing to read but encoders. Jobs that differ in them alone read the same."""
 
 
 def check_jobs(jobs: Sequence[PlannedJob]) -> None:
@@ -23,33 +31,18 @@ def check_jobs(jobs: Sequence[PlannedJob]) -> None:
     unlike = unlike_jobs(jobs)
     for job in unlike:
         try:
-            check_composes(job)
+            _ = job.config  # composing it is the check
         except UserError as error:
             raise UserError(f"{error} (in the job {job.name})" if len(jobs) > 1 else str(error)) from error
-    refusals: list[UserError] = []
-    for job in unlike:
-        try:
-            with explaining(texts_of(job.words), job.command):
-                job.checked()
-        except UserError as error:
-            refusals.append(error)
-    if len(refusals) == len(unlike):
-        raise refusals[0]
+    check_some_valid(unlike, jobs)
     check_wandb_id(jobs)
 
 
-def check_composes(job: PlannedJob) -> None:
-    """Raise UserError for a key or a choice that does not exist."""
-    with explaining(texts_of(job.words), job.command):
-        _ = job.config  # composing it is the check
-
-
 def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
-    """The jobs with an argument, or a combination of choices, that no job before them has: checking these checks
-    all."""
+    """The jobs with an argument, or a combination of choices, that no job before them has: if these compose, all do."""
     texts_before: set[str] = set()
     choices_before: set[frozenset[str]] = set()
-    found: list[PlannedJob] = []
+    unlike: list[PlannedJob] = []
     for job in jobs:
         texts = {word.text for word in job.words}
         choices = frozenset(word.text for word in job.words if is_group(word.key))
@@ -57,8 +50,24 @@ def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
             continue
         texts_before |= texts
         choices_before.add(choices)
-        found.append(job)
-    return found
+        unlike.append(job)
+    return unlike
+
+
+def check_some_valid(unlike: Sequence[PlannedJob], jobs: Sequence[PlannedJob]) -> None:
+    """Raise the first refusal if no job has valid settings. unlike: the ones that are checked first.
+
+    One sentence for all the unlike ones is about an argument that every job has. Else another job, which combines
+    theirs, may be valid.
+    """
+    refusals: list[UserError] = []
+    for job in unlike:
+        if (refusal := job.refusal) is None:
+            return
+        refusals.append(refusal)
+    sentences = {str(refusal) for refusal in refusals}
+    if len(sentences) == 1 or all(job.refusal for job in jobs):
+        raise refusals[0]
 
 
 def check_wandb_id(jobs: Sequence[PlannedJob]) -> None:
@@ -83,3 +92,23 @@ def refusals_of(jobs: Sequence[PlannedJob]) -> dict[str, UserError]:
         except UserError as error:
             refused[but_for_seed(job)] = error
     return {job.name: refused[but_for_seed(job)] for job in jobs if but_for_seed(job) in refused}
+
+
+def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
+    """What the jobs read, each once, without the runs of other jobs."""
+    needs: list[Need] = []
+    for job in one_of_each(jobs, what_may_be_read):
+        of_others = EncoderNeed if job.scores else ()
+        needs += [need for need in needs_of(job.config) if not isinstance(need, of_others)]
+    return list(dict.fromkeys(needs))
+
+
+def what_may_be_read(job: PlannedJob) -> Hashable:
+    """What jobs have in common that read the same."""
+    return (job.program, *(word.text for word in job.words if may_be_read(word)))
+
+
+def may_be_read(word: Word) -> bool:
+    """Whether what a job reads may depend on an argument."""
+    chooses = is_group(word.key) or word.text.startswith("~")
+    return chooses or Mark.ENCODER in role_of(word.key).marks or word.root not in COMPUTING

@@ -1,6 +1,10 @@
-"""Run jobs on a cluster through submitit: each is a job of SLURM's that calls sweep.process.run_job on its node."""
+"""Run jobs on a cluster through submitit: each is a job of SLURM's that calls sweep.process.run_job on its node.
+
+To read: Cluster, on the login node; OnNode, on a job's; then submitit's parameters and the advice of a dry run.
+"""
 
 import copy
+import os
 import secrets
 import shlex
 import signal
@@ -11,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from submitit import Job as Handed
-from submitit import SlurmExecutor
-from submitit.core.utils import FailedJobError, UncompletedJobError
+from submitit import JobEnvironment, SlurmExecutor
+from submitit.core.utils import FailedJobError, JobPaths, UncompletedJobError
 from submitit.helpers import Checkpointable
 
 from cse.errors import RunError, UserError
@@ -36,22 +40,51 @@ DEFAULTS: dict[str, Any] = {
 }
 LINES = ("setup", "srun_args")
 """The parameters that are lists of text. A single text may be given alone."""
+LEAST = {"nodes": 1, "tasks_per_node": 1, "array_parallelism": 1, "timeout_min": 1, "max_num_timeout": 0}
+"""The least value of each parameter that submitit reckons with. It would fail on 2-4 or 1:00:00, which sbatch takes,
+and leave a job behind."""
 
 
 class OnNode(Checkpointable):
-    """What submitit calls on a node. If the job is preempted, submitit asks SLURM to start it again."""
+    """What submitit calls in each task of a job. If the job is preempted, submitit asks SLURM to start it again."""
 
-    def __call__(self, job: PlannedJob, folder: Path) -> Outcome:
-        """Run a job. If a signal stopped it and it should start again, submitit's handler ends this process."""
+    def __call__(self, job: PlannedJob, folder: Path) -> Outcome | None:
+        """Run a job; its first task returns what became of it. The processes of all tasks are one run.
+
+        If a signal stopped it and it should start again, submitit's handler ends this process.
+        """
         signals = SignalForwarder(str)
         signals.waits = True
+        outcome = None
         with signals:
-            outcome = process.run_job(job, folder, signals)
+            if os.environ.get("SLURM_PROCID", "0") == "0":
+                outcome = process.run_job(job, folder, signals)
+            elif job.program == "cse-train":  # cse-eval is one process
+                run_beside_first_task(job, folder, signals)
         if signals.requested is not None and slurm.is_wanted_later(signals.requested):
             # SLURM sends SIGTERM once submitit's scontrol has requeued the job, and it would kill scontrol as well
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.raise_signal(signal.SIGUSR2)
         return outcome
+
+
+def run_beside_first_task(job: PlannedJob, folder: Path, signals: SignalForwarder) -> None:
+    """Run the process of another task, until it ends or the first task has an outcome.
+
+    The first task alone asks whether the job may run: another node may see an older state of the folder.
+    """
+    outcome_of_first = result_of_first_task()
+    training = process.start_process(process.command_of(job, folder), folder)
+    signals.add(training)
+    while training.poll() is None and not outcome_of_first.exists():
+        time.sleep(POLL)
+    training.kill()  # it may wait for a process that the first task did not start
+    training.wait()
+
+
+def result_of_first_task() -> Path:
+    """The file that submitit writes when the first task of this job ends."""
+    return JobPaths(os.environ["SUBMITIT_FOLDER"], JobEnvironment().job_id, task_id=0).result_pickle
 
 
 class Cluster:
@@ -125,9 +158,9 @@ class Cluster:
 
 
 def outcome_of(name: str, handed: Handed) -> Outcome:
-    """The outcome that a finished job returned, of several tasks the first; a job that returned none was killed."""
+    """The outcome that the first task of a finished job returned; a job that returned none was killed."""
     try:
-        return handed.results()[0]
+        return handed.task(0).result()
     except (FailedJobError, UncompletedJobError):
         what = f"job {handed.job_id} ended without a result ({handed.state}, {handed.paths.stderr})"
         what += "; run the same command again to continue from its last checkpoint"
@@ -147,6 +180,8 @@ def parameters_of(line: Line) -> dict[str, Any]:
                 raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
         if key in LINES and isinstance(value, str):
             given[key] = [value]
+        if key in LEAST and value is not None and not (type(value) is int and value >= LEAST[key]):
+            raise UserError(f"hydra.launcher.{key}={value}: give a whole number of at least {LEAST[key]}")
     return DEFAULTS | {key: value for key, value in given.items() if value is not None or key in DEFAULTS}
 
 
@@ -209,8 +244,7 @@ class Requested(NamedTuple):
 
 def requested(jobs: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> Requested:
     """What submitit's parameters ask for each of these jobs."""
-    least_nodes = str(parameters.get("nodes", 1)).partition("-")[0]  # sbatch takes MINIMUM-MAXIMUM
-    nodes, tasks = number_at_end(least_nodes), number_at_end(parameters.get("tasks_per_node", 1))
+    nodes, tasks = parameters.get("nodes", 1), parameters.get("tasks_per_node", 1)
     gres = str(parameters.get("gres"))
     gpus = number_at_end(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
     devices = max(job.devices for job in jobs)

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 
 from cse.errors import UserError
 from cse.files import make_folder
+from cse.lab.run.needs import look_for
 from cse.lab.sections import to_columns
 from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import config_dirs
 from cse.lab.settings.typed_line import TypedLine
 from cse.lab.settings.words import texts_of
-from cse.lab.sweep.checks import refusals_of
+from cse.lab.sweep.checks import needs_of_jobs, refusals_of
 from cse.lab.sweep.grid import Grid
 from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
 from cse.lab.sweep.line import Line, read_line
@@ -110,9 +111,6 @@ def print_jobs(jobs: Sequence[PlannedJob], refused: Mapping[str, UserError]) -> 
 
 def print_missing(line: Line, jobs: Sequence[PlannedJob]) -> None:
     """Print what the jobs read that is not here, and the command that fetches it; then what is wrong with the rest."""
-    from cse.lab.run.needs import look_for
-    from cse.lab.sweep.reads import needs_of_jobs
-
     missing: list[str] = []
     mistakes: list[str] = []
     for need in needs_of_jobs(jobs):

@@ -18,18 +18,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 from omegaconf import DictConfig
+from pydantic import TypeAdapter, ValidationError
 
+from cse.errors import UserError
 from cse.lab.run.build import rehearse
 from cse.lab.run.from_words import checked_config
 from cse.lab.run.instantiate import check_selection
 from cse.lab.run.job import steps_in_words
-from cse.lab.settings.compose import composed
+from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.words import Word, keys_of_person, texts_of
+from cse.ranges import Seed
 
-COMMANDS = {program: command for command, program in PROGRAMS.items()}
-"""The command, "train" or "evaluate", of each program."""
+COMMAND_OF_PROGRAM = {program: command for command, program in PROGRAMS.items()}
+"""{"cse-train": "train", "cse-eval": "evaluate"}."""
+SEED = TypeAdapter(Seed)
+"""Which seeds a run takes."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +54,17 @@ class PlannedJob:
     def config(self) -> DictConfig:
         """What its arguments give, with the node `hydra`, composed once. Nothing may change it.
 
-        A smoke test has the config of the run that it stands for: its own process makes the sizes small.
+        A smoke test has the config of the run that it stands for: its own process makes the sizes small. Raises
+        UserError for a key or a choice that does not exist.
         """
-        return composed(self.command, texts_of(self.words))
+        texts = texts_of(self.words)
+        with explaining(texts, self.command):
+            return composed(self.command, texts)
 
     @property
     def command(self) -> str:
         """The command of its program: "train" or "evaluate"."""
-        return COMMANDS[self.program]
+        return COMMAND_OF_PROGRAM[self.program]
 
     @property
     def trains_in_full(self) -> bool:
@@ -64,14 +72,21 @@ class PlannedJob:
         return self.program == "cse-train" and not self.config.smoke
 
     def checked(self) -> DictConfig:
-        """Its config, checked (see cse.lab.run.from_words).
-
-        Raises UserError for a wrong setting, or OmegaConf's error for a reference to no key.
-        """
-        config = checked_config(self.config, self.command)
-        if self.trains_in_full:
-            check_selection(config)
+        """Its config, checked (see cse.lab.run.from_words). Raises UserError for a wrong setting."""
+        with explaining(texts_of(self.words), self.command):
+            config = checked_config(self.config, self.command)
+            if self.trains_in_full:
+                check_selection(config)
         return config
+
+    @property
+    def refusal(self) -> UserError | None:
+        """What is wrong with its settings; None if nothing is."""
+        try:
+            self.checked()
+        except UserError as error:
+            return error
+        return None
 
     def rehearse(self) -> None:
         """Raise the UserError that it would end with before its first step, but for what its data or weights add."""
@@ -118,6 +133,18 @@ def one_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable
 
 
 def but_for_seed(job: PlannedJob) -> Hashable:
-    """What jobs have in common that differ in their seed alone. One of them tells how all end, and after how many
+    """What jobs have in common that differ in a valid seed alone. One of them tells how all end, and after how many
     steps."""
-    return (job.program, *(word.text for word in job.words if word.key not in ("seed", "case")))
+    words = [word for word in job.words if word.key != "case" and not is_valid_seed(word)]
+    return (job.program, *texts_of(words))
+
+
+def is_valid_seed(word: Word) -> bool:
+    """Whether an argument is a seed that a run takes."""
+    if word.key != "seed":
+        return False
+    try:
+        SEED.validate_python(word.parsed, strict=True)
+    except ValidationError:
+        return False
+    return True

@@ -105,26 +105,17 @@ def run_job(job: PlannedJob, folder: Path, signals: SignalForwarder, gpus: str |
 
     signals: forwards signals to its process. gpus: those that it sees, as CUDA_VISIBLE_DEVICES has them; None: all.
     """
-    environment = {"PYTHONUNBUFFERED": "1"} | ({} if gpus is None else {"CUDA_VISIBLE_DEVICES": gpus})
     try:
         if (known := known_outcome(job, folder)) is not None:
             return known
-        make_folder(folder, "hydra.sweep.dir")
         command, started = command_of(job, folder), time.monotonic()
         if signals.requested is not None:
             return Outcome(job.name, State.INTERRUPTED)
-        with open(folder / "job.log", "ab") as log:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=os.environ | environment,
-            )
-        signals.add(process)
-        code = process.wait()
+        process = start_process(command, folder, gpus)
     except (UserError, RunError) as error:
         return Outcome(job.name, State.FAILED, detail=str(error))
+    signals.add(process)
+    code = process.wait()
     return final_outcome(job, folder, code, time.monotonic() - started, stopped=signals.requested is not None)
 
 
@@ -168,6 +159,20 @@ def final_outcome(job: PlannedJob, folder: Path, code: int, seconds: float, *, s
     lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
     last = lines[-1].removeprefix(f"{job.program}: ") if lines else "it printed nothing"
     return Outcome(job.name, State.FAILED, detail=f"{last} ({folder / 'job.log'})", seconds=seconds)
+
+
+def start_process(command: Sequence[str], folder: Path, gpus: str | None = None) -> "subprocess.Popen[bytes]":
+    """Start a job's process, which logs into its folder. gpus: as of run_job."""
+    environment = {"PYTHONUNBUFFERED": "1"} | ({} if gpus is None else {"CUDA_VISIBLE_DEVICES": gpus})
+    make_folder(folder, "hydra.sweep.dir")
+    with open(folder / "job.log", "ab") as log:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=os.environ | environment,
+        )
 
 
 def running_outcome(job: PlannedJob, folder: Path) -> Outcome | None:

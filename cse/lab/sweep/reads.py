@@ -1,26 +1,20 @@
-"""What the jobs of a command read (cse.lab.run.needs), or the datasets that are named beside settings."""
+"""What a command reads, as cse-data lists it, or the datasets of some names."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from cse.errors import UserError
 from cse.lab.run.needs import needs_of
-from cse.lab.settings.compose import composed, explaining, is_group
-from cse.lab.settings.keys import role_of
+from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.typed_line import read_typed_line
-from cse.lab.settings.words import Word, texts_of, values_of
+from cse.lab.settings.words import texts_of, values_of
+from cse.lab.sweep.checks import needs_of_jobs
 from cse.lab.sweep.engine import plan_line
-from cse.lab.sweep.job import COMMANDS, PlannedJob, one_of_each
+from cse.lab.sweep.job import COMMAND_OF_PROGRAM
 from cse.lab.sweep.line import read_line
-from cse.lab.sweep.sweeps import root_of
 from cse.needs import Need
-from cse.ranges import Mark
 from cse.sources.catalogue import DATASETS
-from cse.sources.encoder import EncoderNeed
 from cse.sources.fetch import DatasetNeed
-
-COMPUTING = ("seed", "case", "trainer", "objective", "augmentation", "masking")
-"""The settings that name nothing to read but encoders. Jobs that differ in them alone read the same."""
 
 
 def needs_named(words: Sequence[str]) -> list[Need]:
@@ -30,8 +24,8 @@ def needs_named(words: Sequence[str]) -> list[Need]:
     Raises UserError for an unknown name or setting.
     """
     command, texts = "train", list(words)
-    if texts and texts[0] in COMMANDS:
-        command = COMMANDS[texts.pop(0)]
+    if texts and texts[0] in COMMAND_OF_PROGRAM:
+        command = COMMAND_OF_PROGRAM[texts.pop(0)]
     names = [text for text in texts if "=" not in text]
     return needs_of_datasets(names, texts) if names else needs_of_line(texts, command)
 
@@ -51,30 +45,10 @@ def needs_of_datasets(names: Sequence[str], texts: Sequence[str]) -> list[Need]:
     if unknown := [name for name in names if name not in DATASETS]:
         near = nearest(unknown[0], list(DATASETS))
         raise UserError(f"there is no dataset {unknown[0]}{near}; cse-data list shows them all")
-    found: list[Need] = []
+    needs: list[Need] = []
     for name in names:
         words = [DATASETS[name].reads[0], *texts_of(settings)]
         with explaining(words, "train"):
-            needs = needs_of(composed("train", words))
-        found += [need for need in needs if isinstance(need, DatasetNeed) and need.dataset == name]
-    return found
-
-
-def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
-    """What the jobs read, each once, without the runs of other jobs."""
-    needs: list[Need] = []
-    for job in one_of_each(jobs, what_may_be_read):
-        of_others = EncoderNeed if job.scores else ()
-        needs += [need for need in needs_of(job.config) if not isinstance(need, of_others)]
-    return list(dict.fromkeys(needs))
-
-
-def what_may_be_read(job: PlannedJob) -> Hashable:
-    """What jobs have in common that read the same."""
-    return (job.program, *(word.text for word in job.words if may_be_read(word)))
-
-
-def may_be_read(word: Word) -> bool:
-    """Whether what a job reads may depend on an argument."""
-    chooses = is_group(word.key) or word.text.startswith("~")
-    return chooses or Mark.ENCODER in role_of(word.key).marks or root_of(word) not in COMPUTING
+            all_needs = needs_of(composed("train", words))
+        needs += [need for need in all_needs if isinstance(need, DatasetNeed) and need.dataset == name]
+    return needs

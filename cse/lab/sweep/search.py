@@ -142,19 +142,13 @@ class Search:
 
     def refusal_at(self, axis: Word, text: str) -> UserError | None:
         """The error of the example with this value of an axis, or None."""
-        return self.refusal_of(merged([*first_values(self.words), replace(axis, text=f"{axis.key}={text}")]))
+        words = merged([*first_values(self.words), replace(axis, text=f"{axis.key}={text}")])
+        return self.line.job(words).refusal
 
     def refusal_without(self, axis: Word) -> UserError | None:
         """The error of the example with the default of an axis, or None."""
-        return self.refusal_of([word for word in first_values(self.words) if word.key != axis.key])
-
-    def refusal_of(self, words: Sequence[Word]) -> UserError | None:
-        """The error of a job with these arguments, or None."""
-        try:
-            self.line.job(words).checked()
-        except UserError as error:
-            return error
-        return None
+        words = [word for word in first_values(self.words) if word.key != axis.key]
+        return self.line.job(words).refusal
 
     def run(self, place: Place, outcomes: Outcomes) -> None:
         """Ask, run and tell until all trials are made, by this or an earlier start.

@@ -253,17 +253,17 @@ class OfCase:
 
 def for_training(words: Sequence[Word]) -> list[Word]:
     """The arguments of a command that the run of a case takes which trains."""
-    return [word for word in words if root_of(word) not in SCORING - SHARED]
+    return [word for word in words if word.root not in SCORING - SHARED]
 
 
 def for_evaluation(words: Sequence[Word]) -> list[Word]:
     """The arguments of a command that a case takes which scores an encoder."""
-    return [word for word in words if root_of(word) in SCORING]
+    return [word for word in words if word.root in SCORING]
 
 
 def for_scoring(words: Sequence[Word]) -> list[Word]:
     """The arguments of a command that a case takes which scores a run; this has an encoder of its own."""
-    return [word for word in for_evaluation(words) if root_of(word) not in ("model", "checkpoint")]
+    return [word for word in for_evaluation(words) if word.root not in ("model", "checkpoint")]
 
 
 @dataclass(frozen=True)
@@ -300,11 +300,6 @@ def in_order_of_givers(words: Sequence[Word]) -> list[Word]:
 def axis_keys_of(words: Sequence[Word]) -> list[str]:
     """The keys with several values, in order."""
     return list(dict.fromkeys(word.key for word in words if word.is_axis))
-
-
-def root_of(word: Word) -> str:
-    """`trainer` of `trainer.lr=1e-5`."""
-    return word.key.partition(".")[0]
 
 
 def load_sweep(name: str) -> Sweep:

@@ -4,6 +4,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -37,12 +38,15 @@ class Handed:
             signal.raise_signal(signal.SIGUSR1)
         return not self.waits
 
-    def results(self) -> list[process.Outcome]:
-        """A value for each task, as submitit has them: its `result` refuses jobs of several tasks."""
+    def task(self, number: int) -> "Handed":
+        """One of its tasks, as submitit has them: a job of several has no `result` itself."""
+        return self
+
+    def result(self) -> process.Outcome:
         if self.lost:
             raise UncompletedJobError
         call, *words = self.call
-        return [call(*words)]
+        return call(*words)
 
     def cancel(self) -> None:
         self.cancelled = True
@@ -85,16 +89,16 @@ def test_a_job_without_a_result_was_killed(many, handed, monkeypatch, capsys):
 
 
 def test_after_a_failure_jobs_that_have_not_started_are_cancelled(many, handed, monkeypatch):
-    results = Handed.results
+    result = Handed.result
     monkeypatch.setattr(Handed, "done", lambda self: self in handed[:1] or self.is_over)
 
-    def first_results(self) -> list[process.Outcome]:
+    def first_result(self) -> process.Outcome:
         handed[1].is_over = True
         handed[1].paths.stdout.parent.mkdir(exist_ok=True)
         handed[1].paths.stdout.touch()
-        return results(self)
+        return result(self)
 
-    monkeypatch.setattr(Handed, "results", first_results)
+    monkeypatch.setattr(Handed, "result", first_result)
     states = {"seed_1": "failed", "seed_2": "done", "seed_3": "not run"}
     assert many(f"{LINE} jobs.fail_fast=true", "fail seed_1") == (1, states)
     assert [one.cancelled for one in handed] == [False, False, True]
@@ -169,6 +173,8 @@ def test_keys_of_hydra_launcher_reach_submitit(monkeypatch):
 @pytest.mark.parametrize("word", [
     "partition='a\n#SBATCH --uid=0'", "partitoin=gpu", "gpus=1", "conda=x", "mem_gb=64G", "additional_parameters=x",
     "additional_parameters={x: 'a\n#SBATCH --uid=0'}",
+    "nodes=2-4", "nodes='\"2\"'", "nodes=0", "tasks_per_node=4x", "array_parallelism=few", "timeout_min=1:00:00",
+    "max_num_timeout=-1",
 ])  # fmt: skip
 def test_what_submitit_does_not_take_is_one_sentence_and_no_value_adds_a_line(word):
     with pytest.raises(UserError, match=r"hydra.launcher") as caught:
@@ -201,8 +207,6 @@ def line_of(*launch: str) -> line.Line:
      ["3 GPUs of each job would be idle: trainer.devices=4", "--time=9"]),
     ("seed=1 hydra.launcher.nodes=2 hydra.launcher.tasks_per_node=4 hydra.launcher.gpus_per_node=4",
      ["GPUs a job 8, processes of each 8"]),
-    ("seed=1 hydra.launcher.nodes=2-4 hydra.launcher.tasks_per_node=4 hydra.launcher.gpus_per_node=4",
-     ["GPUs a job 8, processes of each 8", "--nodes=2-4"]),
     ("seed=1 trainer.devices=8 hydra.launcher.nodes=2 hydra.launcher.gpus_per_node=4",
      ["hydra.launcher.tasks_per_node=4 without trainer.devices uses all 4 of each node"]),
     ("seed=1 trainer.devices=2 hydra.launcher.gpus_per_node=1 hydra.launcher.setup=hostname",
@@ -217,6 +221,22 @@ def test_a_dry_run_shows_the_submission_on_any_machine(tmp_path, monkeypatch, ca
     shown = capsys.readouterr().out
     assert [part for part in [*parts, "#SBATCH --partition=gpu", "submitit.core._submit"] if part not in shown] == []
     assert not list(tmp_path.iterdir())
+
+
+def test_further_tasks_of_a_job_run_what_the_first_decides_and_end_with_it(tmp_path, monkeypatch):
+    """They look at no folder, whose answer may differ on their node, and start no program of one process."""
+    endless = [sys.executable, "-IS", "-c", "import signal; signal.pause()"]
+    first = tmp_path / "result of the first"
+    monkeypatch.setenv("SLURM_PROCID", "1")
+    monkeypatch.setattr(cluster, "result_of_first_task", lambda: first)
+    monkeypatch.setattr(cluster, "POLL", 0)
+    monkeypatch.setattr(process, "known_outcome", lambda job, folder: pytest.fail("asked by a further task"))
+    monkeypatch.setattr(process, "command_of", lambda job, folder: endless)
+    assert cluster.OnNode()(PlannedJob("job", "cse-eval", []), tmp_path / "scored") is None
+    assert not list(tmp_path.iterdir())
+    first.touch()
+    assert cluster.OnNode()(PlannedJob("job", "cse-train", []), tmp_path / "trained") is None
+    assert (tmp_path / "trained" / "job.log").is_file()
 
 
 def test_a_preempted_job_survives_sigterm_until_scontrol_has_requeued_it(tmp_path, monkeypatch):

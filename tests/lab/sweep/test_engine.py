@@ -349,3 +349,24 @@ def test_a_dry_run_names_the_jobs_that_would_be_refused(tmp_path, monkeypatch, c
         engine.run_line(line_typed([*line, "objective.whitening.num_groups=100", "seed=1,2"]))
     assert engine.run_line(line_typed([*line, "augmentation=none,dropout", "objective=simcse"])) == 1
     assert engine.run_line(line_typed([*line, "objective=simcse", "seed=1,2"])) == 0
+
+
+@pytest.mark.parametrize(("axis", "name", "why"), [
+    ("seed=-5,1", "seed_-5-", "seed=-5"), ("seed=1,-5", "seed_-5-", "seed=-5"),
+    ("trainer.clip=1.0,${no.such.key}", "clip__no.such.key-", "no.such.key"),
+])  # fmt: skip
+def test_a_dry_run_refuses_the_job_that_has_the_wrong_value(tmp_path, monkeypatch, capsys, axis, name, why):
+    monkeypatch.chdir(tmp_path)
+    line = ["-m", "model=minilm", "eval=[]", "trainer.select=null", "tracker=none", "dry_run=true", axis]
+    assert engine.run_line(line_typed(line)) == 1
+    (row,) = [row for row in capsys.readouterr().out.splitlines() if "refused: " in row]
+    assert row.startswith(name)
+    assert why in row.partition("refused: ")[2]
+
+
+def test_a_search_whose_value_refers_to_no_key_is_one_sentence():
+    pytest.importorskip("smac", reason="needs the package smac")
+    words = ["trainer.lr=interval(1e-5,1e-4)", "trainer.clip=${no.such.key}"]
+    typed = line_typed(["-m", "hydra/sweeper=smac", *words])
+    with pytest.raises(UserError, match=r"no\.such\.key"):
+        plan_line(line.read_line(typed)).check()

@@ -16,7 +16,7 @@ from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.words import Word
 from cse.lab.sweep import process
 from cse.lab.sweep.checks import check_wandb_id
-from cse.lab.sweep.job import COMMANDS, PlannedJob
+from cse.lab.sweep.job import COMMAND_OF_PROGRAM, PlannedJob
 
 SCORE = {"average": 70.0}
 
@@ -101,7 +101,7 @@ def test_what_a_setting_names_is_the_same_file(program, key, file, tmp_path):
     place.write_text("as it was")
     named = tmp_path / file.split("/")[0]
     words = [f"{key}={named}", *["objective=rankcse"] * key.startswith("objective")]
-    config = composed(COMMANDS[program], words)
+    config = composed(COMMAND_OF_PROGRAM[program], words)
     settings = OmegaConf.to_container(without_hydra(config), resolve=True)
     leave_run(tmp_path, settings, SCORE, named=named_sums(settings))
     job = PlannedJob("a", program, list(map(Word, words)))

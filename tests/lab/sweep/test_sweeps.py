@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
-from typed import jobs_of
+from typed import jobs_of, jobs_typed
 
 from cse.errors import UserError
 from cse.lab.settings import groups
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import names, sweeps
 from cse.lab.sweep.checks import check_jobs
+from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.reads import needs_named
 from cse.sources.fetch import DatasetNeed
 
@@ -64,6 +65,24 @@ def test_a_setting_that_only_some_cases_have():
     assert all(set(more) <= set(texts_of(job.words)) for job in both)
     check_jobs(both)
     assert len(jobs_of("nonling/table4", "variant=released", "case=visual_bert,visual_roberta")) == 2
+
+
+@pytest.mark.parametrize("valid", ["trainer.epochs=1 trainer.batch_size=32", "trainer.epochs=2 trainer.batch_size=64"])
+def test_a_grid_with_one_valid_job_starts_whichever_it_is(monkeypatch, valid):
+    """The last one has no argument that no job before it has."""
+
+    def checked(job: PlannedJob) -> None:
+        if not is_valid(job):
+            raise UserError(f"{job.name} does not fit")
+
+    def is_valid(job: PlannedJob) -> bool:
+        return {*valid.split()} <= {*texts_of(job.words)}
+
+    jobs = jobs_typed(["-m", "trainer.epochs=1,2", "trainer.batch_size=32,64", "model=minilm"])
+    monkeypatch.setattr(PlannedJob, "checked", checked)
+    check_jobs(jobs)
+    with pytest.raises(UserError, match="does not fit"):
+        check_jobs([job for job in jobs if not is_valid(job)])
 
 
 def test_departures_are_the_decisive_overrides_beyond_the_sweep():
