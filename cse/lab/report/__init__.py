@@ -18,7 +18,7 @@ any_runs/           any runs beside each other
   two_runs            what differs between two runs
 paper/              a sweep's runs beside its paper's table
   paper_report        the report
-  sweep_runs          the sweep's runs, and those of each cell
+  sweep_runs          the sweep's runs, and the runs of each cell
     spec                the `report:` block of a sweep; published: the papers' own numbers
     departures          what a run has otherwise than its sweep or its paper
   cells               a `Cell` of the paper's table, and its verdict; paper_table: the table as a section (report.csv)

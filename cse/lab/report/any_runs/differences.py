@@ -87,7 +87,7 @@ class Tested:
 class Difference:
     """A setting against the reference: a line of the table and of differences.csv.
 
-    few: why there is no verdict, with too few seeds; "" with enough. tied: p_holm shows no difference; None without a
+    no_verdict: why there is none, with too few seeds; "" with enough. tied: p_holm shows no difference; None without a
     verdict.
     """
 
@@ -95,7 +95,7 @@ class Difference:
     group: Group
     unpaired: Tested
     paired: Tested
-    few: str
+    no_verdict: str
     tied: bool | None
     seeds_to_tell: str
 
@@ -134,9 +134,9 @@ class Differences:
         return self.why_none if self.score and len(self.comparison.settings) > 1 else ""
 
     @property
-    def few(self) -> str:
+    def no_verdict(self) -> str:
         """Why lines have no verdict; "" if all have one."""
-        without = [line.group for line in self.lines if line.few]
+        without = [line.group for line in self.lines if line.no_verdict]
         if not without:
             return ""
         groups = [self.base, *without]
@@ -151,8 +151,8 @@ class Differences:
         """Why the best has not won; "" if it has."""
         if not self.is_best:
             return ""
-        if self.why_missing or self.few:
-            return f"no verdict: {self.why_missing or self.few}"
+        if self.why_missing or self.no_verdict:
+            return f"no verdict: {self.why_missing or self.no_verdict}"
         tied = [line for line in self.lines if line.tied]
         return f"not significantly better than {len(tied)} of the others" if tied else ""
 
@@ -204,7 +204,7 @@ def difference_from(
     base: Group, setting: Setting, group: Group, *, unpaired: Tested, paired: Tested, terms: Terms
 ) -> Difference:
     """A setting's difference from the reference, whose runs are `base`."""
-    few = few_seeds([base, group])
+    no_verdict = few_seeds([base, group])
     is_significant = is_shown(unpaired.p_holm, 1 - terms.confidence)
     needed = ""
     if not is_significant:
@@ -212,10 +212,10 @@ def difference_from(
     return Difference(
         setting,
         group,
-        replace(unpaired, equivalent="") if few else unpaired,
-        replace(paired, equivalent="") if few else paired,
-        few,
-        tied=None if few or math.isnan(unpaired.p_holm) else not is_significant,
+        replace(unpaired, equivalent="") if no_verdict else unpaired,
+        replace(paired, equivalent="") if no_verdict else paired,
+        no_verdict,
+        tied=None if no_verdict or math.isnan(unpaired.p_holm) else not is_significant,
         seeds_to_tell=needed,
     )
 
@@ -252,7 +252,7 @@ def differences_section(differences: Differences, label: str = "") -> Section:
     sides = [sides_with_seeds(differences.base, line.group) for line in differences.lines]
     notes = [
         differences.terms.spread.in_words(differences.terms.level, max(1, *sides)),
-        f"No verdict: {differences.few}." if differences.few else "",
+        f"No verdict: {differences.no_verdict}." if differences.no_verdict else "",
         not_paired(comparison.seed, differences.base, [line.group for line in differences.lines]),
         f"{differences.lower} further settings, which rank lower, are not compared." if differences.lower else "",
     ]

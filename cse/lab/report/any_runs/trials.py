@@ -86,7 +86,7 @@ def is_near(value: object, asked: object) -> bool:
 
 
 def search_of(trial: Run) -> str:
-    """The search of a trial, as text: its folder, and the values for each of which its sweep has a search."""
+    """The search of a trial, as text: its folder, and the values for each of which its sweep searches anew."""
     name = values_of(trial.words).get("sweep")
     keys = searched_each(name) if name in choices("sweep") else ()
     return repr([str(trial.folder.parent), *map(trial.get, keys)])

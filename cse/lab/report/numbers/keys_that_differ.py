@@ -124,7 +124,7 @@ def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
 
 
 def fewest_keys(values: pd.DataFrame) -> list[str]:
-    """A few keys, none of which can be left out: no two rows have the same values there, and each row has a value.
+    """As few keys as can be: no two rows have the same values there, and each row has a value.
 
     Choices of groups, and keys that were typed first, are kept before others. values: a row for each setting, by key.
     """

@@ -25,7 +25,7 @@ from cse.score import Items, ItemScores, digest_of
 
 RESAMPLES = 1000
 OVER_ITEMS = "paired bootstrap over items"
-"""The name of the test, beside those of cse.lab.report.numbers.statistics."""
+"""The name of the test in an `Effect`."""
 
 
 def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidence: float, shift: float = 0.0) -> Effect:

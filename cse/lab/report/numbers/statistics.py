@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, stats
 
-STATISTICS: dict[str, Callable[..., Any]] = {
+STATISTICS: dict[str, Callable[..., float | np.floating]] = {
     "mean": np.mean,
     "max": np.max,
     "q75": partial(np.quantile, q=0.75),

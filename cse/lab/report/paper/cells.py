@@ -43,7 +43,7 @@ NO_EFFECT = Effect()
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of the paper and ours. The defaults are those of a cell that no run fills.
+    """A number of the paper and ours. A cell that no run fills has the defaults.
 
     published: None if the paper prints no number.
     p_published: of the row's test against its baseline, as the paper prints it.
@@ -105,7 +105,7 @@ class OneScore:
 
 
 def scores_of_columns(groups: Groups, confidence: float) -> list[OneScore]:
-    """The cells that runs may fill, those of one column, score and statistic together."""
+    """The cells that runs may fill, grouped by column, score and statistic."""
     together: dict[tuple[str, str | None, str], dict[str, Group]] = {}
     for (row, column), group in groups.items():
         together.setdefault((column, group.metric, group.aggregate), {})[row] = group
@@ -250,8 +250,8 @@ def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) 
         return []
     ours = {row: mean_and_sd(group.values) for row, group in filled.items()}
     first = next(iter(filled.values()))
-    sign = 1 if score_named(first.runs, first.metric).lower_is_better else -1
-    best = min(ours, key=lambda row: sign * ours[row].mean)
+    pick = min if score_named(first.runs, first.metric).lower_is_better else max
+    best = pick(ours, key=lambda row: ours[row].mean)
     others = [row for row in filled if row != best]
     p_values = holm([compare_groups(filled[best], filled[row], confidence).p for row in others])
 

@@ -348,24 +348,24 @@ def why_not(claim: Claim, sides: tuple[Group, Group], spec: Spec) -> str:
 
 def claims_frame(claims: Iterable[JudgedClaim]) -> pd.DataFrame:
     """claims.csv, unrounded."""
-    rows = [asdict(claim) | {"verdict": claim.verdict_with_parts} for claim in claims]
+    rows = [asdict(judged) | {"verdict": judged.verdict_with_parts} for judged in claims]
     columns = [field.name for field in fields(JudgedClaim)]
     return pd.DataFrame(rows, columns=columns, dtype=object).drop(columns="digits")
 
 
 def headline(claims: Sequence[JudgedClaim]) -> str:
     """How many claims have each verdict, and what the mark of modified data means."""
-    counts = Counter(claim.verdict for claim in claims)
+    counts = Counter(judged.verdict for judged in claims)
     counted = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
     line = f"{len(claims)} claims: {', '.join(counted)}."
-    return f"{line} {IS_ALTERED}" if any(claim.data == "partial" for claim in claims) else line
+    return f"{line} {IS_ALTERED}" if any(judged.data == "partial" for judged in claims) else line
 
 
 def claims_section(claims: Sequence[JudgedClaim]) -> Section:
     """The claims as a table of text, without empty columns; on a terminal and a page as findings."""
     findings = [
-        Finding(claim.verdict, claim.verdict_with_parts, claim.claim, claim.source, claim_facts(claim))
-        for claim in claims
+        Finding(judged.verdict, judged.verdict_with_parts, judged.claim, judged.source, claim_facts(judged))
+        for judged in claims
     ]
     rows = [
         {"claim": finding.claim, "source": finding.source, "verdict": finding.verdict_in_words, **finding.facts}
@@ -381,33 +381,33 @@ def claims_section(claims: Sequence[JudgedClaim]) -> Section:
     )
 
 
-def claim_facts(claim: JudgedClaim) -> dict[str, str]:
+def claim_facts(judged: JudgedClaim) -> dict[str, str]:
     """The numbers behind a claim's verdict, as text; "" for what is not known."""
     return {
-        "published": signed(claim.published_effect, claim.digits),
-        "published as claimed": published_as_claimed(claim),
-        "ours": our_difference(claim),
-        "interval": bounds(claim.low, claim.high, claim.digits),
-        "p": probability(claim.p),
-        "n": f"{claim.n}, {claim.parts_measured} parts" if claim.parts_measured > 1 else claim.n,
-        "test": claim.test,
-        "missing": claim.missing,
-        "not judged": claim.why_not_judged,
-        "by part": claim.by_part,
-        "quantity": claim.quantity,
+        "published": signed(judged.published_effect, judged.digits),
+        "published as claimed": published_as_claimed(judged),
+        "ours": our_difference(judged),
+        "interval": bounds(judged.low, judged.high, judged.digits),
+        "p": probability(judged.p),
+        "n": f"{judged.n}, {judged.parts_measured} parts" if judged.parts_measured > 1 else judged.n,
+        "test": judged.test,
+        "missing": judged.missing,
+        "not judged": judged.why_not_judged,
+        "by part": judged.by_part,
+        "quantity": judged.quantity,
     }
 
 
-def published_as_claimed(claim: JudgedClaim) -> str:
+def published_as_claimed(judged: JudgedClaim) -> str:
     """Whether the published numbers are as claimed."""
-    if claim.published_effect is None:
+    if judged.published_effect is None:
         return ""
-    return {True: "yes", False: "NO", None: "a tie"}[claim.published_supports]
+    return {True: "yes", False: "NO", None: "a tie"}[judged.published_supports]
 
 
-def our_difference(claim: JudgedClaim) -> str:
+def our_difference(judged: JudgedClaim) -> str:
     """Our effect, with the part that decided, marked if it rests on modified data."""
-    words = [signed(claim.effect, claim.digits)]
-    words += [f"({claim.part})"] if claim.part else []
-    words += [ALTERED] if claim.data == "partial" else []
+    words = [signed(judged.effect, judged.digits)]
+    words += [f"({judged.part})"] if judged.part else []
+    words += [ALTERED] if judged.data == "partial" else []
     return " ".join(words)

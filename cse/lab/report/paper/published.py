@@ -15,7 +15,7 @@
           Avg.: {of: [...], table: where those columns are (here), weights: {column: weight} in place of `of`}
         category_means: {table, rows, of}   # of this table's rows, column by column, printed in another table
         differences: {column: {of: column, from: row, sign}}
-        exceptions: [{row, column, computed, reason}]     # printed averages that are not those of what they average
+        exceptions: [{row, column, computed, reason}]     # printed averages that differ from what is computed
         unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles, and how they were read;
                                      # columns: [] if only something beside the row's numbers is garbled
         tests: [{row, baseline, column, p}]               # or p_below, where the text gives a bound

@@ -35,7 +35,7 @@ class SweepRuns:
 
     spec: its `report:` block, checked.
     published: the paper's table; None if the sweep draws figures only.
-    runs: those of full size, with their departures.
+    runs: the runs of full size, with their departures.
     expected: the axes of every planned job.
     confidence: of tests and intervals.
     name: the sweep's.
