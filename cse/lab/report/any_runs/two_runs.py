@@ -30,15 +30,16 @@ def section_of_two(folders: Sequence[Path]) -> Section:
     check_two(folders)
     runs = [read_run(folder) for folder in folders]
     ours, theirs = map(facts, runs)
-    both = ours.keys() & theirs.keys()
+    shared = ours.keys() & theirs.keys()
     unlike = sorted(changes(ours, theirs), key=lambda change: (ORDER.index(change.kind), change.name))
     if runs[0].program != runs[1].program:
-        unlike = [change for change in unlike if (change.kind, change.name) in both or change.kind == "scores"]
+        unlike = [change for change in unlike if change.kind == "scores" or (change.kind, change.name) in shared]
     table = pd.DataFrame(
         [[change.kind, change.name, *texts_of_change(change)] for change in unlike], columns=["kind", "what", "A", "B"]
     )
     kinds = {change.kind for change in unlike}
-    same = [kind for kind in ORDER if kind in {kind for kind, _ in both} - kinds]
+    compared = {kind for kind, _ in shared}
+    same = [kind for kind in ORDER if kind in compared - kinds]
     notes = [f"The same: {', '.join(same)}."] if same else []
     notes += weights_apart(runs) if "weights" in kinds else []
     frame = table.set_axis(["kind", "what", *(str(folder) for folder in folders)], axis=1)

@@ -131,9 +131,11 @@ def typed_beside(run: Run, sweep: Sweep, seed: str) -> list[str]:
 
 def outside_axes(run: Run, sweep: Sweep, seed: str) -> list[str]:
     """`KEY=VALUE` of each axis at which the run has a value that the sweep does not list."""
-    axes = {key: values for key, values in sweep.params.items() if key != seed and run.has(key)}
-    outside = [key for key, values in axes.items() if not is_on_axis(values, run.get(key))]
-    return [f"{key}={format_value(run.get(key))}" for key in outside]
+    outside = []
+    for key, values in sweep.params.items():
+        if key != seed and run.has(key) and not is_on_axis(values, run.get(key)):
+            outside.append(f"{key}={format_value(run.get(key))}")
+    return outside
 
 
 def is_on_axis(values: str, value: object) -> bool:
@@ -179,13 +181,17 @@ def changes_to_plan(run: Run, plan: Plan, typed: set[str]) -> list[Change]:
     nothing if it follows from other values, or is a folder of a machine.
     """
     planned: Config = {**plan.choices, **plan.settings}
-    written = [key for key in planned if run.has(key) and "${" not in str(run.get(key))]
-    compared = [key for key in written if key in typed or not follows(key, run, plan)]
-    beside = [key for key in sorted(typed) if not is_group(key) and run.get(key) is not None]
-    beside = [key for key in beside if not any(f"{other}.".startswith(f"{key}.") for other in planned)]
-    expected = as_facts("science", {key: planned[key] for key in compared})
-    ours = as_facts("science", {key: run.get(key) for key in (*compared, *beside)})
-    changed = changes(expected, ours)
+    expected: Config = {}
+    ours: Config = {}
+    for key, value in planned.items():
+        is_written = run.has(key) and "${" not in str(run.get(key))
+        if is_written and (key in typed or not follows(key, run, plan)):
+            expected[key], ours[key] = value, run.get(key)
+    for key in sorted(typed):
+        is_planned = any(f"{other}.".startswith(f"{key}.") for other in planned)
+        if not (is_planned or is_group(key) or run.get(key) is None):
+            ours[key] = run.get(key)
+    changed = changes(as_facts("science", expected), as_facts("science", ours))
     inside = tuple(f"{change.name}." for change in changed)
     return [change for change in changed if not change.name.startswith(inside)]
 
