@@ -33,8 +33,7 @@ from cse.lab.run.resume import FUNCTION
 from cse.lab.run.start import start_training
 from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.groups import PROGRAMS, adopt_folders, choices
-from cse.lab.settings.python_words import words_of_settings
-from cse.lab.settings.typed_line import normalized, read_typed_line
+from cse.lab.settings.typed_line import normalized, read_typed_line, words_of_settings
 from cse.lab.settings.values import flattened
 from cse.lab.settings.words import Word
 from cse.lab.sweep.line import starts_many

@@ -5,7 +5,7 @@ choice is a Literal, or a OneOf if a table already lists the names. NaN and infi
 
 A signature also says the purpose of a setting. A setting without a mark is science: it determines training or scores.
 Any other purpose is a mark beside its type, `workers: Annotated[Natural, Mark.MACHINE]`, or in its type: a File, a
-Folder, an EncoderName and a Sentence are text that is used exactly as given (cse.lab.settings.keys).
+Folder, an EncoderName and a Sentence are text that is used exactly as given (cse.lab.settings.roles).
 """
 
 import math

@@ -10,7 +10,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
 from cse.lab.settings import groups
-from cse.lab.settings.user_file import UserSource
+from cse.lab.settings.user_files import UserSource
 
 __all__ = ["UserChoices", "UserSource"]  # Hydra finds a source by its name in a plugin's module
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cse.lab.settings import suggest
 from cse.lab.settings.conf_files import text_of
-from cse.lab.settings.groups import CONF_DIR, ONE, WHOLE, choices, groups
+from cse.lab.settings.groups import CONF_DIR, NO_CHOICE, WHOLE, choices, groups
 from cse.lab.settings.lookup import Setting, settings_of_file
 
 ARGUMENTS = "\n## Every argument\n"
@@ -23,7 +23,7 @@ def choices_table() -> str:
     rows = [
         (f"`{group}=`", comment, " ".join(f"`{choice}`" for choice in choices(group)))
         for group, (_, comment) in groups("train").items()
-        if choices(group) != ONE and group != "sweep"
+        if choices(group) != NO_CHOICE and group != "sweep"
     ]
     return table(("group", "what it is", "choices"), rows)
 

@@ -59,7 +59,7 @@ class Training:
     """A run's state and its loop. Call `start` once, then `run`. The constructor does not read or write files.
 
     folder: the run's folder. identity: the settings that a resumed run must share
-    (cse.lab.settings.keys.fixed_settings).
+    (cse.lab.settings.roles.fixed_settings).
     """
 
     def __init__(self, parts: Parts, accelerator: Accelerator, folder: Path, identity: dict[str, object]):

@@ -15,7 +15,7 @@ from cse.lab.sections import in_column
 from cse.lab.settings.conf_files import body
 from cse.lab.settings.groups import (
     EXTRAS,
-    ONE,
+    NO_CHOICE,
     adopt_folders,
     choices,
     file_of,
@@ -104,7 +104,7 @@ def what_to_choose(command: str) -> str:
     lines = []
     for group in groups(command):
         names = ["PAPER/TABLE"] if group == "sweep" else choices(group)
-        if names not in ([], ONE):
+        if names not in ([], NO_CHOICE):
             lines.append(in_column(f"  {group + '=':<16}", " ".join(names), terminal_width()))
     return "\n".join(lines)
 
@@ -118,7 +118,7 @@ def help_on(command: str, word: str) -> str:
     if group not in groups(command):
         return find(command, group, terminal_width())
     several = choices(group)
-    if several == ONE:
+    if several == NO_CHOICE:
         return help_on_choice(group, "default")
     if not choice:
         width = max(map(len, several)) + 2

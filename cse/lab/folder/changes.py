@@ -20,11 +20,11 @@ from cse.files import Json, read_once, sha256
 from cse.lab.folder.contents import Results
 from cse.lab.folder.runs import Run
 from cse.lab.folder.this_machine import code_digest, named_sums, own_code
-from cse.lab.settings.keys import fixed_settings, role_of, scoring_settings
+from cse.lab.settings.roles import fixed_settings, role_of, scoring_settings
 from cse.lab.settings.values import Config, flattened, format_value, in_one_form
 
 Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
-"""The kind of a fact: first what changes results; of a setting it is its purpose (cse.lab.settings.keys.Role)."""
+"""The kind of a fact: first what changes results; of a setting it is its purpose (cse.lab.settings.roles.Role)."""
 
 Facts = Mapping[tuple[Kind, str], object]
 """{(kind, name): value}, without values that are not known."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from cse.lab.folder.changes import Facts, as_facts
 from cse.lab.folder.contents import EarlierCode, Results, TrainingData
 from cse.lab.folder.runs import Run
-from cse.lab.settings.keys import role_of
+from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import flattened, format_value
 from cse.score import Source
 

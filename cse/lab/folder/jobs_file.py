@@ -18,8 +18,7 @@ from cse.lab.folder.contents import RUN
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State, Status, at_work
-from cse.lab.settings.compose import settings_in_words
-from cse.lab.settings.words import recorded_words
+from cse.lab.settings.words import recorded_words, settings_in_words
 
 PLAN, LOG = "jobs.jsonl", "job.log"
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from cse.lab.folder.contents import Results
 from cse.lab.folder.events import metric_events
 from cse.lab.folder.heartbeat import Beat, clock
-from cse.lab.settings.grammar import shell_line, spell_word
+from cse.lab.settings.words import shell_line, spell_word
 
 
 class State(StrEnum):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cse.files import checksum, read_once, sha256
 from cse.lab.settings.groups import CONF_DIR, PACKAGE_DIR
-from cse.lab.settings.keys import keys_with
+from cse.lab.settings.roles import keys_with
 from cse.lab.settings.values import Config, flattened
 from cse.ranges import Mark
 

@@ -16,7 +16,7 @@ from cse.lab.run import resume, smoke, startup
 from cse.lab.run.instantiate import selected_score
 from cse.lab.settings.compose import composed, explaining, without_hydra
 from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment, groups
-from cse.lab.settings.user_values import overridden, user_files
+from cse.lab.settings.user_files import overridden, recorded_user_files
 from cse.lab.settings.words import Word, keys_of_person, texts_of, values_of
 
 
@@ -66,7 +66,7 @@ def fitted(settings: DictConfig, command: str, words: Sequence[Word]) -> DictCon
 
     settings: with that node, which has the choice of each group and the files of the user's own. words: the line's.
     """
-    chosen, files = settings.hydra.runtime.choices, user_files(settings)
+    chosen, files = settings.hydra.runtime.choices, recorded_user_files(settings)
     cfg = without_hydra(settings)
     with open_dict(cfg):
         if command == "train":

@@ -20,9 +20,8 @@ from cse.lab.run.instantiate import check_selection
 from cse.lab.run.resume import call_with, functions_in
 from cse.lab.settings import groups
 from cse.lab.settings.compose import resolved
-from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import PROGRAMS
-from cse.lab.settings.words import Word, texts_of
+from cse.lab.settings.words import Word, shell_line, texts_of
 from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger("cse")

@@ -21,8 +21,8 @@ from cse.errors import MissingResource, UserError
 from cse.lab.folder.runs import newest_run
 from cse.lab.run.instantiate import Attempts
 from cse.lab.settings.compose import without_hydra
-from cse.lab.settings.keys import keys_with
-from cse.lab.settings.references import references, user_key
+from cse.lab.settings.references import referred_keys, user_key
+from cse.lab.settings.roles import keys_with
 from cse.lab.settings.values import flattened, nodes_in
 from cse.needs import FileNeed, Need, Part, Place, Settings
 from cse.ranges import Mark
@@ -100,7 +100,7 @@ def part_nodes(config: DictConfig) -> Iterator[tuple[str, DictConfig]]:
 def folders_referred_to(config: DictConfig) -> Iterator[Need]:
     """The folders of `paths` that its parts refer to, which each would find missing when it is asked."""
     written = {key: OmegaConf.to_container(node) for key, node in part_nodes(config)}
-    for key in sorted(references(flattened(written))):
+    for key in sorted(referred_keys(flattened(written))):
         place = OmegaConf.select(config, key) if key.startswith("paths.") else None
         if place is not None and key != "paths.cache":  # which is made
             yield FileNeed(place, user_key(config, key))

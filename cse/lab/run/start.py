@@ -20,11 +20,10 @@ from cse.lab.run.launch import launched
 from cse.lab.run.logs import logging_to
 from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
 from cse.lab.settings.compose import explaining, resolved, without_hydra
-from cse.lab.settings.grammar import spell_word
 from cse.lab.settings.groups import file_of
 from cse.lab.settings.references import VARIABLE
 from cse.lab.settings.values import flattened
-from cse.lab.settings.words import Word, texts_of, values_of
+from cse.lab.settings.words import Word, spell_word, texts_of, values_of
 
 log = logging.getLogger("cse")
 

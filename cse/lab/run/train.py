@@ -39,7 +39,7 @@ from cse.lab.run.needs import lacking
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.unchanged import check_continues, check_repeats, warn_of_other_code
 from cse.lab.settings.compose import resolved
-from cse.lab.settings.keys import fixed_settings
+from cse.lab.settings.roles import fixed_settings
 from cse.lab.settings.values import Config
 from cse.lab.sharing.card import vectors_of_export
 from cse.lab.sharing.hub_metadata import read_license_and_language

@@ -15,7 +15,7 @@ from cse.lab.folder.changes import Change, as_facts, changed_code, changed_input
 from cse.lab.folder.contents import Results
 from cse.lab.folder.runs import read_run
 from cse.lab.run.resume import OF_SOURCE, Origin, settings_of
-from cse.lab.settings.keys import role_of
+from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import Config, flattened
 
 if TYPE_CHECKING:  # importing torch is slow

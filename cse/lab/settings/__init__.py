@@ -1,12 +1,15 @@
-"""From words to checked settings: `cse-train model=roberta trainer.lr=1e-5`. Each step has its file.
+"""From words to checked settings: `cse-train model=roberta trainer.lr=1e-5`.
 
-What was typed    typed_line reads a line into words; words: one KEY=VALUE; grammar: how Hydra and a shell write it;
-                  python_words: how Python writes it
-What there is     groups: the files of conf/ and of --config-dir; conf_files: the text of one; user_file: the user's
-The config        compose: the words over these files; references: values that stand elsewhere;
-                  user_values: which file of the user's gave a value
-Its meaning       keys: what each key is for, as schema and signatures declare it; values: which values are the same
-Its check         check: each node against the types (pydantic_types) of its part or of the command (schema);
-                  part_contract: what a part's class must be
-A wrong word      mistakes: one sentence for it; suggest and lookup know what it may have meant
+1. typed_line.normalized and read_typed_line read what was typed into a TypedLine: the Words model=roberta and
+   trainer.lr=1e-5 (words.py), and the flags.
+2. compose.composed lets Hydra compose conf/train.yaml, conf/model/roberta.yaml and the other choices (groups.py lists
+   them, conf_files.py reads the text of one), then sets trainer.lr. user_files.py loads those of --config-dir. The
+   result is a config, whose values may refer to others and to the environment (references.py).
+3. check.validate checks each value. model is a part: its `_target_` is a function with a signature, whose annotations
+   are the types (pydantic_types.py), if cse can use it at all (part_contract.py). seed is no part's: schema.py has its
+   type. The result is the same config with 1e-5 as a float, which cse.lab.run builds and runs.
+4. A wrong word becomes one sentence in compose.explaining: mistakes.py writes it, lookup.py knows all keys and choices,
+   suggest.py those that were meant.
+5. Later, resuming, sweeps and reports ask what each key is for: roles.role_of("trainer.lr").is_science. The same
+   annotations say it, read from the source (signatures.py). values.same says which values are the same.
 """

@@ -8,16 +8,16 @@ pydantic's words:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 
-A value from a file of the user's own has the file and the line behind it (cse.lab.settings.user_values).
+A value from a file of the user's own has the file and the line behind it (cse.lab.settings.user_files).
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import deepcopy
 from inspect import signature
 from itertools import chain
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
@@ -26,17 +26,16 @@ from pydantic_core import ErrorDetails, SchemaValidator
 
 from cse.errors import UserError
 from cse.lab.settings.compose import resolved, without_hydra
-from cse.lab.settings.grammar import spell_value
 from cse.lab.settings.groups import file_of
 from cse.lab.settings.part_contract import unmade, unusable
-from cse.lab.settings.pydantic_types import MISSING, NOT_SET, refusal_in_words, types_of, validator, without_parts
-from cse.lab.settings.references import references, referred_key
+from cse.lab.settings.pydantic_types import NOT_SET, refusal_in_words, types_of, validator, without_parts
+from cse.lab.settings.references import referred_keys, typed_key, written_values
 from cse.lab.settings.schema import COMMANDS, slot_of
 from cse.lab.settings.signatures import declared_by
-from cse.lab.settings.user_values import written_at
+from cse.lab.settings.user_files import written_at
 from cse.lab.settings.values import Config, flattened, nodes_in
+from cse.lab.settings.words import spell_value
 
-NOT_READ = "there is no such setting, and no value refers to it"
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text
 
 
@@ -54,13 +53,13 @@ class Violation(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What pydantic makes of the settings of a node.
+    """What pydantic makes of the settings of a node, by dotted key of the config.
 
-    converted: {dotted key: value} of each that it converts; None if it refuses one. wrong: what it refuses.
+    converted: the value of each setting that it converts, if it refuses none. violations: what it refuses.
     """
 
-    converted: Config | None
-    wrong: list[Violation]
+    converted: Config
+    violations: Sequence[Violation] = ()
 
 
 def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
@@ -69,96 +68,98 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     keys: a TypedDict of the keys that no part takes. Raises one UserError for all violations, or OmegaConf's error for
     a reference to a key that does not exist.
     """
-    ours = without_hydra(cfg)
-    content = resolved(ours)
-    written = flattened(cast("Config", OmegaConf.to_container(ours)))
-    helpers = helper_keys(written, keys)
-    top = {key: value for key, value in content.items() if key not in helpers}
-    nodes = [check_node("", top, validator(keys), list(keys.__annotations__), written)]
-    for key, node in nodes_in(content):
-        if key and isinstance(node, dict) and "_target_" in node:
-            nodes.append(check_part(key, node, written))
-    wrong = [Violation(key, NOT_SET) for key in sorted(OmegaConf.missing_keys(ours))]
-    wrong += unread_keys(content, written, helpers)
-    wrong += chain.from_iterable(node.wrong for node in nodes)
-    if wrong:
-        raise UserError("; ".join(sentences_of(wrong, cfg)))
+    own = without_hydra(cfg)
+    settings, written = resolved(own), written_values(own)
+    referred = referred_keys(written)
+    helpers = {key.partition(".")[0] for key in referred} - keys.__annotations__.keys()
+    top = {key: value for key, value in settings.items() if key not in helpers}
+    nodes = [check_node("", top, validator(keys), [*keys.__annotations__])]
+    nodes += [check_part(key, node) for key, node in nodes_of_parts(settings)]
+
+    missing = OmegaConf.missing_keys(own)
+    violations = [Violation(key, NOT_SET) for key in sorted(missing)]
+    violations += unread_keys(settings, helpers, referred)
+    for violation in chain.from_iterable(node.violations for node in nodes):
+        key = typed_key(violation.key, written)
+        if key not in missing:
+            violations.append(violation._replace(key=key))
+    if violations:
+        raise UserError("; ".join(sentences_of(violations, cfg)))
+
     checked = deepcopy(cfg)
     for node in nodes:
-        for key, value in (node.converted or {}).items():
-            OmegaConf.update(checked, key, value)
+        for key, value in node.converted.items():
+            OmegaConf.update(checked, typed_key(key, written), value)
     return checked
 
 
-def check_part(key: str, node: Config, written: Config) -> Checked:
-    """Check the settings of the part at a key, and that it can be made of them.
+def nodes_of_parts(settings: Config) -> Iterator[tuple[str, Config]]:
+    """(dotted key, settings) of each part, also of one inside another."""
+    for key, node in nodes_in(settings):
+        if key and isinstance(node, dict) and "_target_" in node:
+            yield key, node
 
-    written: the config's values by dotted key, with their references.
-    """
+
+def check_part(key: str, node: Config) -> Checked:
+    """Check the settings of the part at a key, and that it can be made of them."""
     target, slot = str(node["_target_"]), slot_of(key)
     try:
         types = types_of(target, slot.beside)
     except (ImportError, NameError, ValueError, TypeError) as error:  # NameError: of an annotation
-        return Checked(None, [Violation(f"{key}._target_", unusable(target, error), f"={target}")])
+        return Checked({}, [Violation(f"{key}._target_", unusable(target, error), f"={target}")])
     names = [*signature(get_object(target)).parameters, *declared_by(target)]
-    checked = check_node(f"{key}.", node, types, names, written)
-    if checked.converted is None:
-        return checked
-    why = unmade(slot, node)
-    return Checked(None, [Violation(f"{key}._target_", why, f"={target}")]) if why else checked
+    checked = check_node(f"{key}.", node, types, names)
+    why = "" if checked.violations else unmade(slot, node)
+    return Checked({}, [Violation(f"{key}._target_", why, f"={target}")]) if why else checked
 
 
-def check_node(place: str, node: Config, types: SchemaValidator, names: Sequence[str], written: Config) -> Checked:
-    """Check the settings of a node against these types. Each key in the result is where its value was typed.
+def check_node(place: str, node: Config, types: SchemaValidator, names: Sequence[str]) -> Checked:
+    """Check the settings of a node against these types.
 
-    place: the start of the node's keys, "trainer.", or "" at the top. names: the settings that there are. written: as
-    check_part takes it.
+    place: the start of the node's keys, "trainer.", or "" at the top. names: the settings that there are.
     """
     settings = without_parts(node)
     try:
         converted = flattened(types.validate_python(settings, strict=True))
     except ValidationError as refused:
-        wrong = []
+        violations: list[Violation] = []
         for error in refused.errors():
-            if error["input"] != MISSING:
-                key, value = setting_at(error, node)
-                wrong.append(Violation(referred_key(place + key, written), refusal_in_words(error, names), value))
-        return Checked(None, wrong)
+            key, value = setting_at(error, node)
+            violations.append(Violation(place + key, refusal_in_words(error, names), value))
+        return Checked({}, violations)
     before = flattened(settings)
     changed: Config = {}
     for key, value in converted.items():
         plain = list(value) if isinstance(value, tuple) else value
         if repr(plain) != repr(before[key]):  # 1 for 1.0 is equal, and of another type
-            changed[referred_key(place + key, written)] = plain
-    return Checked(changed, [])
+            changed[place + key] = plain
+    return Checked(changed)
 
 
-def helper_keys(written: Config, keys: type) -> set[str]:
-    """The keys at the top that only serve as what other values refer to."""
-    return {key.partition(".")[0] for key in references(written)} - keys.__annotations__.keys()
+def unread_keys(settings: Config, helpers: Collection[str], referred: Collection[str]) -> Iterator[Violation]:
+    """The keys that no part takes and no value refers to: in `paths`, and below helpers.
 
-
-def unread_keys(content: Config, written: Config, helpers: set[str]) -> Iterator[Violation]:
-    """The keys that no part takes and no value refers to: below helpers, and in `paths`."""
-    followed = references(written)
-    above = tuple(f"{key}." for key in followed)
-    for key, value in flattened({key: content[key] for key in helpers & content.keys()}).items():
+    helpers: the keys at the top that only serve as what other values refer to. referred: what values refer to.
+    """
+    why = "there is no such setting, and no value refers to it"
+    above = tuple(f"{key}." for key in referred)
+    for key, value in flattened({key: settings[key] for key in helpers & settings.keys()}).items():
         if not f"{key}.".startswith(above):
-            yield Violation(key, NOT_READ, f"={spell_value(value)}")
+            yield Violation(key, why, f"={spell_value(value)}")
     ours = OmegaConf.load(file_of("paths", "default"))
-    for key in content.get("paths", ()):
-        if key not in ours and f"paths.{key}" not in followed:
-            yield Violation(f"paths.{key}", NOT_READ)
+    for key in settings.get("paths", ()):
+        if key not in ours and f"paths.{key}" not in referred:
+            yield Violation(f"paths.{key}", why)
 
 
-def sentences_of(wrong: Sequence[Violation], cfg: DictConfig) -> Iterator[str]:
+def sentences_of(violations: Iterable[Violation], cfg: DictConfig) -> Iterator[str]:
     """What is wrong with each setting, KEY=VALUE or KEY, and the place of the user's own file that sets it."""
     reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for one in wrong:
-        if one.reason not in reasons[one.key, one.value]:
-            reasons[one.key, one.value].append(one.reason)
-    for (key, value), said in reasons.items():
-        yield f"{key}{value}: {' or '.join(said)}{written_at(cfg, key, OmegaConf.select(cfg, key))}"
+    for key, reason, value in violations:
+        if reason not in reasons[key, value]:
+            reasons[key, value].append(reason)
+    for (key, value), several in reasons.items():
+        yield f"{key}{value}: {' or '.join(several)}{written_at(cfg, key, OmegaConf.select(cfg, key))}"
 
 
 def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str]:

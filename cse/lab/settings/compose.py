@@ -1,33 +1,28 @@
 """From words to a composed config: compose conf/, and refuse what Hydra would ignore.
 
-`explaining` is for a block that reads words or fills in references: in it, an error of Hydra's is a sentence.
-`guarded_environment` is for any block that fills in references: in it, no secret gets into a run's files.
+`explaining` is for a block that reads words or fills in references: in it, an error of Hydra's is a sentence. At the
+end, what Hydra cannot compose: the sources of data=mixture.
 """
 
-import os
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import yaml
-from omegaconf import DictConfig, Node, OmegaConf
-from omegaconf.basecontainer import BaseContainer
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
-from cse.lab.settings.grammar import parse_word
-from cse.lab.settings.groups import CONF_DIR, SWEEPS_DIR, choices, user_folders
+from cse.lab.settings.groups import CONF_DIR, SINGLE, choices, is_group, user_folders
 from cse.lab.settings.mistakes import explain, no_choice
-from cse.lab.settings.references import set_variable
-from cse.lab.settings.user_values import RECORDED_AT, find_user_files
-from cse.lab.settings.values import Config, flattened
-from cse.lab.settings.words import Word
+from cse.lab.settings.references import fill_in_environment, guarded_environment
+from cse.lab.settings.user_files import RECORDED_AT, find_user_files
+from cse.lab.settings.values import Config
+from cse.lab.settings.words import Word, parse_word
 
-SINGLE = ("model", "objective", "augmentation", "aux_modality")
-"""The groups whose choices name the files of conf/recipe. Of a list of choices Hydra would find none, silently."""
+OF_MIXTURE = ("name", "cache_dir", "preview")
+"""The keys of data=text that a mixture has for all its sources."""
 
 
 def composed(command: str, texts: Sequence[str]) -> DictConfig:
@@ -39,8 +34,6 @@ def composed(command: str, texts: Sequence[str]) -> DictConfig:
     from hydra.core.global_hydra import GlobalHydra
     from hydra.types import RunMode
 
-    from cse.lab.settings import mixture
-
     refuse_words(texts, command)
     outer = GlobalHydra.instance().hydra  # of a notebook or a test
     GlobalHydra.instance().clear()
@@ -49,12 +42,12 @@ def composed(command: str, texts: Sequence[str]) -> DictConfig:
             config = compose(command, list(texts), return_hydra_config=True)
             if user_folders():
                 loader = GlobalHydra.instance().config_loader()
-                read = loader.compute_defaults_list(command, list(texts), RunMode.RUN).defaults
-                files = {str(one.path): one.package for one in find_user_files(read)}
+                defaults = loader.compute_defaults_list(command, list(texts), RunMode.RUN).defaults
+                files = {str(file.path): file.package for file in find_user_files(defaults)}
                 OmegaConf.update(config, RECORDED_AT, files, force_add=True)
     finally:
         GlobalHydra.instance().hydra = outer
-    mixture.complete_sources(config)
+    complete_sources(config)
     fill_in_environment(config)
     return config
 
@@ -87,31 +80,7 @@ def resolved(cfg: DictConfig) -> Config:
     return cast("Config", OmegaConf.to_container(cfg, resolve=True))
 
 
-def is_group(key: str) -> bool:
-    """Whether a key chooses from a folder of conf/, or a sweep."""
-    root = key.partition("@")[0].partition("/")[0]
-    return root == "sweep" or Path(CONF_DIR, root).is_dir()
-
-
-def settings_in_words(words: Sequence[Word]) -> tuple[Config, dict[str, str]]:
-    """(settings, choices by group) that the words themselves give, without conf/ and without Hydra's own."""
-    settings: Config = {}
-    chosen: dict[str, str] = {}
-    for word in words:
-        if word.text.startswith("~") or word.key.startswith("hydra"):
-            continue
-        value = word.parsed
-        if is_group(word.key) and isinstance(value, str):
-            chosen[word.key] = value
-            continue
-        *parents, last = word.key.split(".")
-        node = settings
-        for parent in parents:
-            if not isinstance(node.get(parent), dict):
-                node[parent] = {}
-            node = node[parent]
-        node[last] = value
-    return settings, chosen
+# What Hydra would ignore
 
 
 def refuse_words(texts: Sequence[str], command: str) -> None:
@@ -135,62 +104,53 @@ def names_choices(word: Word) -> bool:
         return True
     value = word.parsed
     if isinstance(value, list):
-        return word.key not in SINGLE and all(isinstance(one, str) for one in value)
+        return word.key not in SINGLE and all(isinstance(name, str) for name in value)
     return isinstance(value, dict) or (isinstance(value, str) and value != "")
 
 
-# What a config reads from the environment
+# The sources of data=mixture
 
 
-def fill_in_environment(config: DictConfig) -> None:
-    """Fill in what the config reads from the environment, and `~` in paths.cache: parts refer to them when they are
-    built, in several processes.
+def complete_sources(config: DictConfig) -> None:
+    """Give each source all settings of a text, and those of its objective in place of the objective's name.
 
-    A variable that is set stays a reference, by which an error names it. One that cannot be read is refused with the
-    other settings, unless a run that is resumed has another value.
+    What is complete stays as it is. Raises UserError for a source that is no mapping, a key that is the mixture's, and
+    an objective that does not exist.
     """
-    written = flattened(cast("Config", OmegaConf.to_container(without_hydra(config))))
-    with guarded_environment():
-        for key, text in written.items():
-            if "${oc.env:" in str(text) and not set_variable(text):
-                with suppress(OmegaConfBaseException):
-                    OmegaConf.update(config, key, OmegaConf.select(config, key), merge=False)
-        cache = OmegaConf.select(config, "paths.cache")
-        if str(cache).startswith("~"):
-            config.paths.cache = str(Path(cache).expanduser())
+    sources = OmegaConf.select(config, "data.sources")
+    if not OmegaConf.is_dict(sources):  # not set, or refused by its type
+        return
+    folder = Path(CONF_DIR) / "data"
+    defaults: Any = OmegaConf.merge(*(OmegaConf.load(folder / f"{name}.yaml") for name in ("text", "_source")))
+    for key in OF_MIXTURE:
+        del defaults[key]
+    for name in sources:
+        key, given = f"data.sources.{name}", sources[name]
+        if not OmegaConf.is_dict(given):
+            raise UserError(f"{key}={given}: should be a mapping of settings: {{path: FILE, columns: [A,B]}}")
+        for setting in OF_MIXTURE:
+            if setting in given:
+                raise UserError(f"{key}.{setting} is no setting of a source: it is the mixture's (data.{setting})")
+        objective = whole_objective(config, f"{key}.objective", given.get("objective"))
+        sources[name] = OmegaConf.merge(defaults, given, {"objective": None})
+        sources[name].objective = objective
 
 
-@contextmanager
-def guarded_environment() -> Iterator[None]:
-    """In the block, ${oc.env:NAME} is `from_environment`. After it, it is OmegaConf's own, for the configs of others in
-    this process: a notebook's, or a program's that imports cse."""
-    before = BaseContainer._resolvers["oc.env"]
-    OmegaConf.register_new_resolver("oc.env", from_environment, replace=True)
-    try:
-        yield
-    finally:
-        BaseContainer._resolvers["oc.env"] = before
+def whole_objective(config: DictConfig, key: str, given: Any) -> DictConfig | None:
+    """The settings of an objective that a source names, NAME or {choice: NAME, KEY: VALUE}; None for the run's.
 
-
-def from_environment(name: str, *default: str | None, _node_: Node, _root_: BaseContainer) -> str | None:
-    """${oc.env:NAME,DEFAULT}: OmegaConf's own, but refused if it could write a secret into a run's files, and an empty
-    variable is none, as in shells and container files that name each.
-
-    Values end up in results.json, train.log and every tracker. Configs that are not ours are left alone.
+    config: its encoder has a say in an objective's values (conf/recipe). key: of the source's objective.
     """
-    key = str(_node_._get_full_key(None))
-    ours = isinstance(_root_, DictConfig) and {"paths", "eval", "hydra"} & set(_root_)
-    if ours and not key.startswith("paths.") and name not in known_variables():
-        raise UserError(
-            f"{key} is written into a run's files, so it cannot read {name} from the environment: only paths.* can"
-        )
-    if name not in os.environ and not default:
-        raise KeyError(f"Environment variable '{name}' not found")
-    return os.environ.get(name) or (default[0] if default else None)
-
-
-@cache
-def known_variables() -> frozenset[str]:
-    """The environment variables that conf/ and sweeps/ read."""
-    files = [file for folder in (CONF_DIR, SWEEPS_DIR) for file in Path(folder).rglob("*.yaml")]
-    return frozenset(name for file in files for name in re.findall(r"oc\.env:(\w+)", file.read_text(encoding="utf-8")))
+    if given is None or (OmegaConf.is_dict(given) and "_target_" in given):
+        return given
+    changes = {"choice": given} if isinstance(given, str) else given
+    if not (isinstance(changes, dict) or OmegaConf.is_dict(changes)) or "choice" not in changes:
+        raise UserError(f"{key}={given}: should be the name of an objective, or {{choice: NAME, KEY: VALUE}}")
+    choice = changes["choice"]
+    if choice not in choices("objective"):
+        raise UserError(f"{key}: {no_choice('objective', str(choice), 'train')}")
+    whole = composed("train", [f"objective={choice}", f"model={config.hydra.runtime.choices.model}"]).objective
+    made = {name: value for name, value in whole.items_ex(resolve=False) if name not in ("widths", "width_weights")}
+    own = {name: value for name, value in changes.items() if name != "choice"}
+    merged: Any = OmegaConf.merge({**made, "_partial_": True}, own)
+    return merged

@@ -54,7 +54,7 @@ def defaults_in(text: str) -> DefaultsList:
     import yaml
 
     try:
-        pair = pair_of(yaml.compose(text) if "defaults" in text else None, "defaults")
+        pair = pair_of(yaml.compose(text, yaml.CSafeLoader) if "defaults" in text else None, "defaults")
     except yaml.YAMLError:
         return DefaultsList()
     if pair is None:
@@ -134,7 +134,7 @@ def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
             above = [*above, line.strip("# ")] if line.lstrip().startswith("#") else []
             continue
         indent, name, value = len(match[1]), match[2], match[3] or ""
-        open_keys = [*(one for one in open_keys if one[0] < indent), (indent, name)]
+        open_keys = [*(outer for outer in open_keys if outer[0] < indent), (indent, name)]
         goes_on = value.startswith(("[", "{")) and not value.endswith(("]", "}"))
         yield ".".join(key for _, key in open_keys), f"{value} ..." if goes_on else value, match[4] or " ".join(above)
         above = []

@@ -17,13 +17,15 @@ SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
 PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
 """The program of each command."""
 
-ONE = ["default"]
+NO_CHOICE = ["default"]
 """The choices of a group that offers none."""
 
 EXTRAS = ("experiment", "variant", "sweep")
 """The groups that a line has only if it names them. Their files set keys of the other groups."""
 WHOLE = (*EXTRAS, "recipe")
 """The groups whose files set keys of the whole config. The other choices of a run choose its recipe."""
+SINGLE = ("model", "objective", "augmentation", "aux_modality")
+"""The groups whose choices name the files of conf/recipe. Of a list of choices Hydra would find none, silently."""
 SWEEP_KEYS = ("cases", "report", "same_runs_as", "search_each")
 """The keys that a sweep's file has beside settings."""
 
@@ -40,11 +42,17 @@ def groups(command: str) -> dict[str, tuple[list[str], str]]:
     return groups_listed(Path(CONF_DIR, f"{command}.yaml"))
 
 
+def is_group(key: str) -> bool:
+    """Whether a key chooses from a folder of conf/, or a sweep."""
+    root = key.partition("@")[0].partition("/")[0]
+    return root == "sweep" or Path(CONF_DIR, root).is_dir()
+
+
 def choices(group: str) -> list[str]:
     """The choices of `GROUP=`, sorted. A file whose name begins with _ is none: other files include it."""
     pattern = "*/*.yaml" if group == "sweep" else "[!_]*.yaml"  # PAPER/TABLE
-    found = [path.relative_to(folder) for folder in folders_of(group) for path in folder.glob(pattern)]
-    return sorted(path.with_suffix("").as_posix() for path in found)
+    names = [path.relative_to(folder) for folder in folders_of(group) for path in folder.glob(pattern)]
+    return sorted(name.with_suffix("").as_posix() for name in names)
 
 
 def file_of(group: str, choice: str) -> Path:
@@ -99,27 +107,27 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
 
     Raises UserError for a flag without a folder, a folder that does not exist, and a choice whose name is taken.
     """
-    rest: list[str] = []
-    named = [str(folder) for folder in user_folders()]
+    others: list[str] = []
+    names = [str(folder) for folder in user_folders()]
     remaining = iter(arguments)
-    for one in remaining:
-        flag, equals, value = one.partition("=")
+    for argument in remaining:
+        flag, equals, value = argument.partition("=")
         if flag not in ("--config-dir", "-cd"):
-            rest.append(one)
+            others.append(argument)
             continue
-        named.append(value if equals else next(remaining, ""))
-        if not named[-1]:
+        names.append(value if equals else next(remaining, ""))
+        if not names[-1]:
             raise UserError(f"{flag} lacks its value: type --config-dir FOLDER")
-    folders = list(dict.fromkeys(Path(name).expanduser().absolute() for name in named))
+    folders = list(dict.fromkeys(Path(name).expanduser().absolute() for name in names))
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"--config-dir {folder}: there is no such folder")
-        if not any((folder / one).is_dir() for one in roots()):
+        if not any((folder / root).is_dir() for root in roots()):
             raise UserError(f"--config-dir {folder}: it has no folder of a group, such as objective/ or eval/")
     refuse_taken_names(folders)
     if folders:
         os.environ[FOLDERS_VARIABLE] = os.pathsep.join(map(str, folders))
-    return rest
+    return others
 
 
 def roots() -> list[str]:
@@ -131,12 +139,11 @@ def refuse_taken_names(folders: Sequence[Path]) -> None:
     """Raise UserError for a file that cse or an earlier folder has too, at any depth: only the first would be read."""
     owners = {path.relative_to(CONF_DIR): "cse" for path in Path(CONF_DIR).rglob("*.yaml")}
     owners |= {Path("sweep", path.relative_to(SWEEPS_DIR)): "cse" for path in Path(SWEEPS_DIR).rglob("*.yaml")}
-    for folder in {one.resolve(): one for one in folders}.values():  # a link and its folder are one
+    for folder in {folder.resolve(): folder for folder in folders}.values():  # a link and its folder are one
         for path in sorted(path for root in roots() for path in (folder / root).rglob("*.yaml")):
             name = path.relative_to(folder)
             owner = owners.setdefault(name, str(folder))
             if owner != str(folder):
-                whole = name.with_suffix("").as_posix()
                 group = "sweep" if name.parts[0] == "sweep" else name.parent.as_posix()  # PAPER/TABLE is one choice
-                choice = whole.removeprefix(f"{group}/")
+                choice = name.with_suffix("").as_posix().removeprefix(f"{group}/")
                 raise UserError(f"{path}: {group}={choice} is a choice of {owner} already; give yours another name")

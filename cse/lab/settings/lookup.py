@@ -12,16 +12,7 @@ from typing import NamedTuple
 
 from cse.errors import UserError
 from cse.lab.settings.conf_files import body, keys_of_text
-from cse.lab.settings.groups import (
-    CONF_DIR,
-    WHOLE,
-    choices,
-    file_of,
-    first_comment,
-    groups,
-    included,
-    section_of,
-)
+from cse.lab.settings.groups import CONF_DIR, WHOLE, choices, file_of, first_comment, groups, included, section_of
 from cse.lab.settings.suggest import answer_to, nearest, topic
 
 SHOWN = 4
@@ -48,10 +39,10 @@ def find(command: str, word: str, width: int) -> str:
     """
     settings = [*all_choices(command), *settings_of_command(command)]
     mentions = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
-    matches = all_of_name(settings, word) or [one for one in settings if mentions.search(one.comment)]
-    told = topic(word.rpartition("/")[2], [one.key for one in settings])
-    if matches or told:
-        return "\n".join([*([textwrap.fill(told, width)] if told else []), *paragraphs(matches, width)])
+    matches = all_of_name(settings, word) or [setting for setting in settings if mentions.search(setting.comment)]
+    elsewhere = topic(word.rpartition("/")[2], [setting.key for setting in settings])
+    if matches or elsewhere:
+        return "\n".join([*textwrap.wrap(elsewhere, width), *paragraphs(matches, width)])
     hint = nearest(word, list(keys_of_command(command))) or "; --help alone shows what can be chosen"
     raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
 
@@ -60,16 +51,17 @@ def all_of_name(settings: list[Setting], word: str) -> list[Setting]:
     """The settings whose name, or a part of it, begins with the word, and the one that other trainers call so."""
     joined = re.sub(r"[\s-]+", "_", word.strip("-"))
     name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)
-    answer = answer_to(word, [one.key for one in settings])
-    return [one for one in settings if name.search(one.name) or (answer and meets(one, answer.first or word))]
+    answer = answer_to(word, [setting.key for setting in settings])
+    typed = (answer.first or word) if answer else ""
+    return [setting for setting in settings if name.search(setting.name) or meets(setting, typed)]
 
 
-def meets(one: Setting, typed: str) -> bool:
+def meets(setting: Setting, typed: str) -> bool:
     """Whether a KEY or KEY=VALUE is this setting, one inside it, or this choice. A whole group is none of its keys."""
     key = typed.partition("=")[0]
     if "." in key:
-        return f"{one.key}.".startswith(f"{key}.")
-    return one.key == key and typed in (key, f"{key}={one.value}")
+        return f"{setting.key}.".startswith(f"{key}.")
+    return setting.key == key and typed in (key, f"{key}={setting.value}")
 
 
 def paragraphs(matches: list[Setting], width: int) -> Iterator[str]:
@@ -78,9 +70,9 @@ def paragraphs(matches: list[Setting], width: int) -> Iterator[str]:
     Settings of every run come first, then short keys.
     """
     having: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for one in sorted(matches, key=lambda one: (bool(one.choice), one.key.count("."), one.key)):
-        group, _, choice = one.choice.partition("=")
-        having[f"{one.key}={one.value}", one.comment, group].append(choice)
+    for setting in sorted(matches, key=lambda setting: (bool(setting.choice), setting.key.count("."), setting.key)):
+        group, _, choice = setting.choice.partition("=")
+        having[f"{setting.key}={setting.value}", setting.comment, group].append(choice)
     column = min(44, max((len(left) for left, _, _ in having), default=0) + 2)
     for (left, comment, group), names in having.items():
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
@@ -100,8 +92,8 @@ def all_choices(command: str) -> Iterator[Setting]:
 def keys_of_command(command: str) -> dict[str, list[str]]:
     """Every group and every setting of a command, and the GROUP=CHOICEs that set it; "" is every run."""
     choices_by_key: dict[str, list[str]] = {group: [""] for group in groups(command)}
-    for one in settings_of_command(command):
-        choices_by_key.setdefault(one.key, []).append(one.choice)
+    for setting in settings_of_command(command):
+        choices_by_key.setdefault(setting.key, []).append(setting.choice)
     return choices_by_key
 
 
@@ -111,10 +103,10 @@ def settings_of_command(command: str) -> Iterator[Setting]:
     for group in groups(command):
         for choice in choices(group) if group not in WHOLE else ():
             name = "" if choice == "default" else f"{group}={choice}"
-            last: dict[str, Setting] = {}
+            by_key: dict[str, Setting] = {}
             for file in included(file_of(group, choice)):
-                last |= {one.key: one for one in settings_of_file(file, group, name)}
-            yield from last.values()
+                by_key |= {setting.key: setting for setting in settings_of_file(file, group, name)}
+            yield from by_key.values()
 
 
 def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Setting]:

@@ -29,8 +29,8 @@ def unusable(target: str, error: Exception) -> str:
     absent = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
     place, _, name = (absent or target).rpartition(".")
     if there := sys.modules.get(place):
-        names = [one.name for one in iter_modules(vars(there).get("__path__", ()))]
-        names += [key for key, one in vars(there).items() if getmodule(one) is there]
+        names = [module.name for module in iter_modules(vars(there).get("__path__", ()))]
+        names += [key for key, value in vars(there).items() if getmodule(value) is there]
         hint = nearest(name, names) or f"; it has {', '.join(names)}"
         return f"{place} has no {name}{hint}"
     where = "; PYTHONPATH=FOLDER says where it is" if absent and f"{target}.".startswith(f"{absent}.") else ""

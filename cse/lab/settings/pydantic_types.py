@@ -25,13 +25,12 @@ if TYPE_CHECKING:  # needs typing_extensions 4.13
 
 NESTED = object()  # stands for a nested part
 NOT_SET = "is not set"
-MISSING = "???"  # Hydra's mark for a value that must be given
 HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
 
 CONVERSIONS = {
     "bool": lambda value: SWITCH.get(value.lower(), value) if isinstance(value, str) else value,
     "str": lambda value: str(value) if type(value) is int else value,
-    "list": lambda value: [value] if isinstance(value, str | int | float) and value not in ("", MISSING) else value,
+    "list": lambda value: [value] if isinstance(value, str | int | float) and value != "" else value,
     "tuple": lambda value: tuple(value) if isinstance(value, list) else value,
 }
 """What a command line cannot express exactly: what is typed, converted to the type that pydantic names so."""
@@ -49,7 +48,7 @@ def types_of(target: str, beside: type | None = None) -> SchemaValidator:
     extra: Literal["ignore", "forbid"] = "ignore"
     for maker in makers:
         fields = fields_of(maker) | fields
-        if not any(one.kind is Parameter.VAR_KEYWORD for one in signature(maker).parameters.values()):
+        if not any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(maker).parameters.values()):
             extra = "forbid"
             break  # one with **settings passes them to its base
     config = STRICT | ConfigDict(extra=extra)
@@ -60,8 +59,8 @@ def fields_of(maker: Callable[..., object]) -> dict[str, object]:
     """The type of each parameter of a constructor, or of a function."""
     hints = get_type_hints(maker, include_extras=True)
     fields: dict[str, object] = {}
-    for name, one in signature(maker).parameters.items():
-        if one.kind is not Parameter.VAR_KEYWORD:
+    for name, parameter in signature(maker).parameters.items():
+        if parameter.kind is not Parameter.VAR_KEYWORD:
             fields[name] = checkable(hints.get(name, object))
             kinds = get_args(fields[name])
             if type(None) in kinds:
@@ -94,7 +93,7 @@ def converting(schema: Any) -> Any:
     """A schema of pydantic's, with CONVERSIONS before every type in it, and parts where it has classes."""
     match schema:
         case list():
-            return [converting(one) for one in schema]
+            return [converting(inner) for inner in schema]
         case {"type": "callable" | "is-instance" | "dataclass"}:
             return core_schema.no_info_plain_validator_function(accept_part)
         case {"type": "json-or-python"}:  # a Sequence; a config has what JSON has

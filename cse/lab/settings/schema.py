@@ -1,5 +1,5 @@
 """What a config may hold: the keys of conf/train.yaml and conf/evaluate.yaml that no part takes, with their types and
-marks, and the slots that parts stand in. cse.lab.settings.check reads the types, cse.lab.settings.keys the marks.
+marks, and the slots that parts stand in. cse.lab.settings.check reads the types, cse.lab.settings.roles the marks.
 """
 
 from collections.abc import Callable, Sequence

@@ -6,20 +6,19 @@ must not run.
 
 import ast
 import re
+from contextlib import suppress
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
 
-Names = frozenset[str]
+Annotation = frozenset[str]
 """The names in an annotation: of types, of marks, of what they lie in. {"Annotated", "Count", "Mark", "MACHINE"}."""
-
-NOTHING = ast.Module([], [])
 
 
 @cache
-def declared_by(target: str) -> dict[str, Names]:
-    """The names in the annotation of each parameter of the class or function that a `_target_` names.
+def declared_by(target: str) -> dict[str, Annotation]:
+    """The annotation of each parameter of the class or function that a `_target_` names.
 
     A class that has no constructor, or passes **settings on, has the parameters of its bases, too. The fields of a
     dataclass or a TypedDict count as parameters. Empty where there is no source.
@@ -35,44 +34,44 @@ def declared_by(target: str) -> dict[str, Names]:
     return declared_by(imported) if imported else {}
 
 
-def declared_by_function(node: ast.FunctionDef) -> dict[str, Names]:
-    """The names in the annotation of each argument of a function."""
+def declared_by_function(node: ast.FunctionDef) -> dict[str, Annotation]:
+    """The annotation of each argument of a function."""
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-    return {one.arg: names_of_annotation(one.annotation) for one in arguments}
+    return {argument.arg: names_of_annotation(argument.annotation) for argument in arguments}
 
 
-def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Names]:
-    """The names in the annotation of each parameter of a class's constructor."""
-    found: dict[str, Names] = {}
+def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Annotation]:
+    """The annotation of each parameter of a class's constructor."""
+    declared: dict[str, Annotation] = {}
     passes_on = True
-    for one in node.body:
-        if isinstance(one, ast.AnnAssign):
-            found[ast.unparse(one.target)] = names_of_annotation(one.annotation)
-        if isinstance(one, ast.FunctionDef) and one.name == "__init__":
-            found |= declared_by_function(one)
-            passes_on = one.args.kwarg is not None
-    names = imports_of(tree_of(module), module)
+    for statement in node.body:
+        if isinstance(statement, ast.AnnAssign):
+            declared[ast.unparse(statement.target)] = names_of_annotation(statement.annotation)
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            declared |= declared_by_function(statement)
+            passes_on = statement.args.kwarg is not None
+    imported = imports_of(tree_of(module), module)
     for base in node.bases if passes_on else ():
         first, dot, rest = ast.unparse(base).partition(".")
-        found = declared_by(f"{names.get(first, f'{module}.{first}')}{dot}{rest}") | found
-    return found
+        declared = declared_by(f"{imported.get(first, f'{module}.{first}')}{dot}{rest}") | declared
+    return declared
 
 
-def names_of_annotation(annotation: ast.expr | None) -> Names:
+def names_of_annotation(annotation: ast.expr | None) -> Annotation:
     """The names in an annotation, also in one that is in quotes."""
     return frozenset(re.findall(r"\w+", ast.unparse(annotation) if annotation else ""))
 
 
 def imports_of(tree: ast.Module, module: str) -> dict[str, str]:
     """What each name that a module imports at its top is called where it comes from."""
-    found: dict[str, str] = {}
+    origins: dict[str, str] = {}
     for node in tree.body:
         if isinstance(node, ast.Import):
-            found |= {one.asname or one.name.partition(".")[0]: one.name for one in node.names}
+            origins |= {name.asname or name.name.partition(".")[0]: name.name for name in node.names}
         if isinstance(node, ast.ImportFrom):
             origin = resolve_name("." * node.level + (node.module or ""), module.rpartition(".")[0])
-            found |= {one.asname or one.name: f"{origin}.{one.name}" for one in node.names}
-    return found
+            origins |= {name.asname or name.name: f"{origin}.{name.name}" for name in node.names}
+    return origins
 
 
 @cache
@@ -85,12 +84,12 @@ def classes_of(module: str) -> frozenset[str]:
 def tree_of(module: str) -> ast.Module:
     """The source of a module, parsed; empty if it has none here."""
     spec = spec_of(module)
-    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-        return NOTHING
-    try:
-        return ast.parse(Path(spec.origin).read_bytes())
-    except (OSError, SyntaxError, ValueError):  # the check of a config imports the part, and says what is wrong
-        return NOTHING
+    if spec is not None and spec.origin is not None and spec.origin.endswith(".py"):
+        with suppress(
+            OSError, SyntaxError, ValueError
+        ):  # the check of a config imports the part, and says what is wrong
+            return ast.parse(Path(spec.origin).read_bytes())
+    return ast.Module([], [])
 
 
 def spec_of(module: str) -> ModuleSpec | None:

@@ -13,7 +13,6 @@ from typing import NamedTuple, TypeVar
 
 TABLE = Path(__file__).with_name("other_trainers.yaml")
 
-
 A = TypeVar("A")
 
 
@@ -50,19 +49,19 @@ def of_another_trainer(word: str, names: Sequence[str]) -> list[str]:
 
 def of_a_choice(word: str, names: Sequence[str]) -> list[str]:
     """`table1` is nonling/table1 or whitenedcse/table1."""
-    return [one for one in names if one.endswith((f"/{word}", f"={word}"))]
+    return [name for name in names if name.endswith((f"/{word}", f"={word}"))]
 
 
 def with_the_last_part(word: str, names: Sequence[str]) -> list[str]:
     """`trainer.mlm_weight` is objective.mlm_weight, if no other key ends so."""
-    same = [one for one in names if last_part(one) == last_part(word.lower())]
-    return same if len(same) == 1 else []
+    alike = [name for name in names if last_part(name) == last_part(word.lower())]
+    return alike if len(alike) == 1 else []
 
 
 def begun(word: str, names: Sequence[str]) -> list[str]:
     """`trainer.accum` is trainer.accumulate, if no other key begins so."""
-    found = [one for one in names if one.startswith(word.lower())]
-    return found if len(found) == 1 else []
+    longer = [name for name in names if name.startswith(word.lower())]
+    return longer if len(longer) == 1 else []
 
 
 def spelled_alike(word: str, names: Sequence[str]) -> list[str]:
@@ -72,7 +71,7 @@ def spelled_alike(word: str, names: Sequence[str]) -> list[str]:
 
 def with_a_last_part_alike(word: str, names: Sequence[str]) -> list[str]:
     """`trainer.temperature` is objective.temperature, which is not spelled like it as a whole."""
-    by_last = {last_part(one): one for one in names}
+    by_last = {last_part(name): name for name in names}
     return [by_last[end] for end in difflib.get_close_matches(last_part(word.lower()), list(by_last), 1, 0.7)]
 
 
@@ -116,27 +115,27 @@ def trainers() -> dict[str, tuple[str, list[Answer]]]:
 
     table = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     return {
-        trainer: (part["about"], [row(trainer, names, told) for names, told in part["arguments"].items()])
+        trainer: (part["about"], [row(trainer, names, answer) for names, answer in part["arguments"].items()])
         for trainer, part in table.items()
     }
 
 
-def row(trainer: str, names: str, told: str | dict[str, str]) -> Answer:
+def row(trainer: str, names: str, answer: str | dict[str, str]) -> Answer:
     """The row of one line or mapping of the table."""
-    said = {"type": told} if isinstance(told, str) else told
-    return Answer(trainer, str(names).split(", "), said["type"], said.get("note", ""))
+    columns = {"type": answer} if isinstance(answer, str) else answer
+    return Answer(trainer, str(names).split(", "), columns["type"], columns.get("note", ""))
 
 
 @cache
 def rows_by_name() -> dict[str, list[Answer]]:
     """The rows of each name that a person types: an argument, with its group and without, unless ours is the same."""
-    found: dict[str, list[Answer]] = defaultdict(list)
+    by_name: dict[str, list[Answer]] = defaultdict(list)
     for _, rows in trainers().values():
-        for one in rows:
-            names = {spelled(name) for argument in one.arguments for name in (argument, last_part(argument))}
-            for name in names - {last_part(one.key)}:
-                found[name].append(one)
-    return found
+        for answer in rows:
+            arguments = [*answer.arguments, *map(last_part, answer.arguments)]
+            for name in {*map(spelled, arguments)} - {last_part(answer.key)}:
+                by_name[name].append(answer)
+    return by_name
 
 
 def last_part(name: str) -> str:
@@ -153,4 +152,4 @@ def answer_to(word: str, names: Collection[str] = ()) -> Answer | None:
     """The row of a word, or of its last part. One whose setting is in `names` comes before others; None if there is
     none."""
     rows = rows_by_name().get(spelled(word)) or rows_by_name().get(spelled(last_part(word))) or []
-    return next((one for one in rows if one.key in names), rows[0] if rows else None)
+    return next((answer for answer in rows if answer.key in names), rows[0] if rows else None)

@@ -1,22 +1,22 @@
 """A line of cse-train or cse-eval, or a call of Python's, read once: its words KEY=VALUE and its flags.
 
-Read `normalized`, which is done first, then `read_typed_line` and `read_words`, then what these do to a word. How
-Python spells values is in cse.lab.settings.python_words.
+Read `normalized`, which is done first, then `read_typed_line` and `read_words`, then what these do to a word. Below
+them are the values of Python as words.
 """
 
+import ast
 import os
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
+from numbers import Number
 from pathlib import Path
 
 from cse.errors import UserError
-from cse.lab.settings.grammar import key_of, parse_word
 from cse.lab.settings.groups import EXTRAS, choices
-from cse.lab.settings.python_words import from_python
-from cse.lab.settings.words import Word, by_whom, values_of
+from cse.lab.settings.words import Word, by_whom, key_of, parse_word, spell_word, values_of
 
 LOOKS = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help")
 """Hydra's flags that show something and run nothing."""
@@ -33,6 +33,8 @@ UNREAD = tuple(
 
 QUOTED = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
 """Text in quotes."""
+AS_TYPED = re.compile(r"\d+|null")
+"""Text that Python may give for a number, as seed="3", or for nothing."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +91,12 @@ def split_flags(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     texts: list[str] = []
     flags: list[str] = []
     rest = iter(arguments)
-    for one in rest:
-        if not one.startswith("-") or is_agents(one):
-            texts.append(one)
+    for argument in rest:
+        if not argument.startswith("-") or is_agents(argument):
+            texts.append(argument)
             continue
-        flags.append(one)
-        if one in WITH_VALUE:
+        flags.append(argument)
+        if argument in WITH_VALUE:
             flags += islice(rest, 1)
     return texts, flags
 
@@ -108,10 +110,9 @@ def read_words(texts: Sequence[str], command: str) -> list[Word]:
     """The words of a line without flags. Raises Hydra's error for one that it cannot read, UserError for one that has
     no effect."""
     at_home = [with_home(without_plus(text)) for text in texts]
-    named = name_evaluator(at_home)
-    for text in named:
+    for text in at_home:
         check_word(text)
-    return replace_null(by_whom(named), command)
+    return replace_null(name_evaluator(by_whom(at_home)), command)
 
 
 def without_plus(text: str) -> str:
@@ -128,16 +129,6 @@ def with_home(text: str) -> str:
     return "".join(parts)
 
 
-def name_evaluator(texts: Sequence[str]) -> list[str]:
-    """Read `eval=mteb eval.benchmark=NAME` as eval.mteb.benchmark, if a single evaluator is chosen."""
-    evaluators = choices("eval")
-    chosen = [text.partition("=")[2].strip("[]'\"") for text in texts if key_of(text) == "eval"]
-    if not chosen or chosen[-1] not in evaluators:
-        return list(texts)
-    of_evaluator = re.compile(rf"^eval\.(?!({'|'.join(evaluators)})[.=])")
-    return [of_evaluator.sub(f"eval.{chosen[-1]}.", text) for text in texts]
-
-
 def check_word(text: str) -> None:
     """Raise UserError for a key of Hydra's own runs and logs, which nothing here reads, and Hydra's error for a word
     that it cannot read."""
@@ -147,6 +138,22 @@ def check_word(text: str) -> None:
             "trainer.log_every=1), in hydra.run.dir=FOLDER"
         )
     parse_word(text)
+
+
+def name_evaluator(words: Sequence[Word]) -> list[Word]:
+    """Read `eval=mteb eval.benchmark=NAME` as eval.mteb.benchmark, if a single evaluator is chosen."""
+    evaluators = choices("eval")
+    chosen = {word.key: word.parsed for word in words}.get("eval")
+    names = chosen if isinstance(chosen, list) else [chosen]
+    if len(names) != 1 or names[0] not in evaluators:
+        return list(words)
+    named: list[Word] = []
+    for word in words:
+        group, dot, rest = word.text.partition(".")
+        if group == "eval" and dot and re.split(r"[.=]", rest)[0] not in evaluators:
+            word = replace(word, text=f"eval.{names[0]}.{rest}")
+        named.append(word)
+    return named
 
 
 def replace_null(words: Sequence[Word], command: str) -> list[Word]:
@@ -173,3 +180,38 @@ def check_letters(names: Sequence[str]) -> None:
             raise UserError(f"{name!a} is not UTF-8: give the file or folder another name")
         if encoding != "utf-8" and not name.isascii():
             raise UserError(f"{name!a}: Python reads letters as {encoding} here: set PYTHONUTF8=1 in the environment")
+
+
+# Values of Python
+
+
+def from_python(text: str) -> list[str]:
+    """`model.prefix=None`, `model={'prefix': None}` and `data.columns=['a', None]` as words with null.
+
+    A group's mapping becomes a word for each of its keys, since the group's own value is a choice.
+    """
+    key, _, value = text.partition("=")
+    if value == "None":
+        return [f"{key}=null"]
+    if not (value.startswith("{") or (value.startswith("[") and "None" in value)):
+        return [text]
+    try:
+        python = ast.literal_eval(value)
+    except (ValueError, SyntaxError):  # Hydra's own lists and mappings have no quotes
+        return [text]
+    if isinstance(python, dict) and choices(key_of(text)):
+        return words_of_settings({f"{key}.{name}": inner for name, inner in python.items()})
+    return words_of_settings({key: python})
+
+
+def words_of_settings(settings: Mapping[str, object]) -> list[str]:
+    """Keyword arguments as text of words: seed=3, splits=[test], data.path='a,b.txt'. Raises UserError."""
+    texts = []
+    for key, value in settings.items():
+        if not (value is None or isinstance(value, str | Path | Number | list | tuple | Mapping)):
+            raise UserError(
+                f"{key}: give text, a number, a list or a mapping, not a {type(value).__name__}; what Python holds is "
+                "written to a file first (a table: to_csv)"
+            )
+        texts.append(f"{key}={value}" if AS_TYPED.fullmatch(str(value)) else spell_word(key, value))
+    return texts

@@ -47,7 +47,7 @@ def same(value: object, other: object) -> bool:
     """Whether a value equals another, or one of several. 32, "32" and 32.0 are the same, 1.1 and "1.1" too; two texts
     only if they are written alike ("1.10" and "1.1" are two versions); 1 and true are not the same."""
     if isinstance(other, (list, tuple)) and not isinstance(value, (list, tuple)):
-        return any(same(value, one) for one in other)
+        return any(same(value, item) for item in other)
     if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(value) == len(other) and all(map(same, value, other))
     ours, theirs = in_one_form(value), in_one_form(other)
@@ -62,9 +62,9 @@ def in_one_form(value: object) -> Any:
     """The value in one form: a number as a float of twelve digits (0.06 and 0.01 * 6 are one), also one that YAML
     leaves as text (1e-3), and a bool as text. Other text stays what it is: the version 1.10 is not 1.1, nor 007 7."""
     if isinstance(value, (list, tuple)):
-        return [in_one_form(one) for one in value]
+        return [in_one_form(item) for item in value]
     if isinstance(value, dict):
-        return {key: in_one_form(one) for key, one in value.items()}
+        return {key: in_one_form(item) for key, item in value.items()}
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str) and YAML_TEXT.fullmatch(value):

@@ -1,12 +1,29 @@
-"""Word: one KEY=VALUE of a line, with who gave it. It has one form, that of Hydra's grammar (cse.lab.settings.grammar),
-from the line that is typed to `run.yaml` and to a command that is shown.
+"""Word: one KEY=VALUE of a line, with who gave it. It has one form, that of Hydra's grammar, from the line that is
+typed to `run.yaml` and to a command that is shown.
+
+Below Word stand lists of words, then Hydra's grammar: parse_word, and spell_word, which writes what parse_word reads.
+shell_line shows a command.
 """
 
+import json
+import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from decimal import Decimal
+from functools import cache
+from numbers import Number
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from cse.lab.settings.grammar import is_one_value, key_of, parse_word, spell_word
+from cse.lab.settings.groups import is_group
+from cse.lab.settings.values import Config
+
+if TYPE_CHECKING:  # hydra is imported only to read a word
+    from hydra.core.override_parser.types import Override
+
+WORD = re.compile(r"(?!(null|true|false|nan|inf)$)[a-z_]\w*", re.ASCII | re.IGNORECASE)
+"""Text that Hydra reads as this text, without quotes, in a list too."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +58,8 @@ class Word:
     @property
     def value(self) -> str:
         """The value as text: without the quotes around it, and as typed if it is no text."""
-        found = self.parsed
-        return found if isinstance(found, str) else self.spelled
+        parsed = self.parsed
+        return parsed if isinstance(parsed, str) else self.spelled
 
     @property
     def parsed(self) -> object:
@@ -65,14 +82,12 @@ So a job's line, which one may type again, and the lists of words in run.yaml an
 def recorded_words(texts: Sequence[str]) -> list[Word]:
     """The words that a run or a plan wrote down. Older ones lack the quotes that the grammar wants; what is no word is
     left out."""
-    read: list[str] = []
+    words: list[str] = []
     for text in texts:
-        key, _, value = text.partition("=")
-        if is_one_value(text):
-            read.append(text)
-        elif "=" in text and is_one_value(quoted := spell_word(key, value)):
-            read.append(quoted)
-    return by_whom(read)
+        key, equals, value = text.partition("=")
+        in_quotes = spell_word(key, value) if equals else text
+        words += list(filter(is_one_value, [text, in_quotes]))[:1]
+    return by_whom(words)
 
 
 def by_whom(texts: Sequence[str]) -> list[Word]:
@@ -99,3 +114,103 @@ def merged(words: Iterable[Word]) -> list[Word]:
 def keys_of_person(words: Iterable[Word]) -> list[str]:
     """The keys that a person typed, and no sweep."""
     return [word.key for word in words if word.by == "person"]
+
+
+def settings_in_words(words: Sequence[Word]) -> tuple[Config, dict[str, str]]:
+    """(settings, choices by group) that the words themselves give, without conf/ and without Hydra's own."""
+    settings: Config = {}
+    chosen: dict[str, str] = {}
+    for word in words:
+        if word.text.startswith("~") or word.key.startswith("hydra"):
+            continue
+        value = word.parsed
+        if is_group(word.key) and isinstance(value, str):
+            chosen[word.key] = value
+            continue
+        *parents, last = word.key.split(".")
+        node = settings
+        for parent in parents:
+            if not isinstance(node.get(parent), dict):
+                node[parent] = {}
+            node = node[parent]
+        node[last] = value
+    return settings, chosen
+
+
+# Hydra's grammar
+
+
+@cache
+def parse_word(text: str) -> "Override":
+    """A word, parsed by Hydra, but for the values of range(0.01,0.08,0.01), which are those that one types: Hydra adds
+    binary fractions up to 0.060000000000000005. Raises Hydra's error for a word that it cannot read."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import RangeSweep
+
+    override = OverridesParser.create().parse_overrides([text])[0]
+    ends = override.value()
+    if isinstance(ends, RangeSweep) and float in map(type, (ends.start, ends.stop, ends.step)):
+        exact: Any = (Decimal(str(end)) for end in (ends.start, ends.stop, ends.step))
+        ends.start, ends.stop, ends.step = exact
+    return override
+
+
+def key_of(text: str) -> str:
+    """`trainer.lr` of `trainer.lr=1e-5`, `++trainer.lr=1e-5` and `~trainer.lr`."""
+    return text.partition("=")[0].lstrip("+~")
+
+
+def is_one_value(text: str) -> bool:
+    """Whether Hydra reads a text as a word with one value."""
+    from hydra.errors import HydraException
+
+    try:
+        return not parse_word(text).is_sweep_override()
+    except HydraException:
+        return False
+
+
+def value_in(text: str) -> object:
+    """The value that a text writes, read by Hydra; the text itself if Hydra cannot read it."""
+    return parse_word(f"key={text}").value() if is_one_value(f"key={text}") else text
+
+
+def spell_word(key: str, value: object) -> str:
+    """KEY=VALUE as Hydra's grammar has it: text with the quotes that it needs, and no others."""
+    if not isinstance(value, str | Path):
+        return f"{key}={spell_value(value)}"
+    from hydra.errors import HydraException
+
+    try:
+        plain = parse_word(f"key={value}").value() == str(value)
+    except HydraException:
+        plain = False
+    return f"{key}={value if plain else quoted(str(value))}"
+
+
+def spell_value(value: object, *, quotes: bool = True) -> str:
+    """A Python value as Hydra's grammar writes it: null, true, 0.5, [a,b]. quotes: around text that needs them."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, list | tuple):
+        return f"[{','.join(spell_value(item, quotes=quotes) for item in value)}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{key}:{spell_value(item, quotes=quotes)}' for key, item in value.items())}}}"
+    text = str(value)
+    return text if not quotes or isinstance(value, Number) or WORD.fullmatch(text) else quoted(text)
+
+
+def quoted(text: str) -> str:
+    """The text in quotes, which Hydra removes again."""
+    backslashes = re.compile(r"(\\+)(?='|$)")  # before a quote Hydra reads two backslashes as one
+    return "'" + backslashes.sub(r"\1\1", text).replace("'", "\\'") + "'"
+
+
+def shell_line(*texts: str) -> str:
+    """A command for a shell: of its words, those that need quotes are in quotes, double ones around single ones."""
+    return " ".join(map(shell_word, texts))
+
+
+def shell_word(text: str) -> str:
+    """One word of a command for a shell."""
+    return f'"{text}"' if "'" in text and not re.search(r'["$`\\!\n]', text) else shlex.quote(text)

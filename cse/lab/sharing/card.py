@@ -23,10 +23,10 @@ import yaml
 from cse.data.overlap import overlap_in_words
 from cse.files import Json
 from cse.lab.folder.contents import Results, TrainingData, Vectors
-from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import PACKAGE_DIR
-from cse.lab.settings.keys import repeats_a_run, role_of
+from cse.lab.settings.roles import repeats_a_run, role_of
 from cse.lab.settings.values import Config, flattened
+from cse.lab.settings.words import shell_line
 from cse.lab.sharing.hub_metadata import base_model, hub_metadata, methods_of
 from cse.lab.sharing.score_tables import ALTERED, IS_ALTERED, marked_name
 from cse.score import Score, in_short, no_better

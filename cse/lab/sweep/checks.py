@@ -9,8 +9,8 @@ from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.lab.run.needs import needs_of
-from cse.lab.settings.compose import is_group
-from cse.lab.settings.keys import role_of
+from cse.lab.settings.groups import is_group
+from cse.lab.settings.roles import role_of
 from cse.lab.settings.words import Word
 from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
 from cse.lab.tracking.wandb_offline import has_key

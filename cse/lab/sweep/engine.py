@@ -10,10 +10,9 @@ from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.run.needs import look_for
 from cse.lab.sections import to_columns
-from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import config_dirs
 from cse.lab.settings.typed_line import TypedLine
-from cse.lab.settings.words import texts_of
+from cse.lab.settings.words import shell_line, texts_of
 from cse.lab.sweep.checks import needs_of_jobs, refusals_of
 from cse.lab.sweep.grid import Grid
 from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each

@@ -6,8 +6,7 @@ from functools import cached_property
 from itertools import product
 
 from cse.errors import UserError
-from cse.lab.settings.grammar import parse_word
-from cse.lab.settings.words import Word, merged
+from cse.lab.settings.words import Word, merged, parse_word
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.line import Line

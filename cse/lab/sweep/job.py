@@ -26,9 +26,8 @@ from cse.lab.run.from_words import checked_config
 from cse.lab.run.instantiate import check_selection
 from cse.lab.run.job import steps_in_words
 from cse.lab.settings.compose import composed, explaining
-from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import PROGRAMS
-from cse.lab.settings.words import Word, keys_of_person, texts_of
+from cse.lab.settings.words import Word, keys_of_person, shell_line, texts_of
 from cse.ranges import Seed
 
 COMMAND_OF_PROGRAM = {program: command for command, program in PROGRAMS.items()}

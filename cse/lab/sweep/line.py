@@ -16,7 +16,7 @@ from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate_keys
 from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.groups import PROGRAMS
-from cse.lab.settings.keys import role_of
+from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Starting
 from cse.lab.settings.typed_line import MULTIRUN, TypedLine
 from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, values_of

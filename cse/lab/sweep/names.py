@@ -7,7 +7,7 @@ arguments, in any order:
     a job of a sweep      the arguments of its case and of its command that decide its numbers
     a job of no sweep     the arguments of its command that decide its numbers, and its program
 
-names_a_job of cse.lab.settings.keys.Role says which keys decide a job's numbers. The axes of a command decide as well,
+names_a_job of cse.lab.settings.roles.Role says which keys decide a job's numbers. The axes of a command decide as well,
 so that two of its jobs never share a folder.
 
 The jobs of a sweep lie in runs/PAPER/TABLE. The jobs of a command without a sweep lie in multirun/AXES-SETTINGS-HASH.
@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cse.lab.settings.keys import role_of
+from cse.lab.settings.roles import role_of
 from cse.lab.settings.words import Word, texts_of
 
 SLUG = 80

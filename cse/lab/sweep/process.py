@@ -21,8 +21,7 @@ from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
 from cse.lab.run.instantiate import selected_score
 from cse.lab.settings.compose import resolved, without_hydra
-from cse.lab.settings.grammar import spell_word
-from cse.lab.settings.words import texts_of
+from cse.lab.settings.words import spell_word, texts_of
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.names import hash_of
 from cse.lab.sweep.outcomes import Outcome, Outcomes

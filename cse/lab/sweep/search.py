@@ -20,9 +20,8 @@ import numpy as np
 from omegaconf import DictConfig
 
 from cse.errors import UserError
-from cse.lab.settings.grammar import parse_word
-from cse.lab.settings.keys import role_of
-from cse.lab.settings.words import Word, merged, texts_of
+from cse.lab.settings.roles import role_of
+from cse.lab.settings.words import Word, merged, parse_word, texts_of
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.grid import combinations, one_by_one
 from cse.lab.sweep.job import PlannedJob

@@ -29,13 +29,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, 
 
 from cse.errors import UserError
 from cse.lab.settings.compose import composed, without_hydra
-from cse.lab.settings.grammar import quoted, spell_word
 from cse.lab.settings.groups import SWEEP_KEYS, file_of
-from cse.lab.settings.keys import role_of
+from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Evaluate, Train
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.values import SWITCH, Config
-from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, values_of
+from cse.lab.settings.words import RUN_ALONE, Word, merged, quoted, spell_word, texts_of, values_of
 from cse.lab.sweep.job import PlannedJob, ScoredRun
 from cse.lab.sweep.names import decisive, folder_without_sweep, name_in, name_in_sweep, name_without_sweep
 

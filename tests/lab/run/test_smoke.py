@@ -10,8 +10,7 @@ from transformers import AutoTokenizer
 from cse.errors import UserError
 from cse.lab.run import from_words
 from cse.lab.settings.compose import composed
-from cse.lab.settings.grammar import spell_value
-from cse.lab.settings.words import recorded_words
+from cse.lab.settings.words import recorded_words, spell_value
 from cse.sources import made_up
 from cse.sources.made_up import ROWS
 

@@ -16,10 +16,17 @@ from cse.lab.folder.status import line_to_resume
 from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed
-from cse.lab.settings.grammar import parse_word, shell_line, spell_word
-from cse.lab.settings.python_words import words_of_settings
-from cse.lab.settings.typed_line import normalized, read_words, split_flags
-from cse.lab.settings.words import RUN_ALONE, Word, keys_of_person, recorded_words, texts_of
+from cse.lab.settings.typed_line import normalized, read_words, split_flags, words_of_settings
+from cse.lab.settings.words import (
+    RUN_ALONE,
+    Word,
+    keys_of_person,
+    parse_word,
+    recorded_words,
+    shell_line,
+    spell_word,
+    texts_of,
+)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,9 @@ from typed import exit_code, jobs_typed
 from cse.errors import MissingResource
 from cse.lab.run.from_words import fitted
 from cse.lab.settings.compose import resolved
-from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import FOLDERS_VARIABLE
 from cse.lab.settings.typed_line import read_words, split_flags
-from cse.lab.settings.words import Word, texts_of
+from cse.lab.settings.words import Word, shell_line, texts_of
 from cse.lab.sweep import line, process
 from cse.lab.sweep.names import name_in
 from cse.lab.sweep.search import first_values

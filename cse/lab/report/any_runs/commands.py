@@ -9,9 +9,8 @@ from cse.lab.folder.runs import Run
 from cse.lab.report.any_runs.trials import is_trial
 from cse.lab.report.numbers.keys_that_differ import words_of_case
 from cse.lab.run.resume import functions_in
-from cse.lab.settings.grammar import shell_line, spell_word
-from cse.lab.settings.keys import repeats_a_run
-from cse.lab.settings.words import texts_of, values_of
+from cse.lab.settings.roles import repeats_a_run
+from cse.lab.settings.words import shell_line, spell_word, texts_of, values_of
 
 
 def repeat_command(run: Run) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from cse.lab.folder.runs import Run
 from cse.lab.report.numbers.keys_that_differ import NAMES
-from cse.lab.settings.grammar import quoted, value_in
-from cse.lab.settings.keys import role_of
+from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import format_value, in_one_form, number_in, same
+from cse.lab.settings.words import quoted, value_in
 
 OWN_COLUMNS = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "equivalent", "of")
 """Columns of a comparison's tables, whose names no key may have there."""

@@ -12,10 +12,9 @@ from functools import cache
 from typing import NamedTuple
 
 from cse.lab.folder.runs import Run
-from cse.lab.settings.grammar import value_in
 from cse.lab.settings.groups import choices
 from cse.lab.settings.values import in_one_form, same
-from cse.lab.settings.words import recorded_words, values_of
+from cse.lab.settings.words import recorded_words, value_in, values_of
 from cse.lab.sweep.memory import PastSearch, past_searches
 from cse.lab.sweep.sweeps import load_sweep
 

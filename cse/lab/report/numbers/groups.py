@@ -15,7 +15,7 @@ from cse.lab.report.formats import first_few
 from cse.lab.report.numbers.keys_that_differ import every_key_that_varies
 from cse.lab.report.numbers.resampling import compare_items
 from cse.lab.report.numbers.statistics import STATISTICS, Effect, SeedSpread, Side, compare_seeds, pooled_sd
-from cse.lab.settings.keys import role_of
+from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import in_one_form, number_in
 
 SEEDS = 3  # on each trained side of a comparison that is judged

@@ -11,12 +11,10 @@ from pathlib import Path
 import pandas as pd
 
 from cse.lab.folder.runs import Run
-from cse.lab.settings.compose import is_group
-from cse.lab.settings.grammar import key_of
-from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import role_of
+from cse.lab.settings.groups import choices, is_group
+from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import flattened, in_one_form
-from cse.lab.settings.words import RUN_ALONE, keys_of_person, values_of
+from cse.lab.settings.words import RUN_ALONE, key_of, keys_of_person, values_of
 from cse.lab.sweep.sweeps import load_sweep
 
 NAMES = ("case", "sweep", "label")

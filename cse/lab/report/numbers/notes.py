@@ -12,7 +12,7 @@ from cse.lab.folder.facts import scoring_facts, training_facts
 from cse.lab.folder.runs import Run, Where, grouped
 from cse.lab.folder.status import State, Status
 from cse.lab.report.numbers.keys_that_differ import keys_that_vary
-from cse.lab.settings.keys import role_of
+from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import format_value
 from cse.lab.sharing.score_tables import problems_of
 from cse.score import in_short

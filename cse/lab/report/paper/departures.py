@@ -23,12 +23,11 @@ from omegaconf import OmegaConf
 from cse.errors import UserError
 from cse.lab.folder.changes import Change, as_facts, changes
 from cse.lab.folder.runs import Run, Where
-from cse.lab.settings.compose import SINGLE, explaining, is_group, resolved, without_hydra
-from cse.lab.settings.grammar import key_of
-from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import role_of
+from cse.lab.settings.compose import explaining, resolved, without_hydra
+from cse.lab.settings.groups import SINGLE, choices, is_group
+from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import Config, flattened, format_value, in_one_form, same
-from cse.lab.settings.words import Word, texts_of
+from cse.lab.settings.words import Word, key_of, texts_of
 from cse.lab.sweep.grid import one_by_one
 from cse.lab.sweep.search import interval_of
 from cse.lab.sweep.sweeps import Sweep, load_sweep

@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 
 from cse.lab.settings.compose import composed, resolved, without_hydra
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import fixed_settings, keys_with, repeats_a_run, role_of
+from cse.lab.settings.roles import fixed_settings, keys_with, repeats_a_run, role_of
 from cse.lab.settings.schema import Elsewhere, HydrasOwn, Paths
 from cse.lab.settings.values import flattened
 from cse.ranges import Mark

@@ -1,26 +1,9 @@
-"""What a key of the settings is for: its role.
+"""What a key of the settings is for: its role, as the declaration of the key says.
 
-A role is declared once, where the key is taken, as a mark beside the type or in it (cse.ranges.Mark):
-
-    workers: Annotated[Natural, Mark.MACHINE]        in the signature of the part that takes trainer.workers
-    note: Annotated[Sentence | None, Mark.LOGGING]   in cse.lab.settings.schema, for a key that no part takes
-
-A key whose declaration has no mark, or that has no declaration, has the role of the key above it. Where that says
-nothing either, the key is science: it decides what is learned or scored. A part of the user's own declares in the same
-way.
-
-    role_of("trainer.lr").is_science            # of a word: the choices in conf/ and --config-dir say who takes the key
-    role_of("objective.prior", config).purpose  # of a config: its own parts say it
-
-From the key to the role, step by step, for trainer.workers:
-
-    Train in schema declares `trainer: Part`                           names {"Part"}: no mark
-    trainer's _target_ is cse.training.settings.Trainer                its constructor declares the keys below
-    it declares `workers: Annotated[Natural, Mark.MACHINE]`            names {"Annotated", "Natural", "Mark", "MACHINE"}
-    the way is these two sets of names; the marks along it {MACHINE}   Role.purpose is "machine"
-
-Role has the questions that resuming, sweeps, reports and model cards ask. Below `role_of` stand these steps, and then
-the settings of a config by their role. cse.lab.settings.signatures reads the names from the source of a part.
+A declaration is an annotation in the signature of the part that takes the key, or in cse.lab.settings.schema for a key
+that no part takes. It may name marks (cse.ranges.Mark): `workers: Annotated[Natural, Mark.MACHINE]` makes
+trainer.workers a matter of the machine. A key without a mark has the role of the key above it, and without any the role
+science. Parts of the user's own declare in the same way. Read Role and `role_of`, then how declarations are found.
 """
 
 import os
@@ -34,17 +17,17 @@ import yaml
 
 from cse import ranges
 from cse.lab.settings.conf_files import text_of
-from cse.lab.settings.grammar import key_of
 from cse.lab.settings.groups import folders_of, section_of
-from cse.lab.settings.signatures import Names, classes_of, declared_by
+from cse.lab.settings.signatures import Annotation, classes_of, declared_by
 from cse.lab.settings.values import Config, flattened
+from cse.lab.settings.words import key_of
 from cse.ranges import Mark
 from cse.score import evaluator_of
 
 Purpose = Literal["science", "machine", "logging", "bookkeeping"]
-Settings = Mapping[str, object]
-Way = Sequence[Names | None]
-"""The declaration of each key on the way to a key, itself the last; None for a key that nothing declares."""
+
+Annotations = Sequence[Annotation | None]
+"""The annotation of each key on the path to a key, itself the last; None for a key that nothing declares."""
 
 SCHEMA = "cse.lab.settings.schema"
 OF_VALUE = frozenset({Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED})
@@ -93,99 +76,103 @@ class Role:
         return Mark.VERBATIM in self.marks
 
 
-def role_of(key: str, settings: Settings | None = None) -> Role:
+def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
     """The role of a dotted key, or of a group such as hydra/launcher.
 
     settings: the config that has the key. Without one, or if its parts do not take the key, the choices of the key's
     group say who takes it.
     """
     key = key.replace("/", ".")
-    way = way_to(key, settings or {})
-    if way[-1] is None:
-        way = way_by_choices(key, tuple(folders_of(key.partition(".")[0])))
-    return Role(marks_along(tuple(way)))
+    annotations = annotations_on_path(key, settings or {})
+    if annotations[-1] is None:
+        annotations = annotations_in_choices(key, tuple(folders_of(key.partition(".")[0])))
+    return Role(marks_along(tuple(annotations)))
 
 
 # From a key to its declaration
 
 
-def way_to(key: str, settings: Settings) -> Way:
-    """The way to a key through settings: first what the schema declares, then in each part what its class declares."""
+def annotations_on_path(key: str, settings: Mapping[str, object]) -> Annotations:
+    """The annotations of trainer and of trainer.lr for trainer.lr: first what the schema declares, then in each part
+    what its class declares."""
     declared = declared_by(f"{SCHEMA}.Train") | declared_by(f"{SCHEMA}.Evaluate") | declared_by(f"{SCHEMA}.Elsewhere")
     node: object = settings
-    way: list[Names | None] = []
+    annotations: list[Annotation | None] = []
     for step in key.split("."):
-        way.append(declared.get(step))
+        annotation = declared.get(step)
+        annotations.append(annotation)
         node = node.get(step) if isinstance(node, Mapping) else None
         if isinstance(node, Mapping) and "_target_" in node:
             declared = declared_by(str(node["_target_"]))
         else:
-            declared = declared_inside(way[-1] or frozenset())
-    return way
+            declared = declared_inside(annotation or frozenset())
+    return annotations
 
 
 @cache
-def declared_inside(names: Names) -> dict[str, Names]:
+def declared_inside(annotation: Annotation) -> dict[str, Annotation]:
     """What the TypedDicts of the schema declare that an annotation names."""
-    found: dict[str, Names] = {}
-    for name in classes_of(SCHEMA) & names:
-        found |= declared_by(f"{SCHEMA}.{name}")
-    return found
+    declared: dict[str, Annotation] = {}
+    for name in classes_of(SCHEMA) & annotation:
+        declared |= declared_by(f"{SCHEMA}.{name}")
+    return declared
 
 
 @cache
-def way_by_choices(key: str, folders: Sequence[Path]) -> Way:
-    """The way to a key through that choice of its group which declares most of it. folders: the group's."""
-    tried = [{}, *settings_of_choices(key.partition(".")[0], folders)]
-    ways = [way_to(key, settings) for settings in tried]
-    return max(ways, key=lambda way: len(way) - way.count(None))
+def annotations_in_choices(key: str, folders: Sequence[Path]) -> Annotations:
+    """The annotations on the path to a key in the choice of its group that declares most of them. folders: the
+    group's."""
+    configs = [{}, *configs_of_choices(key.partition(".")[0], folders)]
+    paths = [annotations_on_path(key, config) for config in configs]
+    return max(paths, key=lambda annotations: len(annotations) - annotations.count(None))
 
 
 @cache
-def settings_of_choices(group: str, folders: Sequence[Path]) -> list[Config]:
-    """What each choice of a group would give a config, by its own file alone."""
-    found: list[Config] = []
-    here = [folder for folder in folders if os.path.isdir(folder)]  # False, too, for a name that is too long
-    for file in (file for folder in here for file in sorted(folder.glob("*.yaml"))):
-        try:
-            content = yaml.safe_load(text_of(file))
-        except yaml.YAMLError:  # composing it says what is wrong
-            continue
-        for name in reversed(section_of(group, file)):
-            content = {name: content}
-        found.append(content)
-    return found
+def configs_of_choices(group: str, folders: Sequence[Path]) -> list[Config]:
+    """The config that each choice of a group gives by its own file alone."""
+    configs: list[Config] = []
+    for folder in folders:
+        files = sorted(folder.glob("*.yaml")) if os.path.isdir(folder) else []  # False for a name that is too long, too
+        for file in files:
+            try:
+                config = yaml.safe_load(text_of(file))
+            except yaml.YAMLError:  # composing it says what is wrong
+                continue
+            for name in reversed(section_of(group, file)):
+                config = {name: config}
+            configs.append(config)
+    return configs
 
 
 @cache
-def marks_along(way: Way) -> frozenset[Mark]:
-    """The marks of the last key of a way: the nearest declaration says what it is for, all say what its value is."""
+def marks_along(annotations: Annotations) -> frozenset[Mark]:
+    """The marks of the last key on a path: the nearest declaration says what it is for, all say what its value is."""
     purpose: frozenset[Mark] = frozenset()
     value: frozenset[Mark] = frozenset()
-    for names in way:
-        named = marks_named(names or frozenset())
-        purpose = named - OF_VALUE or purpose
-        value |= named & OF_VALUE
+    for annotation in annotations:
+        marks = marks_named(annotation or frozenset())
+        purpose = marks - OF_VALUE or purpose
+        value |= marks & OF_VALUE
     return purpose | value
 
 
-def marks_named(names: Names) -> frozenset[Mark]:
+def marks_named(annotation: Annotation) -> frozenset[Mark]:
     """The marks that an annotation names, as Mark.MACHINE, or that a type of cse.ranges has, as File has VERBATIM."""
-    found = {Mark[name] for name in names & Mark.__members__.keys()}
-    for name in names:
-        found |= {one for one in get_args(vars(ranges).get(name)) if isinstance(one, Mark)}
-    return frozenset(found)
+    marks = {Mark[name] for name in annotation & Mark.__members__.keys()}
+    for name in annotation:
+        marks |= {argument for argument in get_args(vars(ranges).get(name)) if isinstance(argument, Mark)}
+    return frozenset(marks)
 
 
 # Settings by their role
 
 
-def keys_with(mark: Mark, settings: Settings) -> dict[str, object]:
+def keys_with(mark: Mark, settings: Mapping[str, object]) -> dict[str, object]:
     """The settings, by dotted key, that have a mark."""
     return {key: value for key, value in flattened(settings).items() if mark in role_of(key, settings).marks}
 
 
-def fixed_settings(settings: Settings) -> dict[str, object]:
+def fixed_settings(settings: Mapping[str, object]) -> dict[str, object]:
     """The settings, by dotted key, that a resumed run must share with the run that it continues. settings: resolved.
 
     An evaluator may change, but not how the one scores whose score selects a step.
@@ -197,16 +184,16 @@ def fixed_settings(settings: Settings) -> dict[str, object]:
     return fixed | {key: value for key, value in scoring.items() if key.startswith(f"eval.{chooser}.")}
 
 
-def scoring_settings(settings: Settings) -> dict[str, object]:
+def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
     """How each evaluator scores, by dotted key: its settings without the place of its data. settings: resolved."""
     flat = flattened(settings)
-    places = [value for key, value in flat.items() if key.startswith("paths.") and value is not None]
-    found = {}
+    paths = [value for key, value in flat.items() if key.startswith("paths.") and value is not None]
+    scoring: dict[str, object] = {}
     for key, value in flat.items():
-        is_place = role_of(key, settings).is_verbatim or key.endswith(".allow_partial") or value in places
+        is_place = role_of(key, settings).is_verbatim or key.endswith(".allow_partial") or value in paths
         if key.startswith("eval.") and not is_place:
-            found[key] = value
-    return found
+            scoring[key] = value
+    return scoring
 
 
 def repeats_a_run(text: str) -> bool:
