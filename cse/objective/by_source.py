@@ -21,9 +21,9 @@ class BySource(Objective):
         """See Objective."""
         if source is None:
             raise ValueError("a batch of a mixture names its source")
-        found = self.objectives[self.names.index(source)]
-        assert isinstance(found, Objective)
-        return found
+        objective = self.objectives[self.names.index(source)]
+        assert isinstance(objective, Objective)
+        return objective
 
     def forward(self, views: list[Encoded]) -> Loss:
         """None: `of` has the objective that reads the views."""

@@ -58,12 +58,14 @@ def main() -> None:
                 raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a line: cse-data list)")
         hub = ask_hub()
         cfg = checked_settings("train", read_typed_line(folders, "train").words)
-        found = {"machine": dict(machine(cfg, hub)), "packages": dict(packages()), "paths": dict(paths(cfg))}
+        findings = {"machine": dict(machine(cfg, hub)), "packages": dict(packages()), "paths": dict(paths(cfg))}
     if "--json" in arguments:
-        findings = {group: {name: one._asdict() for name, one in of.items()} for group, of in found.items()}
-        print(json.dumps(findings, indent=2))
+        plain = {}
+        for group, named in findings.items():
+            plain[group] = {name: finding._asdict() for name, finding in named.items()}
+        print(json.dumps(plain, indent=2))
         return
-    print("\n".join(summary(found)))
+    print("\n".join(summary(findings)))
 
 
 def ask_hub() -> str:
@@ -74,18 +76,18 @@ def ask_hub() -> str:
     return "answers" if startup.settle_hub() else "does not answer (docs/offline.md)"
 
 
-def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
+def summary(findings: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
     """The machine, then what of packages and folders is here, then what is missing, and what to do."""
-    for name, one in found["machine"].items():
-        yield entry(name, one.note)
+    for name, finding in findings["machine"].items():
+        yield entry(name, finding.note)
     for group in ("packages", "paths"):
-        here = [name for name, one in found[group].items() if one.state == "ok"]
-        unset = [name for name, one in found[group].items() if one.state == "none"]
-        if len(here) == len(found[group]):
-            yield entry(group, f"all {len(here)}")
-        else:
-            yield entry(group, ", ".join(here) or "none")
-        yield from (entry(name, one.note) for name, one in found[group].items() if one.state == "missing")
+        named = findings[group]
+        here = [name for name, finding in named.items() if finding.state == "ok"]
+        unset = [name for name, finding in named.items() if finding.state == "none"]
+        yield entry(group, f"all {len(here)}" if len(here) == len(named) else ", ".join(here) or "none")
+        for name, finding in named.items():
+            if finding.state == "missing":
+                yield entry(name, finding.note)
         if unset:
             yield entry("not set", f"{', '.join(unset)}: the hub's datasets stand in for these")
     yield "cse-data list LINE says what that line of cse-train reads and lacks; cse-data fetch LINE gets it."
@@ -146,15 +148,15 @@ def packages() -> Iterator[tuple[str, Finding]]:
     from cse.lab.run.commit import installed
 
     extras = [name for name in metadata("cse-lab").get_all("Provides-Extra") or [] if name not in FOR_DEVELOPERS]
-    for one in map(Requirement, requires("cse-lab") or []):
-        brings = [extra for extra in extras if one.marker and one.marker.evaluate({"extra": extra})]
-        if one.marker and not brings:
+    for requirement in map(Requirement, requires("cse-lab") or []):
+        brings = [extra for extra in extras if requirement.marker and requirement.marker.evaluate({"extra": extra})]
+        if requirement.marker and not brings:
             continue
-        version, wanted = installed(one.name), f"-e '.[{brings[0]}]'" if brings else f"'{one}'"
-        if version is not None and one.specifier.contains(version, prereleases=True):
-            yield one.name, have(True, version)
+        version, wanted = installed(requirement.name), f"-e '.[{brings[0]}]'" if brings else f"'{requirement}'"
+        if version is not None and requirement.specifier.contains(version, prereleases=True):
+            yield requirement.name, have(True, version)
         else:
-            yield one.name, have(False, f"{version or 'not here'}; pip install {wanted}")
+            yield requirement.name, have(False, f"{version or 'not here'}; pip install {wanted}")
 
 
 def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:

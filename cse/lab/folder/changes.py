@@ -60,8 +60,8 @@ def changes(before: Facts, now: Facts) -> list[Change]:
     32 and 32.0 are the same; see cse.lab.settings.values.in_one_form.
     """
     names = dict.fromkeys([*before, *now])
-    found = [Change(*fact, before.get(fact), now.get(fact)) for fact in names]
-    return [change for change in found if repr(in_one_form(change.before)) != repr(in_one_form(change.now))]
+    every = [Change(*fact, before.get(fact), now.get(fact)) for fact in names]
+    return [change for change in every if repr(in_one_form(change.before)) != repr(in_one_form(change.now))]
 
 
 def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
@@ -123,15 +123,15 @@ def changed_list_of_texts(run: Run) -> list[Change]:
     """Its folders of training text that have other files now."""
     sources = run.training_data.get("sources") or {}
     texts = {f"data.sources.{name}.path": text for name, text in sources.items()} or {"data.path": run.training_data}
-    found = []
+    changed = []
     for key, text in texts.items():
         folder, sums = Path(str(run.get(key))).expanduser(), text.get("sha256")
         if not isinstance(sums, dict) or not sums or not folder.is_dir():
             continue
         files = sorted(map(str, files_of(folder, tell=False)))
         if files != sorted(sums):
-            found.append(Change("data", f"{key}={folder}", sorted(sums), files))
-    return found
+            changed.append(Change("data", f"{key}={folder}", sorted(sums), files))
+    return changed
 
 
 def changed_contents(run: Run) -> list[Change]:

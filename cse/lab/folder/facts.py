@@ -23,7 +23,7 @@ def facts(run: Run) -> Facts:
     """Everything that a run records, except times."""
     results = run.results
     encoder = {key: results.get(key) for key in ("encoder", "architecture", "precision", "dtype")}
-    found: Facts = {
+    recorded: Facts = {
         **as_facts("scores", {**run.metrics, "kept step": results.get("best_step")}),
         **as_facts("weights", {"best/model.safetensors": results.get("weights_sum")}),
         **as_facts("science", encoder),
@@ -32,7 +32,7 @@ def facts(run: Run) -> Facts:
         **as_facts("versions", {**code_by_name(results), **run.versions}),
         **as_facts("machine", {"device": results.get("device"), "processes": processes_in_words(results)}),
     }
-    return {fact: value for fact, value in found.items() if value is not None}
+    return {fact: value for fact, value in recorded.items() if value is not None}
 
 
 def settings_by_purpose(run: Run) -> Facts:
@@ -45,35 +45,35 @@ def settings_by_purpose(run: Run) -> Facts:
 
 def data_by_name(run: Run) -> dict[str, object]:
     """What a run was scored on, by evaluator, what it learned from, and the digests of all its inputs."""
-    found: dict[str, object] = {**evaluator_data(run)}
+    data: dict[str, object] = {**evaluator_data(run)}
     if trained := run.training_data:
         for name, value in flattened({**trained, "sha256": content_digests(trained)}).items():
             if value != run.get("data.path"):  # which is a setting, and listed there
-                found[f"training data: {name}"] = value
+                data[f"training data: {name}"] = value
     for name, digest in (run.results.get("inputs") or {}).items():
-        found[f"digest of {name}"] = digest
-    return found
+        data[f"digest of {name}"] = digest
+    return data
 
 
 def code_by_name(results: Results) -> dict[str, object]:
     """The digests of a run's code, by name; of code before a resume with the step until which it ran."""
-    found: dict[str, object] = {}
+    digests: dict[str, object] = {}
     for until, code in stretches_of_code(results):
-        found |= {f"code{until}": code.get("code"), f"git_commit{until}": code.get("git_commit")}
+        digests |= {f"code{until}": code.get("code"), f"git_commit{until}": code.get("git_commit")}
         for name, digest in (code.get("own_code") or {}).items():
-            found[f"code of {name}{until}"] = digest
-    return found
+            digests[f"code of {name}{until}"] = digest
+    return digests
 
 
 def code_in_short(run: Run) -> str:
     """The first digits of the digests of a run's code, cse's and the user's own parts', for each stretch. "" for
     a run of an edition that kept none."""
-    found = []
+    stretches = []
     for _, code in stretches_of_code(run.results):
         if digest := code.get("code"):
             own = [f"{name} {own_digest[:8]}" for name, own_digest in (code.get("own_code") or {}).items()]
-            found.append(" and ".join([digest[:8], *own]))
-    return ", then ".join(found)
+            stretches.append(" and ".join([digest[:8], *own]))
+    return ", then ".join(stretches)
 
 
 def stretches_of_code(results: Results) -> list[tuple[str, EarlierCode | Results]]:
@@ -104,11 +104,11 @@ def scoring_facts(run: Run) -> dict[str, str]:
 
 def evaluator_data(run: Run) -> dict[str, str]:
     """The data and the protocol of each evaluator that scored a run, by name."""
-    found: dict[str, str] = {}
+    data: dict[str, str] = {}
     for evaluator, source in run.data.items():
-        found[f"data of {evaluator}"] = data_digest(source)[:8]
-        found[f"protocol of {evaluator}"] = format_value(source.get("protocol"))
-    return found
+        data[f"data of {evaluator}"] = data_digest(source)[:8]
+        data[f"protocol of {evaluator}"] = format_value(source.get("protocol"))
+    return data
 
 
 def data_digest(source: Source) -> str:
@@ -126,7 +126,7 @@ def training_facts(run: Run) -> Iterator[tuple[str, str, str]]:
     about = run.training_data
     texts = {f"data={about.get('name')}": ("data.path", about)}
     if sources := about.get("sources"):
-        texts = {f"data.sources.{name}": (f"data.sources.{name}.path", one) for name, one in sources.items()}
+        texts = {f"data.sources.{name}": (f"data.sources.{name}.path", source) for name, source in sources.items()}
     for name, (key, text) in texts.items():
         if contents := content_digests(text):
             yield name, str(run.get(key)), contents

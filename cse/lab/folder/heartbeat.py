@@ -93,11 +93,11 @@ class Heartbeat:
 
     def _beat(self) -> None:
         while not self.ended.wait(INTERVAL):
-            if (found := read_beat(self.folder)) is None:
+            if (beat := read_beat(self.folder)) is None:
                 continue
-            if found != self.own:
+            if beat != self.own:
                 message = "process %d on %s took %s while this one was silent: this one stops, as two would spoil it"
-                log.error(message, found.pid, found.host, self.folder)
+                log.error(message, beat.pid, beat.host, self.folder)
                 os._exit(1)
             with contextlib.suppress(OSError):  # a disk that refuses: the run's own files will report it
                 os.utime(self.folder / NAME)

@@ -56,12 +56,12 @@ class Planned:
 def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
     """The planned jobs at or below the folders that have no run, or ended before their work began. Each is a run
     with the settings that its arguments give; sorted by folder."""
-    found: dict[Path, Run] = {}
+    jobs: dict[Path, Run] = {}
     for place in folders:
         for folder, job in planned_below(place):
-            if folder.resolve() not in found and not has_run(folder):
-                found[folder.resolve()] = as_run(folder, job)
-    return [found[folder] for folder in sorted(found)]
+            if folder.resolve() not in jobs and not has_run(folder):
+                jobs[folder.resolve()] = as_run(folder, job)
+    return [jobs[folder] for folder in sorted(jobs)]
 
 
 def planned_below(place: Path) -> Iterator[tuple[Path, Planned]]:

@@ -3,7 +3,7 @@
 This only reads files: results.json, which has everything (see cse.lab.folder.contents), and metrics.jsonl. run.yaml
 tells the settings of a run that was killed before it wrote results.json.
 
-First a Run; then how one is read, and all those below some folders; then what is asked of several.
+First a Run; then how a run is read, and all runs below some folders; then what is asked of several.
 """
 
 import logging
@@ -60,9 +60,9 @@ class Run:
         """
         if key in self.choices:
             return self.choices[key]
-        found = self._at(key)
-        is_group = isinstance(found, dict) and "." not in key
-        return None if found is NOWHERE or is_group else found
+        value = self._at(key)
+        is_group = isinstance(value, dict) and "." not in key
+        return None if value is NOWHERE or is_group else value
 
     def has(self, key: str) -> bool:
         """Whether the run has such a setting or group at all (cse-eval has no learning rate)."""
@@ -150,15 +150,17 @@ class Run:
 
 
 def read_run(folder: Path) -> Run:
-    """A run. If its results.json is damaged or another program's, it has failed and is left out of every table, with a
-    warning. A damaged file beside it is read as empty.
+    """A run. If its results.json is damaged or another program's, a warning says so, the run has failed, and no table
+    has it. A damaged file beside it is read as empty.
     """
     return read_run_sharing(folder, {})
 
 
 def read_run_sharing(folder: Path, groups: dict[str, Config]) -> Run:
-    """A run, as read_run says. groups: of settings, of the runs that were read before; equal ones are shared with them,
-    as most runs of a folder have most of their settings in common."""
+    """A run, as read_run says. groups: groups of settings of the runs that were read before.
+
+    The run shares an equal group with them: most runs of a folder have most of their settings in common.
+    """
     results, beat = read_results(folder), read_beat(folder)
     if results["status"] == "running" and beat is None:
         results = read_results(folder)  # it may have ended between the two
@@ -188,7 +190,7 @@ def read_run_sharing(folder: Path, groups: dict[str, Config]) -> Run:
 
 def share_groups(config: Config, groups: dict[str, Config]) -> Config:
     """The settings, with each of their groups from `groups` if an equal one is there, else put there."""
-    shared = {name: groups.setdefault(repr(of), of) for name, of in config.items() if isinstance(of, dict)}
+    shared = {name: groups.setdefault(repr(group), group) for name, group in config.items() if isinstance(group, dict)}
     return config | shared
 
 

@@ -31,23 +31,23 @@ def own_code(config: Config) -> dict[str, str]:
     """16 hex digits of the file of each loaded module that a `_target_` names, without cse's and installed packages."""
     targets = [str(value) for key, value in flattened(config).items() if key.endswith("._target_")]
     elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for name in sorted(target.rpartition(".")[0] for target in targets):
         module = sys.modules.get(name)
         file = vars(module).get("__file__") if module else None
         if file and not any(Path(file).is_relative_to(place) for place in elsewhere):
-            found[name] = sha256(Path(file))[:16]
-    return found
+            digests[name] = sha256(Path(file))[:16]
+    return digests
 
 
 def named_sums(config: Config) -> dict[str, str]:
     """The checksum of each file and encoder that the settings name on this machine, by key."""
-    found: dict[str, str] = {}
+    sums: dict[str, str] = {}
     for key, name in keys_with(Mark.SUMMED, config).items():
         total = None if name is None else weights_sum(name)
         if total is not None:
-            found[key] = total
-    return found
+            sums[key] = total
+    return sums
 
 
 def weights_sum(name: object) -> str | None:

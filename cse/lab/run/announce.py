@@ -47,18 +47,22 @@ log = logging.getLogger("cse")
 NEXT_LINE = "\n" + 11 * " "  # of a field of several lines
 
 
-def announce(config: Config, training: Training, found: Overlap) -> None:
-    """Log the run in a few lines: what, on what, how long, where. found: the texts of it that are scored too."""
-    parts = training.parts
+def announce(config: Config, training: Training, overlap: Overlap) -> None:
+    """Log the run in a few lines: what, on what, how long, where. overlap: how many of its texts are scored too."""
+    parts, choice = training.parts, config["choices"]["augmentation"]
+    texts = [data_in_words(batches.text, len(batches.rows)) for batches in parts.batches.sources.values()]
+    scored_too = ""
+    if parts.evaluators:
+        scored_too = of_each(parts.batches, lambda batches: overlap_in_words(of_source(overlap, batches)))
     print_fields(
         **method_in_words(config),
         encoder=encoder_in_words(config["model"]["name"], parts.encoder),
-        data=NEXT_LINE.join(data_in_words(one.text, len(one.rows)) for one in parts.batches.sources.values()),
+        data=NEXT_LINE.join(texts),
         sources=sources_in_words(parts),
         truncation=of_each(parts.batches, truncation_in_words),
-        views=of_each(parts.batches, lambda one: views_in_words(one, config["choices"]["augmentation"])),
-        duplicates=of_each(parts.batches, lambda one: duplicates_in_words(parts, one, found)),
-        overlap=of_each(parts.batches, lambda one: overlap_in_words(of_source(found, one))) if parts.evaluators else "",
+        views=of_each(parts.batches, lambda batches: views_in_words(batches, choice)),
+        duplicates=of_each(parts.batches, lambda batches: duplicates_in_words(parts, batches, overlap)),
+        overlap=scored_too,
         selection=selection_in_words(parts.trainer.select, parts.evaluators, parts.evaluators),
         partial=partial_in_words(parts.evaluators),
         schedule=schedule_in_words(f"{training.steps:,}", parts.trainer, training),
@@ -68,16 +72,16 @@ def announce(config: Config, training: Training, found: Overlap) -> None:
 
 
 def of_each(batches: Steps, in_words: Callable[[Batches], str]) -> str:
-    """What there is to say of the text, or of each source of a mixture: a line each, after its name."""
-    said = {name: in_words(one) for name, one in batches.sources.items()}
-    if len(said) == 1:
-        return next(iter(said.values()))
-    return NEXT_LINE.join(f"{name}: {words}" for name, words in said.items() if words)
+    """What there is to say of the text. Of a mixture, a line for each source, after its name."""
+    lines = {name: in_words(own) for name, own in batches.sources.items()}
+    if len(lines) == 1:
+        return next(iter(lines.values()))
+    return NEXT_LINE.join(f"{name}: {words}" for name, words in lines.items() if words)
 
 
-def of_source(found: Overlap, batches: Batches) -> Overlap:
+def of_source(overlap: Overlap, batches: Batches) -> Overlap:
     """The counts of one text. A mixture has the counts of each."""
-    return found.get("sources", {}).get(batches.text.name, found)
+    return overlap.get("sources", {}).get(batches.text.name, overlap)
 
 
 def sources_in_words(parts: Parts) -> str:
@@ -85,8 +89,8 @@ def sources_in_words(parts: Parts) -> str:
     if not isinstance(parts.batches, MixedBatches):
         return ""
     shares = zip(parts.batches.names, parts.batches.shares, strict=True)
-    said = [f"{share} of {name} ({type(parts.objective.of(name)).__name__})" for name, share in shares]
-    return f"an epoch has {parts.batches.steps_per_epoch:,} batches: {', '.join(said)}"
+    named = [f"{share} of {name} ({type(parts.objective.of(name)).__name__})" for name, share in shares]
+    return f"an epoch has {parts.batches.steps_per_epoch:,} batches: {', '.join(named)}"
 
 
 def method_in_words(config: Config) -> dict[str, str]:
@@ -129,8 +133,10 @@ def data_in_words(text: Text | TextRows, rows: int | None = None) -> str:
 
 
 def truncation_in_words(batches: Batches) -> str:
-    """How many rows have a text of as many tokens as a view may have, or more; longer ones are truncated. "" for none,
-    and for text that each view tokenises anew."""
+    """How many rows have a text of as many tokens as a view may have, or more. Longer texts are truncated.
+
+    "" for none, and for text that each view tokenises anew.
+    """
     text, most = batches.text, batches.max_length
     read = [ids for column, ids in enumerate(text.token_ids) if column in batches.columns]
     full = [np.diff(ids.offsets)[text.chosen[batches.rows]] >= most for ids in read]
@@ -154,57 +160,60 @@ def views_in_words(batches: Batches, choice: str) -> str:
     return views if several or count == 1 else f"{views}, with different dropout"
 
 
-def duplicates_in_words(parts: Parts, batches: Batches, found: Overlap) -> str:
-    """How many rows share a text with another row, in all (of `found`) and in the first batch; "" for none, or without
-    negatives."""
-    count = of_source(found, batches)["duplicates"]
+def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str:
+    """How many rows share a text with another row, in all and in the first batch; "" for none, or without negatives.
+
+    overlap: has the count of all rows.
+    """
+    count = of_source(overlap, batches)["duplicates"]
     if not (count and parts.objective.of(batches.text.name).negatives(parts.trainer.batch_size)):
         return ""
     rows_B = batches.rows_of(0)
     meet = met(batches.text, rows_B)
-    said = f"{count:,} rows share a text with another row; {meet} of the {len(rows_B)} rows in the first batch"
+    counted = f"{count:,} rows share a text with another row; {meet} of the {len(rows_B)} rows in the first batch"
     if parts.trainer.no_duplicates:
-        return said
-    return f"{said}, where they are negatives of each other (trainer.no_duplicates=true separates them)"
+        return counted
+    return f"{counted}, where they are negatives of each other (trainer.no_duplicates=true separates them)"
 
 
 def selection_in_words(select: str | None, selecting: Mapping[str, Evaluator], tested: Mapping[str, Evaluator]) -> str:
     """How many of the pairs that model selection uses are also test pairs of the run; "" for none.
 
-    select: the score that selects the step, by one of the selecting. tested: the evaluators that score the run.
+    select: the score that selects the step. selecting: the evaluators, the one that gives it among them. tested: the
+    evaluators that score the run.
     """
     name = (select or "").split("/")[1:2]
     selector = selecting.get(*name) if name else None
     if not isinstance(selector, ScoredPairs):
         return ""
     pairs = selector.pairs("dev")
-    found = []
-    for key, one in tested.items():
-        tests = set(one.pairs("test")) if isinstance(one, ScoredPairs) else set()
+    shared = []
+    for key, evaluator in tested.items():
+        tests = set(evaluator.pairs("test")) if isinstance(evaluator, ScoredPairs) else set()
         if count := sum(pair in tests for pair in pairs):
-            found.append(f"{count:,} of its {len(pairs):,} pairs are test pairs of {key} too")
-    return "; ".join([f"on {select}", *found]) if found else ""
+            shared.append(f"{count:,} of its {len(pairs):,} pairs are test pairs of {key} too")
+    return "; ".join([f"on {select}", *shared]) if shared else ""
 
 
 def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
     """What is wrong with the evaluators' data: the first problem, and how many there are; "" if it is whole."""
-    lines = problems_of({name: one.source() for name, one in evaluators.items()})
+    lines = problems_of({name: evaluator.source() for name, evaluator in evaluators.items()})
     return f"{lines[0].removeprefix('partial: ')}; problems in results.json: {len(lines)}" if lines else ""
 
 
 def schedule_in_words(steps: str, trainer: Trainer, training: Training | None = None) -> str:
     """Steps, batch size, schedule, learning rate and warm-up. training: None for a plan, before the rows are known."""
-    said, over, warmup = f"{steps} steps", "", trainer.warmup
+    words, over, warmup = f"{steps} steps", "", trainer.warmup
     if training:
         warmup = training.update.warmup
         if (trainer.max_steps or 0) > training.steps:
-            said += f" (all of trainer.epochs={trainer.epochs:g}, fewer than trainer.max_steps)"
+            words += f" (all of trainer.epochs={trainer.epochs:g}, fewer than trainer.max_steps)"
         if training.update.steps != training.steps:
             over = f" over {training.update.steps:,} steps"
-    said += f", batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}{over}"
+    words += f", batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}{over}"
     if not warmup:
-        return said
-    return said + (
+        return words
+    return words + (
         f", warm-up {warmup:.0%} of the schedule" if isinstance(warmup, float) else f", warm-up {warmup:,} steps"
     )
 
@@ -273,10 +282,13 @@ def print_plan(cfg: DictConfig, folder: Path) -> None:
 
 
 def print_rows(batches: Steps, count: int, choice: str) -> None:
-    """data.preview: log what the views are, the first rows that are trained on, and their views in the first epoch,
-    masked as they are read, as text and ids; of each source of a mixture. choice: augmentation=."""
-    for one in batches.sources.values():
-        print_rows_of_text(one, count, choice)
+    """data.preview: log what the views are, the first rows that are trained on, and their views in the first epoch.
+
+    Views are shown as the encoder reads them, masked, as text and ids. A mixture's sources come one after the other.
+    choice: augmentation=.
+    """
+    for own in batches.sources.values():
+        print_rows_of_text(own, count, choice)
 
 
 def print_rows_of_text(batches: Batches, count: int, choice: str) -> None:
@@ -288,9 +300,9 @@ def print_rows_of_text(batches: Batches, count: int, choice: str) -> None:
         if scores := batches.text.scores:
             log.info(f"  score   {scores.in_words(float(batches.text.targets_N[row]))}")
         for view, sequences in enumerate(batches.read_views(np.array([row]), 0)):
-            for one in sequences:
-                log.info(f"  view {view}  {len(one.ids):3d} tokens  {decode(one.ids)}")
-                log.info(f"          ids  {' '.join(map(str, one.ids))}")
+            for sequence in sequences:
+                log.info(f"  view {view}  {len(sequence.ids):3d} tokens  {decode(sequence.ids)}")
+                log.info(f"          ids  {' '.join(map(str, sequence.ids))}")
 
 
 def print_fields(**lines: object) -> None:

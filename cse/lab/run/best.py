@@ -1,7 +1,7 @@
 """best/: the encoder of the best step, exported while the run trains, read back and scored at its end; and all that
 a finished run leaves beside it.
 
-In the order of a run: recover_best, save_best, finish. Only the process that writes the record calls these.
+In the order of a run: recover_best, save_best, finish_run. Only the process that writes the record calls these.
 """
 
 import logging
@@ -110,9 +110,9 @@ def score_best(
     sample = list(known)[:SAMPLE]
     if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=TOLERANCE):
         encode.rows.update(known)
-    found = score(evaluators, encode, into=record.scores).values()
-    record.note(items=keep_items(record.folder, found))
-    keep_cosines(record.folder, "after", found)
+    scores = score(evaluators, encode, into=record.scores).values()
+    record.note(items=keep_items(record.folder, scores))
+    keep_cosines(record.folder, "after", scores)
 
 
 def leave_results(record: Record, parts: Parts, state: State) -> None:
@@ -164,12 +164,14 @@ def copy_mteb(best: Path, record: Results) -> None:
 def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
     """Send trackers a table of all scores before and after training, and log the headline ones."""
     columns = ["score", "before", "after"]
-    rows = [(name, untrained.get(name, math.nan), one.value) for name, one in record.scores.items()]
+    rows = [(name, untrained.get(name, math.nan), scored.value) for name, scored in record.scores.items()]
     record.trackers.table("scores", columns, rows)
-    headline = [headline_in_words(one, untrained.get(one.name)) for one in record.scores.values() if one.headline]
+    headline = [
+        headline_in_words(scored, untrained.get(scored.name)) for scored in record.scores.values() if scored.headline
+    ]
     if headline:
         log.info("\n%s", to_columns([(*columns, "change"), *headline], right=range(1, len(columns) + 1)))
-        if any(one.altered for one in record.scores.values()):
+        if any(scored.altered for scored in record.scores.values()):
             log.info("%s", IS_ALTERED)
         if note := record.results["config"]["note"]:
             log.info("\n%s", note)
@@ -177,13 +179,13 @@ def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
         log.info("scores in results.json: %d", len(rows))
 
 
-def headline_in_words(one: Score, before: float | None) -> tuple[str, str, str, str]:
+def headline_in_words(scored: Score, before: float | None) -> tuple[str, str, str, str]:
     """(name, before training, after, change), as printed; "" for what is not known, or no number."""
-    after = "" if math.isnan(one.value) else in_short(one.value)
+    after = "" if math.isnan(scored.value) else in_short(scored.value)
     if before is None or math.isnan(before):
-        return marked_name(one), "", after, ""
+        return marked_name(scored), "", after, ""
     if not after:
-        return marked_name(one), in_short(before), "", ""
-    places = decimals(one.value)
-    change = f"{round(one.value, places) - round(before, places):+z.{places}f}"
-    return marked_name(one), in_short(before), after, change
+        return marked_name(scored), in_short(before), "", ""
+    places = decimals(scored.value)
+    change = f"{round(scored.value, places) - round(before, places):+z.{places}f}"
+    return marked_name(scored), in_short(before), after, change

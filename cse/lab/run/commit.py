@@ -69,5 +69,5 @@ def installed(name: str) -> str | None:
 
 def versions_of(names: Iterable[str]) -> dict[str, str]:
     """The versions of the packages that are installed, by name."""
-    found = {name: installed(name) for name in names}
-    return {name: known for name, known in found.items() if known is not None}
+    versions = {name: installed(name) for name in names}
+    return {name: known for name, known in versions.items() if known is not None}

@@ -79,45 +79,45 @@ def score_into(job: Job, subject: Subject, evaluators: dict[str, Evaluator]) -> 
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
         run = run_of(cfg)
         shared = None if run is None else overlap_with_training(run.folder, evaluators)
-        found = score_all(subject, evaluators, into=record.scores)
-        keep_cosines(folder, "after", found)
-        sources = {name: one.source() for name, one in evaluators.items()}
+        scores = score_all(subject, evaluators, into=record.scores)
+        keep_cosines(folder, "after", scores)
+        sources = {name: evaluator.source() for name, evaluator in evaluators.items()}
         record.conclude(
             status="done",
             data=sources,
-            items=keep_items(folder, found),
+            items=keep_items(folder, scores),
             encoder=subject.described,
             weights_sum=record.results["named"].get("checkpoint"),  # as it was before it was scored
             seed=run.results.get("seed") if run else None,
             overlap=shared,
             dtype=cfg.dtype,
         )
-        report_scores(record, subject, found, sources, cfg)
+        report_scores(record, subject, scores, sources, cfg)
 
 
 def score_all(subject: Subject, evaluators: dict[str, Evaluator], into: Scores) -> list[Score]:
     """Every score of the subject, which `into` has as soon as it is known."""
     encode = MemoizedEncode(refuse_nan(subject.encode))
-    found = list(score(evaluators, encode, into=into).values())
+    scores = list(score(evaluators, encode, into=into).values())
     encode.warn_of_zeros()
-    return found
+    return scores
 
 
 def report_scores(
-    record: Record, subject: Subject, found: list[Score], sources: dict[str, Source], cfg: DictConfig
+    record: Record, subject: Subject, scores: list[Score], sources: dict[str, Source], cfg: DictConfig
 ) -> None:
     """Write scores.csv, scores.md and scores.tex, send the scores to the trackers, and log the headline scores."""
-    frame = score_tables.csv_frame(found, sources, cfg.dtype, subject.described, record.results["versions"])
+    frame = score_tables.csv_frame(scores, sources, cfg.dtype, subject.described, record.results["versions"])
     notes = score_tables.footnotes(frame)
     problems = score_tables.problems_of(sources)
-    problems += [f"{one.name} is not a number" for one in found if math.isnan(one.value)]
-    score_tables.write_score_files(record.folder, found, frame, [*notes, *problems], cfg.label or "")
-    record.trackers.log(values(found), 0)
+    problems += [f"{scored.name} is not a number" for scored in scores if math.isnan(scored.value)]
+    score_tables.write_score_files(record.folder, scores, frame, [*notes, *problems], cfg.label or "")
+    record.trackers.log(values(scores), 0)
     record.trackers.table("scores", list(frame.columns), frame.to_numpy().tolist())
-    place = f"all {len(found)} scores and {len(problems)} problems: {record.folder / 'scores.md'}"
-    headline = [one for one in found if one.headline]
+    place = f"all {len(scores)} scores and {len(problems)} problems: {record.folder / 'scores.md'}"
+    headline = [scored for scored in scores if scored.headline]
     log.info("\n%s", score_tables.terminal_table(headline, [*notes, *problems[:1], place]))
-    record.trackers.finish(0, values(found))
+    record.trackers.finish(0, values(scores))
 
 
 def run_of(cfg: DictConfig) -> Run | None:
@@ -143,24 +143,24 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
     except UserError as error:
         log.info("overlap    not known: %s", error)
         return None
-    found = overlap_of_all(rows, evaluators)
+    overlap = overlap_of_all(rows, evaluators)
     selection = selection_in_words(str(cfg.trainer.select), selecting, evaluators)
-    print_fields(overlap=overlap_in_words(found), selection=selection)
-    return found
+    print_fields(overlap=overlap_in_words(overlap), selection=selection)
+    return overlap
 
 
 def texts_learned_from(run: Path, cfg: DictConfig) -> list[TextRows]:
     """The texts that a run learned from, from the cache. Raises UserError, or MissingResource if one is not there."""
-    found = []
+    texts = []
     for source in sources_of(cfg, make(cfg.data)):
         text = source.text
         if text.path is not None and is_on_hub(text.path):  # which `find` may download
             raise MissingResource(f"{run} learned from {text.path}, of the hub")
-        rows = call(source.data, text.find)
-        if not (text.cache / rows.digest).exists():
+        found = call(source.data, text.find)
+        if not (text.cache / found.digest).exists():
             raise MissingResource(f"the text of {run} is not in {text.cache}")
-        found.append(call(source.data, partial(text.read, rows, source.required)))
-    return found
+        texts.append(call(source.data, partial(text.read, found, source.required)))
+    return texts
 
 
 def evaluators_that_select(cfg: DictConfig) -> dict[str, Evaluator]:

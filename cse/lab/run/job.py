@@ -133,8 +133,10 @@ def check_place(folder: Path) -> None:
     """Raise UserError if the folder cannot be made or written, or lies in a run's best/ or last/. Makes nothing."""
     above = (folder.absolute(), *folder.absolute().parents)
     try:
-        if own := next((one for one in above if one.name in ("best", "last") and (one.parent / RUN).exists()), None):
-            raise UserError(f"hydra.run.dir={folder} lies in {own}, which its run replaces: name a folder of yours")
+        for place in above:
+            if place.name in ("best", "last") and (place.parent / RUN).exists():
+                why = f"lies in {place}, which its run replaces"
+                raise UserError(f"hydra.run.dir={folder} {why}: name a folder of yours")
         there = next(place for place in above if place.exists())
         reason = None if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else f"{there} is no folder to write in"
     except OSError as error:  # a name that is too long, links in a circle

@@ -61,7 +61,8 @@ def spawn(job: Job) -> None:
 
     devices = job.cfg.trainer.devices
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // devices)))
-    os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", ",".join([*(one.name for one in handled()), "SIGQUIT"]))
+    signals = [*(caught.name for caught in handled()), "SIGQUIT"]
+    os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", ",".join(signals))
     for name in TORCH_LOGS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     config = LaunchConfig(

@@ -118,8 +118,8 @@ def class_named_in(settings: Settings) -> type[Part]:
 
 def plain_settings(node: DictConfig) -> dict[str, Any]:
     """A node as plain values, without what is not set."""
-    found = cast("dict[str, Any]", OmegaConf.to_container(node, resolve=True))
-    return {key: value for key, value in found.items() if value != "???"}
+    settings = cast("dict[str, Any]", OmegaConf.to_container(node, resolve=True))
+    return {key: value for key, value in settings.items() if value != "???"}
 
 
 @dataclass(frozen=True)

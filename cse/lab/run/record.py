@@ -91,8 +91,8 @@ class Record:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if self.writes and error is not None:
             interrupted = isinstance(error, KeyboardInterrupt)
-            said = " ".join([str(error), *vars(error).get("__notes__", [])])  # which evaluator raised it
-            reason = said if interrupted else f"{type(error).__name__}: {said}"
+            sentence = " ".join([str(error), *vars(error).get("__notes__", [])])  # which evaluator raised it
+            reason = sentence if interrupted else f"{type(error).__name__}: {sentence}"
             self.conclude(status="interrupted" if interrupted else "failed", error=reason, steps=self.step)
             self.trackers.finish(1, {}, patience=GRACE if interrupted else math.inf)
 
@@ -143,6 +143,6 @@ def first_results(config: Config, command: str, device: str, precision: str) -> 
 def scores_as_json(scores: Mapping[str, Score]) -> Results:
     """The scores as results.json has them: their values in `metrics`, and what each is in `scores`."""
     return {
-        "metrics": {name: one.value for name, one in scores.items()},
-        "scores": {name: one.about() for name, one in scores.items()},
+        "metrics": {name: score.value for name, score in scores.items()},
+        "scores": {name: score.about() for name, score in scores.items()},
     }

@@ -55,11 +55,11 @@ def started_from(words: Sequence[Word]) -> Origin | None:
     """The run that the words name; None for a new run, and for resume=auto. Raises UserError if they name two."""
     values = values_of(words)
     resume, rerun = (values.get(key, "") for key in ("resume", "rerun"))
-    found = [Origin("resume", Path(resume))] if resume not in ("", "null", "auto") else []
-    found += [Origin("rerun", Path(rerun))] if rerun not in ("", "null") else []
-    if len(found) > 1:
-        raise UserError(f"{found[0]} continues a run, {found[1]} starts a new one: choose one")
-    return found[0] if found else None
+    origins = [Origin("resume", Path(resume))] if resume not in ("", "null", "auto") else []
+    origins += [Origin("rerun", Path(rerun))] if rerun not in ("", "null") else []
+    if len(origins) > 1:
+        raise UserError(f"{origins[0]} continues a run, {origins[1]} starts a new one: choose one")
+    return origins[0] if origins else None
 
 
 def resumed(origin: Origin, words: Sequence[Word]) -> DictConfig:
@@ -240,10 +240,11 @@ def parts_in(tree: object) -> Iterator[tuple[str, Config]]:
 def functions_in(config: Config) -> list[str]:
     """The names of the evaluators that are functions."""
     evaluators = config.get("eval") or {}
-    return [name for name, one in evaluators.items() if isinstance(one, dict) and one.get("_target_") == FUNCTION]
+    targets = {name: node.get("_target_") for name, node in evaluators.items() if isinstance(node, dict)}
+    return [name for name, target in targets.items() if target == FUNCTION]
 
 
 def call_with(word: str, functions: Sequence[str]) -> str:
-    """The call of cse.train that gives them again. word: resume=FOLDER or rerun=FOLDER."""
+    """The call of cse.train that gives the functions again. word: resume=FOLDER or rerun=FOLDER."""
     given = ", ".join(f"{name!r}: {name}" for name in functions)
     return f"cse.train({word!r}, eval={{{given}}})"

@@ -236,8 +236,8 @@ class Smoke:
 
 def value_at(cfg: DictConfig, key: str) -> Any:
     """The plain value at a dotted key; None if there is none."""
-    found = OmegaConf.select(cfg, key)
-    return OmegaConf.to_container(found) if OmegaConf.is_config(found) else found
+    value = OmegaConf.select(cfg, key)
+    return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
 
 
 def holds_sources(key: str, value: object) -> bool:

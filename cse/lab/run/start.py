@@ -108,10 +108,10 @@ def tell_ignored_variables(config: DictConfig, origin: resume.Origin, typed: Seq
 
 def variables_of_settings() -> dict[str, str]:
     """The environment variable of each setting of conf/ that is read from one."""
-    found = {}
+    variables = {}
     for group, choice in (("paths", "default"), ("tracker", "wandb")):
         written = OmegaConf.to_container(OmegaConf.load(file_of(group, choice)))
         for key, value in flattened(written).items():  # type: ignore[arg-type]
             if variable := VARIABLE.fullmatch(str(value)):
-                found[f"{group}.{key}"] = variable[1]
-    return found
+                variables[f"{group}.{key}"] = variable[1]
+    return variables

@@ -67,11 +67,11 @@ def run(job: Job) -> None:
             parts = build_parts(job, accelerator)
             if job.cfg.data.preview:
                 return print_rows(parts.batches, job.cfg.data.preview, job.cfg.choices.augmentation)
-            training, found = prepare(job, parts, accelerator)
+            training, overlap = prepare(job, parts, accelerator)
             if job.cfg.dry_run:
                 start(job, training)  # a dry run refuses what the run would
                 return print_forecast(training)
-            record = open_folder(job, training, found, heartbeat)
+            record = open_folder(job, training, overlap, heartbeat)
             with record, explained():  # explained inside the record, so that results.json has the explanation
                 keep_best = partial(save_best, record, parts)
                 state = training.run(on_best=keep_best, log=record.log, signals=signals)
@@ -139,7 +139,7 @@ def build_parts(job: Job, accelerator: Accelerator) -> Parts:
 
 
 def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training, Overlap | None]:
-    """The training, which has not started, and how many of its texts are scored too, which the first process counts.
+    """The training before its start, and how many of its texts are scored too. The first process counts these.
 
     Logs what the run will do. Raises UserError if it repeats a run (rerun=) and reads other data.
     """
@@ -149,9 +149,9 @@ def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training,
         return training, None
     if job.cfg.rerun is not None:
         check_repeats(Path(job.cfg.rerun), config, training)
-    found = overlap_of_all([one.text for one in parts.batches.sources.values()], parts.evaluators)
-    announce(config, training, found)
-    return training, found
+    overlap = overlap_of_all([batches.text for batches in parts.batches.sources.values()], parts.evaluators)
+    announce(config, training, overlap)
+    return training, overlap
 
 
 def start(job: Job, training: Training) -> None:
@@ -162,10 +162,10 @@ def start(job: Job, training: Training) -> None:
     training.start(job.cfg.seed, resume=resumes)
 
 
-def open_folder(job: Job, training: Training, found: Overlap | None, heartbeat: Heartbeat) -> Record:
+def open_folder(job: Job, training: Training, overlap: Overlap | None, heartbeat: Heartbeat) -> Record:
     """Take the run's folder, start, and only then write into it, so that a refused run changes nothing.
 
-    heartbeat: holds the folder from here on. found: what `prepare` returned. Raises UserError.
+    heartbeat: holds the folder from here on. overlap: what `prepare` returned. Raises UserError.
     """
     is_first = training.accelerator.is_main_process
     heartbeat.take()  # before the folder is read
@@ -188,7 +188,7 @@ def open_folder(job: Job, training: Training, found: Overlap | None, heartbeat: 
         writes=is_first,
     )
     record.note(**encoder_and_inputs(training))
-    record.note(overlap=found)
+    record.note(overlap=overlap)
     if is_first:
         record.note(**kept_of_before(config, training))
     return record

@@ -72,8 +72,8 @@ def check_repeats(folder: Path, config: Config, training: "Training") -> None:
         )
         return
     groups = changed_groups(settings_of(Origin("rerun", folder)), config)
-    found = changed_inputs(last, training.inputs, training.dev_data)
-    if changed := [change for change in found if not is_asked_for(change, groups)]:
+    every = changed_inputs(last, training.inputs, training.dev_data)
+    if changed := [change for change in every if not is_asked_for(change, groups)]:
         raise UserError(
             f"rerun={folder}: that run had other data: {changes_in_words(changed)}; put back what was there, name a "
             "copy of it (data.path=COPY), or start a new run"

@@ -127,7 +127,7 @@ def model_card(record: Results, scores: Collection[Score]) -> str:
 
 def card_text(record: Results, scores: Collection[Score], title: str) -> str:
     """What a person reads below that."""
-    config, found, works = record["config"], record.get("overlap"), cited(methods_of(record["config"]))
+    config, overlap, works = record["config"], record.get("overlap"), cited(methods_of(record["config"]))
     return BODY.format(
         title=title,
         program=program_in_words(record),
@@ -136,7 +136,7 @@ def card_text(record: Results, scores: Collection[Score], title: str) -> str:
         steps=record["total_steps"],
         command=shareable(record["command"]),
         data=trained_on_in_words(config, record.get("training_data") or {}),
-        overlap=f" {overlap_in_words(found)}." if found and found["found"] else "",
+        overlap=f" {overlap_in_words(overlap)}." if overlap and overlap["found"] else "",
         architecture=f" The encoder: {record['architecture']}." if record.get("architecture") else "",
         settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         rows=score_lines(scores),
@@ -164,19 +164,19 @@ def hyper_parameters(config: Config) -> Config:
     if sources:
         objectives = {name: {"objective": source.get("objective")} for name, source in sources.items()}
         settings["data"] = {"weights": config["data"].get("weights"), "sources": objectives}
-    found: Config = {}
+    deciding: Config = {}
     for key, value in flattened(settings).items():
         role, is_plain = role_of(key, config), value is not None and "._" not in key
         if role.changes_a_table and not role.is_verbatim and is_plain:
-            found[key] = value
-    return found
+            deciding[key] = value
+    return deciding
 
 
 def method_name(methods: Sequence[str]) -> str:
     """The methods as their papers write them; SimCSE beside images or sound is what VisualCSE and AudioCSE are."""
-    names = [NAMES.get(one, one) for one in methods]
+    names = [NAMES.get(name, name) for name in methods]
     second = {"VisualCSE", "AudioCSE"} & {*names}
-    return " + ".join(one for one in names if not (second and one.endswith(" SimCSE")))
+    return " + ".join(name for name in names if not (second and name.endswith(" SimCSE")))
 
 
 def score_lines(scores: Collection[Score]) -> str:
@@ -217,7 +217,7 @@ def trained_on_in_words(config: Config, trained: TrainingData) -> str:
     else:
         path = config["data"].get("path") or sources_named(config) or name
         paths = [path] if isinstance(path, str) else path
-        files = ", ".join(f"`{Path(str(one)).name}`" for one in paths)
+        files = ", ".join(f"`{Path(str(place)).name}`" for place in paths)
         licence = (config.get("card") or {}).get("data_licence") or "not given"
         rows, digest = trained["rows"], trained["digest"][:16]
         text = f"{files}, the user's own text ({rows:,} rows, digest `{digest}`, licence: {licence})"

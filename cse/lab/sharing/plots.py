@@ -46,12 +46,12 @@ def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure
     spearman = [name for name in names if name.startswith("dev/") and "spearman" in name.split("/")[-1]]
     chosen = dict.fromkeys([select or "", *spearman])
     points = {name: [(event["step"], event[name]) for event in events if name in event] for name in chosen}
-    curves = {name: of for name, of in points.items() if of}
+    curves = {name: places for name, places in points.items() if places}
     if not curves:
         return None
     figure, axes = new_figure(4.5, 3)
-    for name, of in curves.items():
-        axes.plot(*zip(*of, strict=True), marker="o", markersize=3, label=name)
+    for name, places in curves.items():
+        axes.plot(*zip(*places, strict=True), marker="o", markersize=3, label=name)
     axes.axvline(best_step, color="grey", linestyle=":", label="kept")
     axes.set(xlabel="step; step 0 is the untrained encoder", ylabel="score on dev")
     axes.legend(fontsize=7)
@@ -67,7 +67,9 @@ def cosines_by_gold(folder: Path) -> dict[str, Figure]:
             columns = {"before training": splits[split], "after training": after[name][split]}
             gold = splits[split][1]
             edges = np.linspace(min(gold), max(gold), BUCKETS + 1).tolist()
-            figure = cosine_histograms(columns, edges, "cosine", low=min(min(of) for of, _ in columns.values()))
+            figure = cosine_histograms(
+                columns, edges, "cosine", low=min(min(cosines) for cosines, _ in columns.values())
+            )
             figure.suptitle(f"{name} {split}: cosines by gold score")
             figures[f"cosines_{name.replace('/', '_')}_{split}"] = figure
     return figures

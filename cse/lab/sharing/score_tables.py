@@ -49,7 +49,7 @@ def csv_frame(
 
 def problems_of(sources: Mapping[str, Source]) -> list[str]:
     """A line for each problem of the evaluators' data."""
-    return [f"partial: {name}: {problem}" for name, one in sources.items() for problem in one.get("problems", [])]
+    return [f"partial: {name}: {problem}" for name, source in sources.items() for problem in source.get("problems", [])]
 
 
 def footnotes(frame: "pd.DataFrame") -> list[str]:
@@ -74,10 +74,12 @@ def write_score_files(
     import pandas as pd
 
     write_text(folder / "scores.csv", frame.to_csv(index=False, float_format="%.4f"))
-    table = pd.DataFrame([(marked_name(one), f"{one.value:.4f}", one.rows or "") for one in scores], columns=COLUMNS)
+    table = pd.DataFrame(
+        [(marked_name(score), f"{score.value:.4f}", score.rows or "") for score in scores], columns=COLUMNS
+    )
     write_text(folder / "scores.md", Section("", table.astype(str), notes).markdown())
     encoder, legend = frame["encoder"].iloc[0], [IS_ALTERED] if frame["altered"].any() else []
-    by_suite = suite_tables([one for one in scores if one.headline], label or encoder.partition(", ")[0])
+    by_suite = suite_tables([score for score in scores if score.headline], label or encoder.partition(", ")[0])
     tables = [
         Section(f"{suite}: {label or encoder}", table, notes, legend, words=1, label=suite)
         for suite, table in by_suite.items()
@@ -99,7 +101,7 @@ def suite_tables(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFra
             column = name
         value = in_short(score.value)
         suite[row, column] = f"{value} {ALTERED}" if score.altered else value
-    return {suite: suite_table(of) for suite, of in cells.items()}
+    return {suite: suite_table(cells_of_suite) for suite, cells_of_suite in cells.items()}
 
 
 def row_and_column(name: str, encoder: str) -> tuple[str, str]:
@@ -127,5 +129,5 @@ def suite_table(cells: Mapping[tuple[str, str], str]) -> "pd.DataFrame":
 
 def terminal_table(scores: Iterable[Score], notes: Sequence[str]) -> str:
     """The table for the terminal, with the notes below."""
-    lines = [COLUMNS, *((marked_name(one), in_short(one.value), str(one.rows or "")) for one in scores)]
+    lines = [COLUMNS, *((marked_name(score), in_short(score.value), str(score.rows or "")) for score in scores)]
     return "\n".join([to_columns(lines, right=(1, 2)), "", *notes])

@@ -172,13 +172,13 @@ class Trackers:
     def finish(self, exit_code: int, summary: Json, patience: float = math.inf) -> None:
         """The last call; see Tracker.finish. patience: the most seconds for each tracker, if less than its own."""
         self._call(lambda tracker: tracker.finish(exit_code, summary))
-        for one in self.trackers:
-            one.end(min(patience, one.tracker.patience))
+        for background in self.trackers:
+            background.end(min(patience, background.tracker.patience))
 
     def _call(self, call: Call) -> None:
         call(self.jsonl)
-        for one in self.trackers:
-            one.submit(call)
+        for background in self.trackers:
+            background.submit(call)
 
 
 def warn(name: str, what: str, error: Exception) -> None:
