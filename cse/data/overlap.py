@@ -38,30 +38,32 @@ class Overlap(TypedDict):
 
 def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
     """The counts for prepared text and evaluators, from the cache if possible. Raises RunError for a full disk."""
-    sets = {name: {normalised(one.encode()) for one in evaluator.texts()} for name, evaluator in evaluators.items()}
+    sets = {}
+    for name, evaluator in evaluators.items():
+        sets[name] = {normalised(scored.encode()) for scored in evaluator.texts()}
     content = hashlib.sha256(repr((VERSION, text.digest)).encode() + text.chosen.tobytes())
     for name in sorted(sets):
         content.update(b"\0\0" + name.encode() + b"\0" + b"\0".join(sorted(sets[name])))
     kept = text.cache / f"{content.hexdigest()[:32]}.overlap.json"
     if before := read_json(kept):  # {} if it is damaged
         return cast(Overlap, before)
-    found = count_overlap(text, sets)
-    write_json(kept, found)
-    return found
+    counts = count_overlap(text, sets)
+    write_json(kept, counts)
+    return counts
 
 
 def overlap_of_all(texts: Sequence[TextRows], evaluators: Mapping[str, Evaluator]) -> Overlap:
-    """The counts of several texts together, and the counts of each by its name; of one text, its own."""
+    """The counts of several texts together, and the counts of each by its name. One text alone has its own counts."""
     each = {text.name: overlap(text, evaluators) for text in texts}
-    found = list(each.values())
-    if len(found) == 1:
-        return found[0]
+    counts = list(each.values())
+    if len(counts) == 1:
+        return counts[0]
     return Overlap(
-        texts=sum(one["texts"] for one in found),
-        found=sum(one["found"] for one in found),
-        sets={name: sum(one["sets"][name] for one in found) for name in found[0]["sets"]},
-        unread=found[0]["unread"],
-        duplicates=sum(one["duplicates"] for one in found),
+        texts=sum(own["texts"] for own in counts),
+        found=sum(own["found"] for own in counts),
+        sets={name: sum(own["sets"][name] for own in counts) for name in counts[0]["sets"]},
+        unread=counts[0]["unread"],
+        duplicates=sum(own["duplicates"] for own in counts),
         sources=each,
     )
 
@@ -70,11 +72,15 @@ def count_overlap(text: TextRows, sets: Mapping[str, set[bytes]]) -> Overlap:
     """The counts, from two passes over the text. sets: normalised texts."""
     owners: dict[bytes, list[str]] = defaultdict(list)
     for name, texts in sets.items():
-        for one in texts - {b""}:
-            owners[one].append(name)
-    total = Overlap(texts=0, found=0, sets={name: 0 for name, of in sets.items() if of}, unread=[], duplicates=0)
-    total["duplicates"] = int(sharing(text_keys(text)).sum())
-    total["unread"] = [name for name, of in sets.items() if not of]
+        for scored in texts - {b""}:
+            owners[scored].append(name)
+    total = Overlap(
+        texts=0,
+        found=0,
+        sets={name: 0 for name, members in sets.items() if members},
+        unread=[name for name, members in sets.items() if not members],
+        duplicates=int(sharing(text_keys(text)).sum()),
+    )
     for cell in text.cells():
         names = owners.get(normalised(cell), [])
         total["texts"] += 1
@@ -92,9 +98,9 @@ def normalised(text: bytes) -> bytes:
     return "".join(filter(str.isalnum, folded)).encode()
 
 
-def overlap_in_words(found: Overlap) -> str:
+def overlap_in_words(counts: Overlap) -> str:
     """The counts in one line."""
-    line = f"{found['found']:,} of {found['texts']:,} training texts occur in the evaluation sets"
-    if sets := [f"{name} {count:,}" for name, count in found["sets"].items() if count]:
+    line = f"{counts['found']:,} of {counts['texts']:,} training texts occur in the evaluation sets"
+    if sets := [f"{name} {count:,}" for name, count in counts["sets"].items() if count]:
         line += f" ({', '.join(sets)})"
-    return line + (f"; not checked: {', '.join(found['unread'])}" if found["unread"] else "")
+    return line + (f"; not checked: {', '.join(counts['unread'])}" if counts["unread"] else "")

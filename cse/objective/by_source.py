@@ -1,4 +1,4 @@
-"""The objectives of a mixture's sources: a batch is of one source, whose own objective has it."""
+"""The objectives of a mixture's sources. A batch is of one source, and that source's objective reads it."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,10 @@ from cse.types import Encoded, Loss, Objective
 
 
 class BySource(Objective):
-    """The objective of each source, by the source's name, with parameters of its own. None has a head at test time:
-    all train one embedding."""
+    """The objective of each source, with parameters of its own. None has a head at test time: all train one embedding.
+
+    objectives: by the source's name.
+    """
 
     def __init__(self, objectives: Mapping[str, Objective]):
         super().__init__()
@@ -30,5 +32,5 @@ class BySource(Objective):
         raise NotImplementedError("the views of a batch are read by its source's objective: of(source)")
 
     def negatives(self, anchors: int) -> int:
-        """The most that a source's objective has."""
+        """The number of the source that has most."""
         return max(self.of(name).negatives(anchors) for name in self.names)

@@ -106,8 +106,7 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
     scale: "exact" gives the gradient of one process. "paper" gathers as SimCSE and DeCLUTR do: only a process's own
     rows carry gradient. After averaging, the gradient is 1 / world of the true one; that is harmless to Adam, but not
     to clipping or sums. Their language-model loss is over each process's own rows, in full. So on W processes the ratio
-    of
-    the two losses is 1 : W.
+    of the two losses is 1 : W.
     """
     if world_size() == 1:
         return views

@@ -34,8 +34,10 @@ ANY_ENCODER = ("bias", *optim.NORMS)
 
 
 class MeanLosses:
-    """The mean of each loss over the steps since the last multiple of `every`, without waiting for the device. A loss
-    of a mixture's source is not in every step."""
+    """The mean of each loss over the steps since the last multiple of `every`, without waiting for the device.
+
+    Each loss has a count of its own: a loss of a mixture's source is not in every step.
+    """
 
     def __init__(self, every: int):
         self.every = every
@@ -57,7 +59,7 @@ class MeanLosses:
         return {"loss_sums": {name: float(total) for name, total in self.sums.items()}, "loss_counts": self.counts}
 
     def restore(self, state: State) -> None:
-        """Continue from what a checkpoint holds; that of an older edition has one count for all."""
+        """Continue from what a checkpoint holds. A checkpoint of an older edition has one count for all losses."""
         self.sums = dict(state.loss_sums)
         self.counts = dict(state.loss_counts) or dict.fromkeys(self.sums, state.summed_steps)
 
@@ -185,10 +187,12 @@ class Update:
 
 
 def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
-    """The numbers of a loss by the names that they are logged under; for a source the names end in its name."""
+    """The numbers of a loss by the names that they are logged under. A source has them under names that end in its own,
+    beside the loss of all sources."""
+    numbers = {"loss": loss.total, **loss.parts}
     if source is None:
-        return {"loss": loss.total, **loss.parts}
-    return {"loss": loss.total, **{f"{name}/{source}": x for name, x in {"loss": loss.total, **loss.parts}.items()}}
+        return numbers
+    return {"loss": loss.total, **{f"{name}/{source}": number for name, number in numbers.items()}}
 
 
 def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> None:

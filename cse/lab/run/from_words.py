@@ -71,7 +71,7 @@ def fitted(settings: DictConfig, command: str, words: Sequence[Word]) -> DictCon
     with open_dict(cfg):
         if command == "train":
             cfg.sources = [
-                *sources(chosen, words),
+                *recipe_lines(chosen, words),
                 *overridden(cfg, files, {word.key for word in words}),
             ]
         cfg.choices = choice_of_each_group(command, chosen, words, map(str, cfg.eval))
@@ -94,8 +94,8 @@ def choice_of_each_group(
     return {group: name for group, name in names.items() if name}
 
 
-def sources(chosen: Mapping[str, str | None], words: Sequence[Word]) -> list[str]:
-    """A line for each recipe that applies, with the source that it names; later ones override earlier ones.
+def recipe_lines(chosen: Mapping[str, str | None], words: Sequence[Word]) -> list[str]:
+    """A line for each recipe that applies, with the source that it names. A later recipe overrides an earlier one.
 
     chosen: the choice of each config group (Hydra's runtime choices). words: the line's.
     """

@@ -1,7 +1,7 @@
 """The way into one run or evaluation: the words of a line in, a folder out. cse-train, cse-eval and cse.train end here.
 
 Read start_training and start_evaluation, from the words to the end, then one_job, the job before its work. Its settings
-come from cse.lab.run.from_words. It is a new_job, or a job_from_run by resume= or rerun=.
+come from cse.lab.run.from_words. By resume= or rerun= it is a job_from_run.
 """
 
 import logging
@@ -63,14 +63,12 @@ def one_job(command: str, words: Sequence[Word], folder: str | Path | None) -> I
     check_place(place)
     check_typed(settings, typed)
     with logging_to(place / LOG_FILES[command]):
-        job = job_from_run(origin, settings, typed, place) if origin else new_job(command, settings, typed, place)
+        if origin:
+            job = job_from_run(origin, settings, typed, place)
+        else:
+            job = Job(fitted(settings, command, typed), typed, place)
         job.check()
         yield job
-
-
-def new_job(command: str, settings: DictConfig, typed: Sequence[Word], place: Path) -> Job:
-    """A job of its own: its settings, fitted."""
-    return Job(fitted(settings, command, typed), list(typed), place)
 
 
 def job_from_run(origin: resume.Origin, settings: DictConfig, typed: Sequence[Word], place: Path) -> Job:
@@ -82,7 +80,10 @@ def job_from_run(origin: resume.Origin, settings: DictConfig, typed: Sequence[Wo
 def place_of_run(
     config: DictConfig, origin: resume.Origin | None, typed: Sequence[Word], folder: str | Path | None
 ) -> Path:
-    """The folder of a run: that of the run that is resumed, or `folder`, or hydra.run.dir. Raises UserError for two."""
+    """The folder of a run. A resumed run has its own; for another one it is `folder`, else hydra.run.dir.
+
+    Raises UserError for a resumed run that is to be in another folder.
+    """
     if origin is None or origin.word == "rerun":
         return Path(folder or config.hydra.run.dir)
     other = folder or values_of(typed).get("hydra.run.dir")

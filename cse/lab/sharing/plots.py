@@ -46,12 +46,12 @@ def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure
     spearman = [name for name in names if name.startswith("dev/") and "spearman" in name.split("/")[-1]]
     chosen = dict.fromkeys([select or "", *spearman])
     points = {name: [(event["step"], event[name]) for event in events if name in event] for name in chosen}
-    curves = {name: places for name, places in points.items() if places}
+    curves = {name: curve for name, curve in points.items() if curve}
     if not curves:
         return None
     figure, axes = new_figure(4.5, 3)
-    for name, places in curves.items():
-        axes.plot(*zip(*places, strict=True), marker="o", markersize=3, label=name)
+    for name, curve in curves.items():
+        axes.plot(*zip(*curve, strict=True), marker="o", markersize=3, label=name)
     axes.axvline(best_step, color="grey", linestyle=":", label="kept")
     axes.set(xlabel="step; step 0 is the untrained encoder", ylabel="score on dev")
     axes.legend(fontsize=7)
