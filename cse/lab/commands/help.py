@@ -144,9 +144,9 @@ def help_on_choice(group: str, choice: str) -> str:
     if not section_of(group, file):
         how += ", and so for the other parts"
     lines = [fitted(f"{group}={choice}    (to set one: {how})")]
-    for one in included(file):
+    for part in included(file):
         kept = [
-            line for line in body(one, comment=True) if not re.match(r"\s*_(target|convert|partial)_|# @pack", line)
+            line for line in body(part, comment=True) if not re.match(r"\s*_(target|convert|partial)_|# @pack", line)
         ]
         lines += ["", "\n".join(fitted_yaml(kept)).strip()]
     return "\n".join(lines)
