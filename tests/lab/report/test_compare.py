@@ -22,7 +22,7 @@ from cse.lab.report.any_runs.tables import (
     settings_frame,
     settings_section,
 )
-from cse.lab.report.any_runs.which_runs import having, places, with_origin
+from cse.lab.report.any_runs.which_runs import places, runs_having, with_origin
 from cse.lab.report.show.terminal import show_report
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
@@ -297,9 +297,9 @@ def test_paths_of_one_name_are_told_apart(leave, compared, runs):
     comparison = compared()
     assert [one.values["data.path"] for one in comparison.ranked] == ["v1/train.txt", "v2/train.txt"]
     assert comparison.best.label == "path=v1/train.txt"
-    assert [run.folder.name for run in having(runs(), "path=v2/train.txt", "seed")] == ["v2"]
+    assert [run.folder.name for run in runs_having(runs(), "path=v2/train.txt", "seed")] == ["v2"]
     with pytest.raises(UserError, match="none of the 2 runs"):
-        having(runs(), "data.other=None", "seed")
+        runs_having(runs(), "data.other=None", "seed")
 
 
 def test_runs_keep_what_names_them_apart_also_globs_and_a_folder_in_another(leave, tmp_path):

@@ -144,7 +144,7 @@ class Comparison:
         named = [{run.get("checkpoint") for run in setting.runs} - {None} for setting in self.settings]
         return max(map(len, named)) <= 1
 
-    def group_of(self, setting: Setting, score: str) -> Group:
+    def compared_group(self, setting: Setting, score: str) -> Group:
         """A setting as a side of a comparison. A single checkpoint is compared as it is, whatever seed it has."""
         group = setting.groups[score]
         return group.without_seeds() if self.of_encoders else group

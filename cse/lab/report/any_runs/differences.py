@@ -126,7 +126,7 @@ class Differences:
     @property
     def base(self) -> Group:
         """The reference's runs."""
-        return self.comparison.group_of(self.reference, self.score)
+        return self.comparison.compared_group(self.reference, self.score)
 
     @property
     def why_missing(self) -> str:
@@ -173,8 +173,8 @@ def compare_settings(
     if why_none:
         terms = Terms(confidence, within, 1 - confidence, SeedSpread(0.0, 0))
         return Differences(comparison, score, reference, is_best, why_none, lines=[], lower=0, terms=terms)
-    base = comparison.group_of(reference, score)
-    groups = {setting: comparison.group_of(setting, score) for setting in others}
+    base = comparison.compared_group(reference, score)
+    groups = {setting: comparison.compared_group(setting, score) for setting in others}
     spread = seed_spread([base, *groups.values()]) or SeedSpread(0.0, 0)
     terms = Terms(confidence, within, (1 - confidence) / len(others), spread)
     lines, lower = lines_between(base, groups, terms), len(ranked) - len(others) - 1

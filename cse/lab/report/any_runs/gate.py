@@ -59,8 +59,8 @@ def judge_gate(comparison: Comparison, config: Config, named: Sequence[Path]) ->
         raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
 
     sign = -1 if comparison.lower_is_better(score) else 1
-    ours = comparison.group_of(first, score)
-    groups = [comparison.group_of(setting, score) for setting in others]
+    ours = comparison.compared_group(first, score)
+    groups = [comparison.compared_group(setting, score) for setting in others]
     effects = [compare_groups(ours, group, confidence, sign * least) for group in groups]
     corrected = holm([effect.p for effect in effects])
     digits = digits_of(comparison.formats[score], [effect.size for effect in effects if effect.size is not None])
@@ -92,7 +92,7 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
 
 def why_not_compared(comparison: Comparison, score: str, first: Setting, other: Setting) -> str:
     """Why no difference of two settings passes a gate: unlike runs, seeds without the score, or too few seeds."""
-    ours, theirs = (comparison.group_of(setting, score) for setting in (first, other))
+    ours, theirs = (comparison.compared_group(setting, score) for setting in (first, other))
     lacking = [without_score(setting, score, comparison.seed) for setting in (first, other)]
     return why_unlike(ours, theirs, score) or "; ".join(filter(None, lacking)) or few_seeds([ours, theirs])
 

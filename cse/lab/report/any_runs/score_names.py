@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from fnmatch import fnmatch
+from itertools import chain
 from typing import NamedTuple
 
 from cse.lab.folder.runs import Run
@@ -31,16 +32,16 @@ def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> ScoreNames:
     # a score without a split is not ours, and may have the name of a column of runs.csv
     metrics = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
     asked = list(dict.fromkeys(name for pattern in patterns for name in metrics if fnmatch(name, pattern)))
-    ranking = dev_scores(asked) or dev_scores(metrics)
-    ranking, shown = in_order(ranking, done, patterns), in_order(asked or metrics, done, patterns)
-    selects = [name for name in ranking if any(run.get("trainer.select") == name for run in done)]
-    best_by = next(iter(selects or averages(ranking) or ranking), None)
-    selecting = [name for name in shown if name == best_by]
-    of_all = [name for name in shown if all(name in run.metrics for run in done)]
-    leading = next(iter([*reported(of_all, best_by), *selecting, *averages(shown), *shown]), None)
+    ranking = in_order(dev_scores(asked) or dev_scores(metrics), done, patterns)
+    selecting = [name for name in ranking if any(run.get("trainer.select") == name for run in done)]
+    best_by = next(chain(selecting, averages(ranking), ranking), None)
+    candidates = in_order(asked or metrics, done, patterns)
+    ranks = [name for name in candidates if name == best_by]
+    of_all = [name for name in candidates if all(name in run.metrics for run in done)]
+    leading = next(chain(reported(of_all, best_by), ranks, averages(candidates), candidates), None)
     if patterns:
         return ScoreNames(metrics, asked, best_by, leading)
-    few = metrics if len(metrics) <= FEW else [*selecting, *averages(metrics)]
+    few = metrics if len(metrics) <= FEW else [*ranks, *averages(metrics)]
     first = [leading] if leading else []
     return ScoreNames(metrics, list(dict.fromkeys([*first, *few])), best_by, leading)
 

@@ -53,7 +53,7 @@ def asked_for(folders: Sequence[Path], where: str | None, seed: str) -> Asked:
     runs = with_evaluations(with_origin(read_runs(searched), named))
     jobs = with_origin(jobs_without_run(searched), named)
     if where and (runs or jobs):
-        chosen = having([*runs, *jobs], where, seed)
+        chosen = runs_having([*runs, *jobs], where, seed)
         runs = [run for run in runs if run in chosen]
         jobs = [job for job in jobs if job in chosen]
     above = list(dict.fromkeys(map(folder_above, folders)))
@@ -89,7 +89,7 @@ def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> lis
     return [replace(run, config={"origin": names[innermost_folder(run, names)], **run.config}) for run in runs]
 
 
-def having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:
+def runs_having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:
     """The runs that have all settings of KEY=VALUE,... A key may have the short name that it has in a table.
 
     seed: the key of seeds. Raises UserError if there are none.
