@@ -62,11 +62,11 @@ def answer(text: str, arguments: Sequence[str], command: str | None = None) -> s
         return f"cse {cse.__version__}"
     is_helped = bool({"-h", "--help"} & {*arguments})
     if command is None:
-        return "\n".join(map(fitted, text.splitlines())) if is_helped else None
+        return "\n".join(map(at_width, text.splitlines())) if is_helped else None
     if is_helped or "?" in arguments or list(arguments[:1]) == ["help"]:
         asked = [word for word in arguments if not word.startswith("-") and word not in ("", "?", "help")]
         if not asked:
-            lines = [what_to_choose(command) if line == "CHOICES" else fitted(line) for line in text.splitlines()]
+            lines = [what_to_choose(command) if line == "CHOICES" else at_width(line) for line in text.splitlines()]
             return "\n".join(lines)
     else:
         asked = [word for word in arguments if QUESTION.fullmatch(word)]
@@ -79,7 +79,7 @@ def terminal_width() -> int:
     return max(40, min(120, shutil.get_terminal_size((120, 24)).columns))
 
 
-def fitted(line: str) -> str:
+def at_width(line: str) -> str:
     """A line of help at the terminal's width.
 
     Of two columns the right one is wrapped. It stands below the left one if that takes more than half of the width.
@@ -122,7 +122,7 @@ def help_on(command: str, word: str) -> str:
         return help_on_choice(group, "default")
     if not choice:
         width = max(map(len, several)) + 2
-        return "\n".join(fitted(f"{name:<{width}}{first_comment(group, name)}") for name in several)
+        return "\n".join(at_width(f"{name:<{width}}{first_comment(group, name)}") for name in several)
     names = choice.strip("[]").split(",")
     for name in names:
         if name not in several:
@@ -143,16 +143,16 @@ def help_on_choice(group: str, choice: str) -> str:
         how = f"{group}.KEY=VALUE"
     if not section_of(group, file):
         how += ", and so for the other parts"
-    lines = [fitted(f"{group}={choice}    (to set one: {how})")]
+    lines = [at_width(f"{group}={choice}    (to set one: {how})")]
     for part in included(file):
         kept = [
             line for line in body(part, comment=True) if not re.match(r"\s*_(target|convert|partial)_|# @pack", line)
         ]
-        lines += ["", "\n".join(fitted_yaml(kept)).strip()]
+        lines += ["", "\n".join(yaml_at_width(kept)).strip()]
     return "\n".join(lines)
 
 
-def fitted_yaml(lines: Sequence[str]) -> list[str]:
+def yaml_at_width(lines: Sequence[str]) -> list[str]:
     """Lines of YAML at the terminal's width. If one is wider, comments are wrapped; a wide one stands above its key."""
     width = terminal_width()
     if all(len(line) <= width for line in lines):
@@ -200,6 +200,6 @@ def help_on_sweep(name: str) -> str:
         wrapped = in_column(f"  {axis.key}=", axis.spelled.replace(",", ", "), terminal_width())
         lines.append(wrapped.replace(", ", ","))
     lines.append(
-        fitted(f"  {count}: sweep={name} dry_run=true lists them. KEY=A,B replaces an axis; seed=1,2,3 adds one.")
+        at_width(f"  {count}: sweep={name} dry_run=true lists them. KEY=A,B replaces an axis; seed=1,2,3 adds one.")
     )
     return "\n".join(lines)

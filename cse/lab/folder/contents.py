@@ -91,7 +91,7 @@ class Weights(TypedDict, total=False):
     language: str | list[str]
 
 
-class Vectors(TypedDict):
+class ExportedVectors(TypedDict):
     """How best/ makes vectors. made: pooling and length, in words. kept_head: the objective's. numbers: their length.
     unit_length: whether their norm is 1. similarity: the base model's."""
 
@@ -132,7 +132,7 @@ class Results(TypedDict, total=False):
     weights: Weights | None
     encoder: str  # what cse-eval scored, in words
     architecture: str  # of a trained encoder
-    vectors: Vectors
+    vectors: ExportedVectors
     weights_sum: str | None  # checksum of best/'s weights, or of the weights that were scored
 
     # its code
@@ -160,8 +160,8 @@ class Results(TypedDict, total=False):
 
 
 @with_config(ConfigDict(strict=True, extra="allow"))
-class Checked(TypedDict):
-    """What of results.json is checked when it is read: every reader relies on it. Another program's file lacks it.
+class CheckedResults(TypedDict):
+    """The keys of results.json that are checked when it is read. Every reader relies on them.
 
     A score is a finite number (true is not), or None where it was NaN.
     """
@@ -178,14 +178,14 @@ Pairs = tuple[list[float], list[float]]
 Cosines = dict[str, dict[str, Pairs]]
 """{"<evaluator>/<task>": {split: pairs}}; the evaluator alone where its scores name no task, and in an older run."""
 
-RUN_FILE, CHECKED, COSINES = TypeAdapter(RunFile), TypeAdapter(Checked), TypeAdapter(Cosines)
+RUN_FILE, RESULTS, COSINES = TypeAdapter(RunFile), TypeAdapter(CheckedResults), TypeAdapter(Cosines)
 
 
 def read_results(folder: Path) -> Results:
     """results.json; {"status": "broken"}, with a warning, if it cannot be read. A run that has none has not written
     it yet, or was killed before its work began: {"status": "running"}."""
     try:
-        return cast("Results", read_checked(CHECKED, folder / "results.json"))
+        return cast("Results", read_checked(RESULTS, folder / "results.json"))
     except FileNotFoundError:
         return {"status": "running"}
     except (OSError, ValueError) as error:

@@ -22,7 +22,7 @@ import yaml
 
 from cse.data.overlap import overlap_in_words
 from cse.files import Json
-from cse.lab.folder.contents import Results, TrainingData, Vectors
+from cse.lab.folder.contents import ExportedVectors, Results, TrainingData
 from cse.lab.settings.groups import PACKAGE_DIR
 from cse.lab.settings.roles import repeats_a_run, role_of
 from cse.lab.settings.values import Config, flattened
@@ -228,7 +228,7 @@ def trained_on_in_words(config: Config, trained: TrainingData) -> str:
     return text
 
 
-def vectors_of_export(encoder: "Encoder", head: "nn.Module | None") -> Vectors:
+def vectors_of_export(encoder: "Encoder", head: "nn.Module | None") -> ExportedVectors:
     """How an exported encoder makes vectors. head: the one that the objective keeps."""
     return {
         "made": encoder.described,
@@ -239,7 +239,7 @@ def vectors_of_export(encoder: "Encoder", head: "nn.Module | None") -> Vectors:
     }
 
 
-def vectors_in_words(about: Vectors) -> str:
+def vectors_in_words(about: ExportedVectors) -> str:
     """How a text becomes a vector, and how to compare two. about: what `vectors_of_export` returns."""
     sentences = [f"A text's vector has {about['numbers']} numbers: {about['made']}."]
     if about["kept_head"]:
