@@ -13,9 +13,8 @@ from cse.lab.report.paper.spec import parse
 from cse.lab.settings.compose import composed
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import line, sweeps
-from cse.lab.sweep.engine import plan_line
+from cse.lab.sweep.engine import Plan, plan_line
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.outcomes import Plan
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 

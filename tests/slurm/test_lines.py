@@ -16,7 +16,8 @@ from run_folders import leave_heartbeat, logged, logged_of, results_of
 pytestmark = pytest.mark.nightly
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "devices.md"
-SHOWN = [command for block in blocks(DOCUMENT) if block.language == "sh" for _, command in commands(block)]
+SHELL = [block for block in blocks(DOCUMENT) if block.language == "sh"]
+SHOWN = [re.sub(" +", " ", command) for block in SHELL for _, command in commands(block)]
 MANY = "cse-train -m seed=1,2,3 hydra/launcher=submitit_slurm hydra.launcher.partition"
 TRAP = next(command for command in SHOWN if command.startswith("trap "))
 
@@ -98,14 +99,16 @@ def test_two_nodes_have_the_losses_of_one_process(cluster, cse_train, arguments,
         np.testing.assert_allclose(logged_of(cluster.work / name), logged_of(tmp_path / "one"), rtol=1e-5)
 
 
-def test_many_jobs_of_which_one_is_preempted_and_resumes(cluster, longer, preempt):
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_many_jobs_of_which_one_is_preempted_and_resumes(cluster, longer, preempt, tasks):
     """Each job is a job of SLURM's; the preempted one goes back into the queue."""
-    process = cluster.start(f"{shown(MANY, *longer, 'hydra.sweep.dir=sweep')} >many.out 2>&1")
-    jobs = cluster.work / "sweep"
+    jobs, printed = cluster.work / f"sweep{tasks}", cluster.work / f"many{tasks}.out"
+    line = shown(MANY, *longer, f"hydra.sweep.dir={jobs}", f"hydra.launcher.tasks_per_node={tasks}")
+    process = cluster.start(f"{line} >{printed} 2>&1")
     cluster.wait(lambda: any(len(logged_of(folder)) > 1 for folder in jobs.glob("seed_1-*")))
     preempt()
-    assert process.wait(timeout=600) == 0, (cluster.work / "many.out").read_text()
-    output = (cluster.work / "many.out").read_text()
+    assert process.wait(timeout=600) == 0, printed.read_text()
+    output = printed.read_text()
     assert "3 of 3 done" in output, output
     assert "resuming" in "".join(path.read_text() for path in jobs.glob("*/job.log"))
 

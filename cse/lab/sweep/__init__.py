@@ -12,5 +12,5 @@
 6. process.run_job starts a job as a process, in runs/PAPER/TABLE/NAME, unless it is done there. Outcomes (outcomes.py)
    prints each outcome and the table at the end.
 
-reads.py says what the jobs read, for a dry run and cse-data.
+reads.py says for cse-data what a command reads.
 """

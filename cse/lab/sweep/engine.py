@@ -1,7 +1,7 @@
 """Several jobs by one command: cse-train sweep=PAPER/TABLE, cse-train -m KEY=A,B and cse-eval -m KEY=A,B.
 
-`run_line` is all of it. A command has a Plan, which says what to run, and a Place, which says where (both in
-outcomes.py). Each job is a process of its own, in a folder named after what it runs.
+`run_line` is all of it. A command has a Plan, which says what to run, and a Place, which says where (in outcomes.py).
+Each job is a process of its own, in a folder named after what it runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,14 @@ from cse.lab.sweep.checks import needs_of_jobs, refusals_of
 from cse.lab.sweep.grid import Grid
 from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
 from cse.lab.sweep.line import Line, read_line
-from cse.lab.sweep.outcomes import Outcomes, Place, Plan
+from cse.lab.sweep.outcomes import Outcomes, Place
 from cse.lab.sweep.process import Machine
 from cse.lab.sweep.search import Searches
 from cse.lab.sweep.sweeps import asks_for_smoke
 from cse.training.signals import SignalForwarder
+
+Plan = Grid | Searches
+"""What a command runs: all jobs of a grid, or the ones that searches propose."""
 
 
 def run_line(typed: TypedLine) -> int:
@@ -70,7 +73,7 @@ def place_of(line: Line, plan: Plan) -> Place:
 def report_command(line: Line, outcomes: Outcomes) -> str:
     """The command that shows the finished runs: beside the published numbers, if the runs have a score of the table."""
     scores = {name for run in outcomes.runs_done() for name in run.metrics}
-    if scores.isdisjoint(line.sweep.reported):
+    if scores.isdisjoint(line.sweep.names_in_report):
         return shell_line("cse-report", f"runs={line.folder}")
     elsewhere = [f"runs={line.folder}"] if line.folder != line.sweep.folder_of_jobs([]) else []
     apart = [f"out=reports/smoke/{line.sweep.name}"] if asks_for_smoke(line.words) else []

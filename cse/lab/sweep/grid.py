@@ -14,7 +14,7 @@ from cse.lab.sweep.outcomes import Outcomes, Place
 
 
 class Grid:
-    """The plan of a command without a search (see cse.lab.sweep.outcomes). Raises UserError if it has no job."""
+    """The plan of a command without a search. Raises UserError if it has no job."""
 
     def __init__(self, line: Line):
         self.line = line
@@ -34,17 +34,18 @@ class Grid:
 
     @property
     def size(self) -> str:
-        """How many jobs it has."""
+        """How many jobs it has, as a start says it."""
         return f"jobs: {len(self.jobs)}"
 
     @property
     def summary(self) -> str:
-        """How many jobs it has, and where."""
+        """How many jobs it has, and where, as a dry run says it."""
         count = len(self.jobs)
         return f"{self.line.sweep.name}: {count} {'job' if count == 1 else 'jobs'}, in {self.line.folder}"
 
     def run(self, place: Place, outcomes: Outcomes) -> list[str]:
-        """Run the jobs, last the jobs that score runs of the others. Returns the names of all."""
+        """Run the jobs, last the jobs that score runs of the others. Returns the names of all, also of jobs that did
+        not start."""
         outcomes.write_plan(self.jobs)
         made = {(outcomes.folder / job.name).absolute() for job in self.jobs}
         last = [job for job in self.jobs if job.scores and job.scores.folder in made]

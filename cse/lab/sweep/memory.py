@@ -41,12 +41,12 @@ def read_memory(file: Path) -> PastSearch:
 def past_searches(folder: Path) -> list[PastSearch]:
     """The searches of a sweep's folder that have asked for points."""
     files = sorted((folder / ".smac").glob("*.jsonl"))
-    found = [_as_written(file, file.stat().st_mtime_ns) for file in files]
-    return [search for search in found if search.points]
+    searches = [memory_as_written(file, file.stat().st_mtime_ns) for file in files]
+    return [search for search in searches if search.points]
 
 
 @cache
-def _as_written(file: Path, written: int) -> PastSearch:
+def memory_as_written(file: Path, written: int) -> PastSearch:
     """What a file tells, read again only when it was written again: a report looks for each of its runs."""
     return read_memory(file)
 

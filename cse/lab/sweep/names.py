@@ -73,7 +73,7 @@ def name_in(folder: Path, name: str, case: str = "", cases: Iterable[str] = ()) 
     Another command may have shown other arguments. case: the job's, of a sweep's `cases`, which may share a hash.
     """
     hashed = name.rpartition("-")[2]
-    same = [one.name for one in folder.glob(f"*-{hashed}") if case_shown(one.name, cases) == in_name(case)]
+    same = [path.name for path in folder.glob(f"*-{hashed}") if case_shown(path.name, cases) == in_name(case)]
     return name if name in same or not same else min(same)
 
 

@@ -1,7 +1,6 @@
 """What became of the jobs of one start: each outcome, printed as it comes, and a table of all at the end.
 
-To read: Outcome, of one job; Outcomes, of a start; Place, which runs jobs and records their outcomes; Plan, which gives
-jobs to a place.
+To read: Outcome, of one job; Outcomes, of a start; Place, which runs jobs and records their outcomes.
 """
 
 import time
@@ -53,8 +52,8 @@ class Outcomes:
 
     def write_plan(self, jobs: Sequence[PlannedJob], search: str | None = None) -> None:
         """Write down what is to run, before it does. search: the one whose trials they are."""
-        of = {} if search is None else {"search": search}
-        lines = [{"job": job.name, "program": job.program, "words": texts_of(job.words), **of} for job in jobs]
+        trial_of = {} if search is None else {"search": search}
+        lines = [{"job": job.name, "program": job.program, "words": texts_of(job.words), **trial_of} for job in jobs]
         jobs_file.add_jobs(self.folder, lines)
 
     def write_trials(self, search: str, trials: int) -> None:
@@ -99,24 +98,25 @@ class Outcomes:
         """Print a line for each job of these names, and how many are done."""
         outcomes = [self.by_job.get(name, Outcome(name, State.NOT_RUN)) for name in names]
         rows = [("job", "state", "score", "time", "")]
-        for one in outcomes:
-            score = "" if one.score is None else score_in_words(one.score)
-            rows.append((one.job, one.state, score, f"{one.seconds:.0f} s" if one.seconds else "", one.detail))
+        for outcome in outcomes:
+            score = "" if outcome.score is None else score_in_words(outcome.score)
+            seconds = f"{outcome.seconds:.0f} s" if outcome.seconds else ""
+            rows.append((outcome.job, outcome.state, score, seconds, outcome.detail))
         print(to_columns(rows))
         states = Counter(outcome.state for outcome in outcomes)
         done = states[State.DONE] + states[State.DONE_BEFORE]
         named = (State.FAILED, State.KILLED, State.INTERRUPTED, State.RUNNING)
-        others = [f"{states[one]} {one}" for one in named if states[one]]
+        others = [f"{states[state]} {state}" for state in named if states[state]]
         print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}")
 
     def print_best(self) -> None:
         """Print the job with the best score; of equal ones the first by name, as in a report."""
         best: Outcome | None = None
-        for _, one in sorted(self.by_job.items()):
-            if one.score is not None and one.score.better_than(best.score if best else None):
-                best = one
+        for _, outcome in sorted(self.by_job.items()):
+            if outcome.score is not None and outcome.score.better_than(best.score if best else None):
+                best = outcome
         if best is not None and best.score is not None:
-            like = sum(one.score == best.score for one in self.by_job.values()) - 1
+            like = sum(outcome.score == best.score for outcome in self.by_job.values()) - 1
             tied = f", and {like} more like it" if like else ""
             print(f"best trial: {best.job}, {score_in_words(best.score)}{tied}")
 
@@ -124,7 +124,7 @@ class Outcomes:
         """Print the commands that upload these jobs, if there is something to, and that show them, if any is done."""
         if sync := sync_line(self.folder, names):
             print(f"this uploads to W&B what was logged offline:\n  {sync}")
-        if any(one.state in (State.DONE, State.DONE_BEFORE) for one in self.by_job.values()):
+        if any(outcome.state in (State.DONE, State.DONE_BEFORE) for outcome in self.by_job.values()):
             print(f"every score of each job, and how they compare:\n  {report}")
 
 
@@ -146,25 +146,3 @@ class Place(Protocol):
 
     def run(self, jobs: Sequence[PlannedJob], outcomes: Outcomes) -> list[Outcome]:
         """Run jobs and record their outcomes. Returns these in the order of the jobs."""
-
-
-class Plan(Protocol):
-    """Which jobs a command runs: all of a grid (grid.py), or the jobs that searches propose (search.py)."""
-
-    @property
-    def jobs(self) -> Sequence[PlannedJob]:
-        """The jobs that are known beforehand: all of a grid, or an example of each search."""
-
-    @property
-    def size(self) -> str:
-        """How many jobs or trials, as a start says it."""
-
-    @property
-    def summary(self) -> str:
-        """The same, as a dry run says it."""
-
-    def check(self) -> None:
-        """Raise UserError for a mistake in any job."""
-
-    def run(self, place: Place, outcomes: Outcomes) -> list[str]:
-        """Run the jobs there. Returns the names for the table at the end, also of jobs that did not start."""

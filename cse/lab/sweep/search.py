@@ -39,7 +39,7 @@ UNEVEN = 3.1
 
 
 class Searches:
-    """The plan of a command with a search (see cse.lab.sweep.outcomes).
+    """The plan of a command with a search.
 
     It has a search for every combination of the axes in search_each. settings: the config hydra.sweeper. Raises
     UserError if there is nothing to search.
@@ -78,14 +78,14 @@ class Searches:
 
     @property
     def size(self) -> str:
-        """How many trials each search has."""
+        """How many trials each search has, as a start says it."""
         count = len(self.jobs)
         each = f" of each of {count} searches" if count > 1 else ""
         return f"trials: {self.settings.n_trials}{each}"
 
     @property
     def summary(self) -> str:
-        """How many trials there are, where, and what they vary."""
+        """How many trials there are, where, and what they vary, as a dry run says it."""
         count = len(self.jobs)
         jobs = f"{count} {'job' if count == 1 else 'jobs'} x {self.settings.n_trials} trials"
         return (
@@ -122,20 +122,16 @@ class Search:
         return self.line.job(first_values(self.words))
 
     def check_values(self, axis: Word) -> None:
-        """Raise UserError if a key cannot have each of its choices, or the ends of its interval and a fraction.
+        """Raise UserError if a key cannot have some of its values.
 
         A refusal that stays without the axis is about another argument, and check_jobs tells it.
         """
-        interval = interval_of(axis)
-        texts = choices_of(axis) if interval is None else [str(interval.start), str(interval.end)]
-        if interval is not None and isinstance(interval.start, float):
-            texts.append(str(interval.start + (interval.end - interval.start) / UNEVEN))
-        for text in texts:
+        for text in values_to_try(axis):
             error = self.refusal_at(axis, text)
             if error is None or str(error) == str(self.refusal_without(axis)):
                 continue
             hint = ""
-            if interval is not None and self.refusal_at(axis, f"{float(text):.0f}") is None:
+            if interval_of(axis) and self.refusal_at(axis, f"{float(text):.0f}") is None:
                 hint = f"; {axis.key}=int({axis.spelled}) has whole numbers"
             raise UserError(f"{axis}: {error}{hint}") from error
 
@@ -271,6 +267,17 @@ def interval_of(word: Word) -> Interval | None:
 def choices_of(axis: Word) -> list[str]:
     """The values of an axis that is no interval."""
     return list(parse_word(axis.text).sweep_string_iterator())
+
+
+def values_to_try(axis: Word) -> list[str]:
+    """The choices of an axis, or the ends of its interval and, if it has fractions, one between them."""
+    interval = interval_of(axis)
+    if interval is None:
+        return choices_of(axis)
+    values = [interval.start, interval.end]
+    if isinstance(interval.start, float):
+        values.append(interval.start + (interval.end - interval.start) / UNEVEN)
+    return [str(value) for value in values]
 
 
 def first_values(words: Iterable[Word]) -> list[Word]:

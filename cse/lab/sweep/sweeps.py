@@ -14,15 +14,14 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
 
 What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
 
-Read in this order: AnySweep, what both have in common; Case and Sweep, whose `job` is made of a case's arguments and a
-command's (OfCase); AdHocSweep; load_sweep.
-cse.lab.sweep.names says what decides the name of a job's folder.
+Read in this order: Case; Sweep, whose `job` makes a job of the arguments of a case and of a command (JobWords);
+AdHocSweep; load_sweep. cse.lab.sweep.names says what decides the name of a job's folder.
 """
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from omegaconf import OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
@@ -42,39 +41,6 @@ SCORING = {"model", "hydra", *Evaluate.__annotations__}
 """The keys of cse-eval."""
 SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}
 """The keys that cse-eval shares with cse-train."""
-
-
-class AnySweep(Protocol):
-    """What a Sweep and an AdHocSweep have in common."""
-
-    @property
-    def name(self) -> str:
-        """PAPER/TABLE, or the program."""
-
-    @property
-    def word(self) -> str:
-        """The argument that names it; "" for none."""
-
-    @property
-    def search_each(self) -> Sequence[str]:
-        """The axes that are not searched."""
-
-    @property
-    def reported(self) -> Set[str]:
-        """The names in its report, the scores' among them."""
-
-    def axes(self, given: Sequence[Word]) -> list[Word]:
-        """Its own axes that no given argument replaces."""
-
-    def folder_of_jobs(self, words: Sequence[Word]) -> Path:
-        """The folder of its jobs, relative to the working directory. words: given for them."""
-
-    def job(self, words: Sequence[Word], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
-        """The job of one combination of values, with the name that `folder` has for it, if it has one.
-
-        folder: of the command's jobs. axis_keys: of its command's axes, which name its folder whatever they decide.
-        Raises UserError for an unknown case.
-        """
 
 
 class Case(BaseModel):
@@ -114,8 +80,19 @@ Axes = dict[str, Annotated[str, BeforeValidator(str)]]
 """Values in Hydra's notation, by key."""
 
 
+@dataclass(frozen=True)
+class JobWords:
+    """The arguments of a sweep's job, in any order of givers. shown, hashed: what its name is made of, as far as it
+    decides the job's numbers. scores: as of a PlannedJob."""
+
+    words: Sequence[Word]
+    shown: Sequence[Word]
+    hashed: Sequence[Word]
+    scores: ScoredRun | None = None
+
+
 class Sweep(BaseModel):
-    """A sweep with a YAML: what the file has besides settings; see above."""
+    """A sweep with a YAML: PAPER/TABLE, and what the file has besides settings; see above."""
 
     name: str
     params: Axes
@@ -127,7 +104,7 @@ class Sweep(BaseModel):
 
     @property
     def word(self) -> str:
-        """The argument that names it."""
+        """The argument that names it; "" for an AdHocSweep."""
         return f"sweep={self.name}"
 
     @property
@@ -141,17 +118,20 @@ class Sweep(BaseModel):
         return self.sweeper == "basic"
 
     def folder_of_jobs(self, words: Sequence[Word]) -> Path:
-        """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs."""
+        """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs.
+
+        words: given for the jobs.
+        """
         return Path("runs", "smoke" if asks_for_smoke(words) else "", self.folder)
 
     @property
-    def reported(self) -> Set[str]:
-        """The names in its report, the scores' among them."""
+    def names_in_report(self) -> Set[str]:
+        """The names in its report, among them those of scores."""
         block = self.report or {}
         return texts_in([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
 
     def axes(self, given: Sequence[Word] = ()) -> list[Word]:
-        """The axes that no given argument replaces."""
+        """Its own axes that no given argument replaces."""
         axes = {"case": ",".join(self.cases)} if self.cases else {}
         axes |= self.params
         for word in given:
@@ -168,20 +148,24 @@ class Sweep(BaseModel):
         return Case() if name is None else self.cases[name]
 
     def job(self, words: Sequence[Word], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
-        """The job of one combination, as AnySweep says."""
+        """The job of one combination of values, with the name that `folder` has for it, if it has one.
+
+        folder: of the command's jobs. axis_keys: of its command's axes, which name its folder whatever they decide.
+        Raises UserError for an unknown case.
+        """
         words = [word for word in words if word.key != "sweep"]
         case = self.case_of(words)
         if case.program == "cse-train":
-            made = self.training(case, words)
+            arguments = self.training(case, words)
         elif case.of is None:
-            made = self.evaluation(case, words)
+            arguments = self.evaluation(case, words)
         else:
-            made = self.scoring(case, self.scored_run(case.of, words, folder), words)
-        name = self.name_of_job(made, values_of(words).get("case", ""), folder, axis_keys)
-        return PlannedJob(name, case.program, in_order_of_givers(made.words), made.scores)
+            arguments = self.scoring(case, self.scored_run(case.of, words, folder), words)
+        name = self.name_of_job(arguments, values_of(words).get("case", ""), folder, axis_keys)
+        return PlannedJob(name, case.program, in_order_of_givers(arguments.words), arguments.scores)
 
-    def training(self, case: Case, words: Sequence[Word]) -> "OfCase":
-        """What a case that trains makes."""
+    def training(self, case: Case, words: Sequence[Word]) -> JobWords:
+        """The arguments of a case that trains."""
         given = values_of(words)
         own_variant = next((word for word in case.words if word.key == "variant"), None)
         if own_variant and "variant" in given:  # which would take its place
@@ -192,28 +176,28 @@ class Sweep(BaseModel):
         settings = merged([*case.words, *words])
         without = [Word(f"~{key}", by="sweep") for key in SWEEP_KEYS if key in self.model_fields_set]
         every = [Word(self.word, by="sweep"), *settings, *without, Word("resume=auto", by="sweep")]
-        return OfCase(every, shown=words, hashed=settings)
+        return JobWords(every, shown=words, hashed=settings)
 
-    def evaluation(self, case: Case, words: Sequence[Word]) -> "OfCase":
-        """What a case makes that scores an encoder that no run made."""
+    def evaluation(self, case: Case, words: Sequence[Word]) -> JobWords:
+        """The arguments of a case that scores an encoder that no run made."""
         own = for_evaluation(words)
         settings = merged([*case.words, *own])
-        return OfCase(settings, shown=own, hashed=settings)
+        return JobWords(settings, shown=own, hashed=settings)
 
-    def scoring(self, case: Case, scored: ScoredRun, words: Sequence[Word]) -> "OfCase":
-        """What a case makes that scores the run of a case, `scored`. Its name shows the settings of that run, too."""
+    def scoring(self, case: Case, scored: ScoredRun, words: Sequence[Word]) -> JobWords:
+        """The arguments of a case that scores a run, `scored`. The job's name shows the settings of that run, too."""
         settings = merged([*case.words, *for_scoring(words)])
         checkpoint = Word(f"checkpoint={quoted(str(scored.folder))}", by="sweep")
         run = Word(f"checkpoint=run:{scored.folder.name}")  # in the hash: its folder may be moved
-        return OfCase([checkpoint, *settings], shown=words, hashed=[run, *settings], scores=scored)
+        return JobWords([checkpoint, *settings], shown=words, hashed=[run, *settings], scores=scored)
 
-    def scored_run(self, of: str, words: Sequence[Word], folder: Path) -> ScoredRun:
-        """The run of a case that a case of this sweep scores. of: PAPER/TABLE/CASE.
+    def scored_run(self, place_of_case: str, words: Sequence[Word], folder: Path) -> ScoredRun:
+        """The run that a case of this sweep scores. place_of_case: PAPER/TABLE/CASE.
 
         words: of the command that scores it; its settings of training are the run's, too. folder: of the command's
         jobs, in which the run lies as well if both sweeps share a folder.
         """
-        name, _, case = of.rpartition("/")
+        name, _, case = place_of_case.rpartition("/")
         training = for_training(words)
         sweep = load_sweep(name)
         default = sweep.folder_of_jobs(training)
@@ -222,10 +206,10 @@ class Sweep(BaseModel):
         job = sweep.job([Word(f"case={case}", by="sweep"), *training, *elsewhere], place)
         return ScoredRun(place.absolute() / job.name, job)
 
-    def name_of_job(self, made: "OfCase", case: str, folder: Path, axis_keys: Sequence[str]) -> str:
+    def name_of_job(self, arguments: JobWords, case: str, folder: Path, axis_keys: Sequence[str]) -> str:
         """The name of a job's folder. It has `case` once, which stands for the arguments of its own."""
-        shown = [word for word in decisive(made.shown, axis_keys) if word.key != "case"]
-        hashed = [word for word in decisive(made.hashed, axis_keys) if word.key != "case"]
+        shown = [word for word in decisive(arguments.shown, axis_keys) if word.key != "case"]
+        hashed = [word for word in decisive(arguments.hashed, axis_keys) if word.key != "case"]
         name = name_in_sweep(case, shown, texts_of(hashed), order=list(dict.fromkeys([*self.params, "seed"])))
         return name_in(folder, name, case, self.cases)
 
@@ -235,19 +219,6 @@ class Sweep(BaseModel):
         case = self.cases.get(values_of(words).get("case", ""), Case())
         rest = [word for word in words if not word.text.startswith("~") and word.text not in case.set]
         return [word for word in rest if word.key not in axis_keys and role_of(word.key).changes_a_table]
-
-
-@dataclass(frozen=True)
-class OfCase:
-    """What a case and a command's arguments make a job of. words: its arguments, in any order of givers.
-
-    shown, hashed: the arguments that its name shows and hashes, as far as they decide its numbers. scores: as of a job.
-    """
-
-    words: Sequence[Word]
-    shown: Sequence[Word]
-    hashed: Sequence[Word]
-    scores: ScoredRun | None = None
 
 
 def for_training(words: Sequence[Word]) -> list[Word]:
@@ -272,7 +243,7 @@ class AdHocSweep:
     name: str
     word: str = ""
     search_each: tuple[str, ...] = ()
-    reported: frozenset[str] = frozenset()
+    names_in_report: frozenset[str] = frozenset()
 
     def axes(self, given: Sequence[Word]) -> list[Word]:
         """None of its own."""
@@ -283,11 +254,15 @@ class AdHocSweep:
         return folder_without_sweep(self.name, merged(words), axis_keys_of(words))
 
     def job(self, words: Sequence[Word], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
-        """The job of one combination, as AnySweep says."""
+        """The job of one combination of values, as Sweep.job says."""
         words = merged(words)
         resume = [Word("resume=auto", by="sweep")] if self.name == "cse-train" else []
         name = name_in(folder, name_without_sweep(self.name, words, axis_keys))
         return PlannedJob(name, self.name, in_order_of_givers([*resume, *words]))
+
+
+AnySweep = Sweep | AdHocSweep
+"""What a command runs."""
 
 
 def in_order_of_givers(words: Sequence[Word]) -> list[Word]:
