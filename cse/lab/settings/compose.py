@@ -125,14 +125,14 @@ def complete_sources(config: DictConfig) -> None:
     for key in OF_MIXTURE:
         del defaults[key]
     for name in sources:
-        key, given = f"data.sources.{name}", sources[name]
-        if not OmegaConf.is_dict(given):
-            raise UserError(f"{key}={given}: should be a mapping of settings: {{path: FILE, columns: [A,B]}}")
+        key, source = f"data.sources.{name}", sources[name]
+        if not OmegaConf.is_dict(source):
+            raise UserError(f"{key}={source}: should be a mapping of settings: {{path: FILE, columns: [A,B]}}")
         for setting in OF_MIXTURE:
-            if setting in given:
+            if setting in source:
                 raise UserError(f"{key}.{setting} is no setting of a source: it is the mixture's (data.{setting})")
-        objective = whole_objective(config, f"{key}.objective", given.get("objective"))
-        sources[name] = OmegaConf.merge(defaults, given, {"objective": None})
+        objective = whole_objective(config, f"{key}.objective", source.get("objective"))
+        sources[name] = OmegaConf.merge(defaults, source, {"objective": None})
         sources[name].objective = objective
 
 

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from cse.errors import in_short
 from cse.lab.settings.pydantic_types import HYDRAS_OWN, refusal_in_words
 from cse.lab.settings.schema import SLOTS, Slot
-from cse.lab.settings.suggest import first_answer, nearest
+from cse.lab.settings.suggest import nearest
 from cse.lab.settings.values import Config
 
 LEVELS = {"text": "views", "tokens": "tokens"}  # of an augmentation, and the method that each calls
@@ -46,7 +46,7 @@ def unmade(slot: Slot, node: Config) -> str:
         return f"lacks the method {', '.join(sorted(part.__abstractmethods__))}"
     if slot.base and isclass(part):
         base = get_object(slot.base)
-        if why := first_answer((wrong_base, wrong_method, wrong_attribute), part, base):
+        if why := wrong_base(part, base) or wrong_method(part, base) or wrong_attribute(part, base):
             return why
         if slot is SLOTS["augmentation"] and (why := no_method(part, base)):
             return why

@@ -6,22 +6,12 @@ the table of other trainers' arguments says, `answer_to` its row.
 
 import difflib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 TABLE = Path(__file__).with_name("other_trainers.yaml")
-
-A = TypeVar("A")
-
-
-def first_answer(functions: Iterable[Callable[..., A]], *asked: object) -> A | None:
-    """What the first function that has an answer says; None if none has one."""
-    for function in functions:
-        if answer := function(*asked):
-            return answer
-    return None
 
 
 def topic(word: str, names: Collection[str] = ()) -> str:
@@ -38,7 +28,10 @@ def nearest(word: str, names: Sequence[str]) -> str:
 
 def meant(word: str, names: Sequence[str]) -> list[str]:
     """The name that a word meant; several choices if all are called so, [] if no name is near."""
-    return first_answer(GUESSES, word, names) or []
+    for guess in GUESSES:
+        if guesses := guess(word, names):
+            return guesses
+    return []
 
 
 def of_another_trainer(word: str, names: Sequence[str]) -> list[str]:

@@ -9,9 +9,10 @@ their values a later file of ours replaces.
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra.core.default_element import ResultDefault
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
@@ -21,9 +22,6 @@ from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, WHOLE, groups, user_fo
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import Config, flattened, nodes_in, same
 from cse.ranges import Mark
-
-if TYPE_CHECKING:  # hydra is imported only to compose
-    from hydra.core.default_element import ResultDefault
 
 STARTING = ("jobs", "dry_run", *(f"hydra.sweeper.{key}" for key in ("params", "n_trials", "batch", "seed")))
 """The keys that say how to start several jobs, and that a sweep's file may set."""
@@ -143,7 +141,7 @@ class UserFile(NamedTuple):
         return line_of(self.path, inside.split("."))
 
 
-def find_user_files(defaults: Iterable["ResultDefault"]) -> list[UserFile]:
+def find_user_files(defaults: Iterable[ResultDefault]) -> list[UserFile]:
     """The files of the user's own in the defaults list that Hydra composes, in its order."""
     files: list[UserFile] = []
     for default in defaults:
