@@ -149,11 +149,12 @@ def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None, 
     header = ["beside the text", "STS-B dev, step 0", "at the end", "text loss", "second loss",
               "nearest neighbour, new files, %", "new classes, %"]  # fmt: skip
     cut = f", its first {layers} layers" if layers else ""
-    note = f"""MiniLM{cut}, CLS pooling, batch {BATCH}, bf16, new patch embedding; mean ± sd over {seeds} seeds. Beside
-the text {SECOND["visual"]} pictures or {SECOND["audio"]} clips a step at the rate {RATE} (the papers' 1e-6 and 2e-7 are
-for 15,625 steps, not {steps}), augmented as published. Losses: mean of the first tenth and of the last tenth of the
-steps. Nearest neighbour, before -> after: of files held out, among {GALLERY} a class that were trained on; and of
-{QUERIES} a class of classes (speakers) held out whole, among themselves."""
+    note = f"""MiniLM{cut}, CLS pooling, batch {BATCH}, bf16, new patch embedding; mean ± sd over {seeds} seeds. Each
+step also has {SECOND["visual"]} pictures or {SECOND["audio"]} clips, with the published augmentation. Their learning
+rate is {RATE}: the papers' rates, 1e-6 and 2e-7, are for 15,625 steps, not {steps}. Losses: the mean of the first tenth
+of the steps -> the mean of the last tenth. Nearest neighbour, before -> after: accuracy on new files of the trained
+classes, among {GALLERY} training files per class; and on new classes (speakers), among their own {QUERIES} files per
+class."""
     command = " ".join(["python -m benchmarks.bench_aux", *sys.argv[1:]])
     write_section("Images and sound beside the text", command, f"{note}\n\n{table(header, rows)}")
 
@@ -209,8 +210,8 @@ def cost(shared: Path, work: Path) -> None:
     rows = [[name, spread(times[name]), spread(ratios[name]), spread(waits[name])] for name in kinds]
     header = ["beside the text", "seconds a step", "ratio to text alone", "waiting for pictures or clips, % of a step"]
     note = f"""MiniLM, the papers' batches: 64 sentences in two views, 48 pictures or clips in two views. {rounds} runs
-of {steps} steps each, in turn. Waiting: of the steps after the first, which waits for the workers to start. Medians,
-least and most."""
+of {steps} steps each, in turn. The first step waits for the start of the workers; "waiting" is about the other steps.
+Medians, with minimum and maximum."""
     write_section(f"What images and sound cost, {where()}", "python -m benchmarks.bench_aux --part cost",
                   f"{note}\n\n{table(header, rows)}")  # fmt: skip
 

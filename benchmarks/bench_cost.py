@@ -110,12 +110,14 @@ def main() -> None:
         shares.append([str(groups), f"{1000 * cost:.3g}", f"{100 * cost / (1.5 * simcse_step + cost):.2f} %"])
     body = table(["objective", "seconds a step", "ratio to simcse"], rows)
     body += (
-        "\n\nForward of the whole objective (whitening of three views, head, loss) and backward, beside its step:\n\n"
+        "\n\nTime of forward and backward of the whole objective (whitening of three views, head, loss), and its "
+        "share of the step:\n\n"
     )
     body += table(["groups", "ms", "share of the step"], shares)
     command = f"python -m benchmarks.bench_cost --model {given.model} --batch {given.batch} --repeats {given.repeats}"
     write_section(f"Cost of the objectives, {given.model} shape, batch {given.batch}, {where()}", command,
-                  f"Medians, least and most of {given.repeats}; ratios within a round.\n\n{body}")  # fmt: skip
+                  f"The median of {given.repeats}, with minimum and maximum. Ratios are within a round.\n\n"
+                  f"{body}")  # fmt: skip
     sys.stdout.write(body + "\n")
 
 

@@ -55,7 +55,7 @@ def main() -> None:
     about = (
         f"{millions:.0f}M parameters (Qwen3-Embedding-0.6B's shape, new weights), LoRA of rank 16 in every linear "
         f"layer, two views of {given.batch} sentences, {given.steps} steps on the CPU, n = 1. Only the adapter has "
-        "gradients and moments. The peak is of the whole run, with reading and the merged export."
+        "gradients and moments. The peak is over the whole run; it includes reading the weights and the merged export."
     )
     body = f"{about}\n\n{table(['', 'MiB'], rows)}"
     command = " ".join(["python -m benchmarks.bench_decoder", *sys.argv[1:]])

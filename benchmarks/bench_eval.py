@@ -150,8 +150,9 @@ def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], c
               for name, seconds in (("as published", whole), ("only the pairs that are scored", needed))]  # fmt: skip
     body += "\n\n" + table(["all tasks together", "s, SentEval's way", "s, ours", "ratio"], totals)
     note = (f"all-MiniLM-L6-v2, its own mean pooling, Spearman x100 (`all`), n = {given.rounds}. SentEval encodes "
-            "train and dev of STS-B and SICK-R beside the test pairs that are scored. Ours encodes each distinct "
-            "sentence of the scored pairs once, for all tasks in one call: it has no time of each.")  # fmt: skip
+            "the scored test pairs, and also train and dev of STS-B and SICK-R (columns \"beside\"). Ours encodes each "
+            "distinct sentence of the scored pairs once, for all tasks in one call. So it has no time for "
+            "a single task.")  # fmt: skip
     write_section(f"STS beside SentEval's procedure{of(given)}", command, f"{note}\n\n{body}")
     print(body, flush=True)
 
@@ -272,8 +273,9 @@ def transfer_body(done: list[Beside], note: str) -> str:
         body += "\n\n" + table(["measured", *times], [[names, *together(measured)]])
     if partial:
         rows = [[t.task, *together([t])] for t in partial]
-        rows += [["and those measured", *together(done)]] if measured else []
-        body += ("\n\nExtrapolated, not measured: SentEval's way in all outer folds, at the measured seconds a fit."
+        rows += [[f"{', '.join(t.task for t in partial)} and the measured tasks", *together(done)]] if measured else []
+        body += ("\n\nThe next table is extrapolated, not measured. It has SentEval's way in all outer "
+                 "folds, with the measured seconds per fit."
                  f"\n\n{table(['extrapolated', *times], rows)}")  # fmt: skip
     return body
 

@@ -131,8 +131,8 @@ def main() -> None:
         found = parts(seen, folder / "run")
     size = f"{given.rows:,} rows, {given.steps:,} steps"
     about = (
-        f"{size}; evaluation and checkpoint every {given.every}. Medians over the second, the sixth and the last "
-        "tenth of the steps; slope: least squares from the second tenth on."
+        f"{size}, with an evaluation and a checkpoint every {given.every} steps. Values are medians over the second, "
+        "the sixth and the last tenth of the steps. The slope is by least squares from the second tenth on."
     )
     tenths = ["while it trains", "second tenth", "sixth tenth", "last tenth", "slope per 1,000 steps"]
     tables = [

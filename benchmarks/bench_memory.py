@@ -141,11 +141,11 @@ def main() -> None:
     rows = [[f"{batch:,}", *cells] for batch, *cells in zip(given.batches, *columns.values(), strict=True)]
     body = table(["batch", *columns], rows)
     about = (
-        f"{given.layers} layer(s) of width {given.width}, two views, one step: peak memory and time a row. "
-        f"Libraries, encoder and objective alone hold {alone['bytes'] / 2**20:,.0f} MiB. Given up above "
-        f"{given.memory:.1f} GiB or {given.seconds:g} s. Barlow's projector is 512 wide. In either column "
-        "the objective itself sees the whole batch: SimCSE its embeddings (similarities are made in blocks), Barlow "
-        "the projector's B x P."
+        f"Peak memory of one step, and time per row. The encoder has {given.layers} layer(s) of width {given.width}; a "
+        f"row has two views. Libraries, encoder and objective alone hold {alone['bytes'] / 2**20:,.0f} MiB. A batch "
+        f"was given up above {given.memory:.1f} GiB or {given.seconds:g} s. Barlow's projector is 512 wide. In chunks "
+        "too, the objective gets the whole batch: SimCSE gets its embeddings and computes similarities in blocks, "
+        "Barlow gets the projector's B x P."
     )
     place = {"cuda": "on the GPU", "cpu": "on the CPU"}[alone["device"]]
     command = " ".join(["python -m benchmarks.bench_memory", *sys.argv[1:]])

@@ -177,13 +177,13 @@ def main() -> None:
 def measure(given: argparse.Namespace, work: Path) -> None:
     """Write a section of RESULTS.md for each part asked for."""
     command = " ".join(["python -m benchmarks.bench_precision", *sys.argv[1:]])
-    shape = "minilm: MiniLM, batch 32 (DeCLUTR 8); bert: random weights of BERT-base's shape, batch 8 (2)."
+    shape = "minilm: MiniLM, batch 32 (DeCLUTR 8). bert: random weights of BERT-base's shape, batch 8 (DeCLUTR 2)."
     which = given.arms, given.models, given.seeds, given.shared, work
     if "bert" in given.models and given.part != "scores" and not (work / RANDOM_BERT).exists():
         torch.manual_seed(0)
         save_model("bert", work / RANDOM_BERT)
     if given.part in (None, "gradients"):
-        note = f"The first step of a run in fp32 and in bf16: the same weights, rows and dropout.\n{shape}"
+        note = f"The first step of a run in fp32 and in bf16, with the same weights, rows and dropout.\n{shape}"
         write_section(f"bf16's gradient beside fp32's, {where()}", command, f"{note}\n\n{gradients(*which)}")
     if given.part in (None, "runs"):
         body = runs(*which, given.steps)
@@ -193,7 +193,7 @@ def measure(given: argparse.Namespace, work: Path) -> None:
         print(body)
     if given.part in (None, "scores"):
         body = scores(given.shared, work, rounds=given.seeds)
-        note = "STS-B dev Spearman x100 of the same weights, encoded in fp32 and in bf16. Runs: their best/."
+        note = "STS-B dev Spearman x100 of the same weights, encoded in fp32 and in bf16; for a run, of its best/."
         write_section(f"Encoding in bf16, {where()}", command, f"{note}\n\n{body}")
         print(body)
 

@@ -43,8 +43,10 @@ def main() -> None:
     body = table(["operator", "seconds", "share"], rows)
     command = f"python -m benchmarks.bench_profile --model {given.model} --batch {given.batch}"
     command += f" --precision {given.precision}"
-    title = f"What a step's time goes into, {given.model}, batch {given.batch}, {given.precision}, {where()}"
-    write_section(title, command, f"Own time of each operator, {whole / 1e6:.2f} s in all.\n\n{body}")
+    title = f"Time of a step by operator, {given.model}, batch {given.batch}, {given.precision}, {where()}"
+    write_section(
+        title, command, f"The own time of each operator; a step takes {whole / 1e6:.2f} s in total.\n\n{body}"
+    )
     print(body)
 
 

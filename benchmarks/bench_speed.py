@@ -94,10 +94,10 @@ def measure(model: str, batch: int, warm: int, steps: int, rounds: int) -> tuple
         ])  # fmt: skip
     sustained = ", ".join(f"{spread([p / 1e9 for p in found])} in {name}" for name, found in peaks.items())
     about = (
-        f"{rounds} rounds of {steps} steps each; {tokens:,.0f} real tokens a step. Matrix-product peak, GFLOP/s: "
+        f"{rounds} rounds of {steps} steps each; {tokens:,.0f} real tokens a step. Peak of matrix products, GFLOP/s: "
         f"{sustained}. GFLOP a step: {flop['real'] / 1e9:,.0f} for the real tokens, "
-        f"{flop['padded'] / 1e9:,.0f} for the padded batch, {flop['packed'] / 1e9:,.0f} as ours runs it on a CPU. "
-        "Of peak: of the row's own precision."
+        f"{flop['padded'] / 1e9:,.0f} for the padded batch, {flop['packed'] / 1e9:,.0f} for our code on a CPU. "
+        '"Of peak" is relative to the peak of the row\'s precision.'
     )
     header = ["", "seconds a step", "real tokens/s", *(f"time, ours in {of} = 1" for of in peaks),
               "of peak, real tokens", "of peak, work done"]  # fmt: skip
@@ -129,7 +129,7 @@ def recipe(model: str, steps: int, shared: Path) -> tuple[str, str]:
     rows = [
         ["a step", f"{step:.4g} s", f"{RECIPE_STEPS * step / whole:.2%}"],
         ["an evaluation on STS-B dev", f"{spread(evaluations)} s", f"{RECIPE_EVALUATIONS * evaluation / whole:.2%}"],
-        ["keeping best/ and last/", f"{save:.3g} s", f"{RECIPE_EVALUATIONS * save / whole:.2%}"],
+        ["saving best/ and last/", f"{save:.3g} s", f"{RECIPE_EVALUATIONS * save / whole:.2%}"],
     ]
     about = (
         f"{steps} steps of batch {results['config']['trainer']['batch_size']} and {len(evaluations)} evaluations, then "

@@ -58,7 +58,7 @@ def main() -> None:
     for _ in range(given.repeats):
         for name, words in short.items():
             times[name].append(wall(words))
-    about = f"Seconds: medians, least and most of {given.repeats}."
+    about = f"Seconds: the median of {given.repeats}, with minimum and maximum."
     if given.shared.is_dir():
         with tempfile.TemporaryDirectory() as cache:
             cold = first_step(given.shared, cache)

@@ -132,16 +132,17 @@ def main(tables: int) -> None:
     heads = [f"{seeds} seeds" for seeds in SEEDS]
     error = 100 * (0.05 * 0.95 / tables) ** 0.5
     body = (
-        f"{tables:,} invented tables a cell, each of {len(CLAIMS)} claims (one of three parts, one of likeness with "
-        f"its control); the error of 5 is {error:.1f}.\n\n"
-        "Tables with any false verdict, of a claim or a part, in percent; at most 5 is promised:\n\n"
+        f"Each cell has {tables:,} synthetic tables. A table has {len(CLAIMS)} claims; one claim has three parts, and "
+        f"one is a claim of equivalence with its control. The standard error of a rate of 5 % is {error:.1f}.\n\n"
+        "Share of tables with a false verdict on a claim or a part, in percent. The promise is 5 at most:\n\n"
         f"{table(['truth', *heads], alarms)}\n\n"
-        "How often a claim HOLDS that is true, alone in its table; in brackets what theory says of the two-sample t "
-        "test (noncentral t). Welch's, which takes no deviations to be equal, gives some of it up at three seeds:\n\n"
+        "Share of true claims with the verdict HOLDS, for a claim that is alone in its table. In brackets is the "
+        "theoretical power of the two-sample t-test (noncentral t). Welch's t-test does not assume equal deviations, "
+        "so it has less power at three seeds:\n\n"
         f"{table(['difference', *heads], powers)}"
     )
     print(body)
-    write_section("Verdicts of invented tables", f"python -m benchmarks.bench_verdicts --tables {tables}", body)
+    write_section("Verdicts of synthetic tables", f"python -m benchmarks.bench_verdicts --tables {tables}", body)
 
 
 if __name__ == "__main__":

@@ -121,18 +121,20 @@ def page(runs: pd.DataFrame) -> str:
     grid = [[arm, *(found.get(rate, "") for rate in rates.columns)] for arm, found in marked(rates).items()]
     parts = [
         "# Which part helps: the objective, the augmentation or the second modality?",
-        *([described(ANSWER, runs), PICTURE] if arms else ["No block is complete, so nothing is read or judged yet."]),
-        "By `python -m benchmarks.study2` from [runs.csv](runs.csv), by the rules of the [protocol](PROTOCOL.md).\n"
+        *([described(ANSWER, runs), PICTURE] if arms else ["No block is complete, so no claim is tested yet."]),
+        "`python -m benchmarks.study2` makes this page from [runs.csv](runs.csv), with the rules of the\n"
+        "[protocol](PROTOCOL.md).\n"
         f"Runs started: {started}.",
         *(["## Arms", ARMS, table(["arm", "rate", "STS average", "alignment", "uniformity"], arms + untouched)]
           if arms else []),
         "## Claims",
-        "Welch's test, two-sided; p raw, and by Holm over all ten, in which a claim that is not complete counts as 1.",
-        table(["claim", "difference, 95 % interval", "p raw, by Holm", "verdict"], judgements),
+        "The test is Welch's t-test, two-sided. Holm's correction is over all ten claims; an incomplete claim has\n"
+        "p = 1. NOT SEEN: no statistically significant difference.",
+        table(["claim", "difference, 95 % interval", "raw p, Holm-corrected p", "verdict"], judgements),
         *(["## On a second encoder", SECOND, table(["difference", "on encoder 1", "on encoder 2"], again)]
           if again else []),
         *(["## Rates", RATES, table(["arm", *(f"{rate:g}" for rate in rates.columns)], grid)] if len(grid) else []),
-        *(["## What this cannot say", described(DOUBTS, runs)] if arms else []),
+        *(["## Limits", described(DOUBTS, runs)] if arms else []),
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 

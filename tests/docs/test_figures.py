@@ -18,7 +18,8 @@ MEASURED = re.compile(r"[\d.,]*\d ?(?:s|ms|hours|times|MiB|GFLOP)(?!\w)|\d\.\d+ 
 
 def said(section: str, words: str) -> str:
     """What the group in the pattern `words` matches first in the section of RESULTS.md."""
-    return re.findall(words, RESULTS.partition(f"\n## {section}\n")[2].partition("\n## ")[0])[0]
+    text = RESULTS.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    return (re.findall(words, text) or re.findall(words, " ".join(text.split())))[0]
 
 
 def figure(section: str, row: str, column: str) -> str:
@@ -102,8 +103,8 @@ QUOTED = {
         f"WhitenedCSE three: {ratio['whitenedcse, m = 3']} times SimCSE's time",
         f"VICReg: {ratio['barlow, 8192']} and {ratio['vicreg, 8192']} times SimCSE's time",
         f"{aux['natural_small']} and {aux['speech_small']} times a step with text alone",
-        f"Libraries and weights take {said(MEMORY, r'([0-9]+) MiB. Given up')} MiB of it",
-        f"had {said(MEMORY, r'Given up above ([0-9.]+) GiB')} GiB of free memory",
+        f"Libraries and weights take {said(MEMORY, r'([0-9]+) MiB. A batch')} MiB of it",
+        f"had {said(MEMORY, r'given up above ([0-9.]+) GiB')} GiB of free memory",
         *(
             f"| {rows} | {' | '.join(figure(MEMORY, rows, column) for column in columns)} |"
             for rows in ("256", "1,024", "4,096", "16,384", "65,536")
