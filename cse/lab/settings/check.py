@@ -89,7 +89,8 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     checked = deepcopy(cfg)
     for node in nodes:
         for key, value in node.converted.items():
-            OmegaConf.update(checked, typed_key(key, written), value)
+            is_equal = OmegaConf.select(checked, key) == value  # 2 for 2.0: another key may refer to 2 itself
+            OmegaConf.update(checked, key if is_equal else typed_key(key, written), value)
     return checked
 
 

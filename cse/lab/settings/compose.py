@@ -136,16 +136,16 @@ def complete_sources(config: DictConfig) -> None:
         sources[name].objective = objective
 
 
-def whole_objective(config: DictConfig, key: str, given: Any) -> DictConfig | None:
+def whole_objective(config: DictConfig, key: str, objective: Any) -> DictConfig | None:
     """The settings of an objective that a source names, NAME or {choice: NAME, KEY: VALUE}; None for the run's.
 
     config: its encoder has a say in an objective's values (conf/recipe). key: of the source's objective.
     """
-    if given is None or (OmegaConf.is_dict(given) and "_target_" in given):
-        return given
-    changes = {"choice": given} if isinstance(given, str) else given
+    if objective is None or (OmegaConf.is_dict(objective) and "_target_" in objective):
+        return objective
+    changes = {"choice": objective} if isinstance(objective, str) else objective
     if not (isinstance(changes, dict) or OmegaConf.is_dict(changes)) or "choice" not in changes:
-        raise UserError(f"{key}={given}: should be the name of an objective, or {{choice: NAME, KEY: VALUE}}")
+        raise UserError(f"{key}={objective}: should be the name of an objective, or {{choice: NAME, KEY: VALUE}}")
     choice = changes["choice"]
     if choice not in choices("objective"):
         raise UserError(f"{key}: {no_choice('objective', str(choice), 'train')}")

@@ -35,10 +35,10 @@ def text_of(file: Path) -> str:
         raise UserError(f"{file}:{line} is not UTF-8: save the file as UTF-8") from None
 
 
-def package_said(file: Path) -> str | None:
+def declared_package(file: Path) -> str | None:
     """Where in a config the settings lie, as the file's comment says: _global_ at the top; None without a comment."""
-    said = PACKAGE.search(text_of(file))
-    return said[1] if said else None
+    comment = PACKAGE.search(text_of(file))
+    return comment[1] if comment else None
 
 
 class DefaultsList(NamedTuple):
@@ -79,19 +79,26 @@ def pair_of(node: "yaml.Node | None", key: str) -> "tuple[yaml.Node, yaml.Node] 
     return next((pair for pair in node.value if pair[0].value == key), None)
 
 
-def groups_listed(file: Path) -> dict[str, tuple[list[str], str]]:
-    """{group: (choices, comment)} of the defaults list of conf/train.yaml or conf/evaluate.yaml."""
+class Default(NamedTuple):
+    """What a defaults list has for a group: the choices of a line that names none, and the comment."""
+
+    choices: list[str]
+    comment: str
+
+
+def groups_listed(file: Path) -> dict[str, Default]:
+    """Each group in the defaults list of conf/train.yaml or conf/evaluate.yaml. `null` is the choice "null"."""
     text = text_of(file)
     lines = text.splitlines()
-    found: dict[str, tuple[list[str], str]] = {}
+    listed: dict[str, Default] = {}
     for entry in defaults_in(text).entries:
         if entry.id == "mapping":
             group, chosen = entry.value[0]
             names = [name.value for name in chosen.value] if chosen.id == "sequence" else [chosen.value]
             comment = lines[chosen.end_mark.line][chosen.end_mark.column :]
             if group.value.isidentifier():  # and not `optional recipe`
-                found[group.value] = (names, comment.strip(" #"))
-    return found
+                listed[group.value] = Default(names, comment.strip(" #"))
+    return listed
 
 
 def names_listed(file: Path) -> list[str]:

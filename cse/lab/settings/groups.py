@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.errors import UserError
-from cse.lab.settings.conf_files import groups_listed, names_listed, opening_sentence, package_said
+from cse.lab.settings.conf_files import Default, declared_package, groups_listed, names_listed, opening_sentence
 
 PACKAGE_DIR = Path(__file__).resolve().parents[2]
 CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACKAGE_DIR.parent / "conf")
@@ -36,9 +36,8 @@ PROVIDER = "own"
 """Hydra's name for these folders, in the files that it records."""
 
 
-def groups(command: str) -> dict[str, tuple[list[str], str]]:
-    """The groups of a command in the order of its defaults list: the choices of a line that says nothing of the group
-    (["null"] for none), and the comment there."""
+def groups(command: str) -> dict[str, Default]:
+    """The groups of a command in the order of its defaults list, each with what it has there."""
     return groups_listed(Path(CONF_DIR, f"{command}.yaml"))
 
 
@@ -62,7 +61,7 @@ def file_of(group: str, choice: str) -> Path:
 
 def section_of(group: str, file: Path) -> list[str]:
     """Where in a config the settings of a choice lie: [] at the top, ["eval", NAME], or [GROUP]."""
-    if package_said(file) == "_global_":
+    if declared_package(file) == "_global_":
         return []
     return [group, file.stem] if group == "eval" else [group]
 

@@ -28,7 +28,6 @@ INSTEAD = {
 }
 """What a command's group offers beside its choices."""
 
-
 # What Hydra and OmegaConf say of a line
 UNKNOWN_KEY = re.compile(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)")
 UNKNOWN_CHOICE = re.compile(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'")
@@ -49,20 +48,20 @@ def explain(error: Exception, texts: Sequence[str], command: str) -> str:
         return str(error.__cause__)
     text = str(error).partition("Config search path")[0]
     lines = lines_for_people(text)
-    if found := UNKNOWN_KEY.search(text):  # trainer.learning_rate=1
-        return no_key(found[1], texts, command)
-    if found := UNKNOWN_CHOICE.search(text):  # model=brt
-        return no_choice(found[1], found[2], command)
-    if found := UNKNOWN_CHOICE_OF_HYDRA.search(text):  # hydra/launcher=slurm
-        return f"{found[1]}={found[2]} is not a choice; it has {', '.join(found[3].split())}"
+    if match := UNKNOWN_KEY.search(text):  # trainer.learning_rate=1
+        return no_key(match[1], texts, command)
+    if match := UNKNOWN_CHOICE.search(text):  # model=brt
+        return no_choice(match[1], match[2], command)
+    if match := UNKNOWN_CHOICE_OF_HYDRA.search(text):  # hydra/launcher=slurm
+        return f"{match[1]}={match[2]} is not a choice; it has {', '.join(match[3].split())}"
     if isinstance(error, OverrideParseException):
         word = error.override
         if "=" not in word:
             return no_setting(word, texts, command)
         why = "; ".join(line for line in lines if word not in line)  # note=a,,b
         return f"{word} cannot be read{f' ({why})' if why else ''}{in_quotes(word)}"
-    if found := AMBIGUOUS.match(text):  # note=a,b without -m: one text, or two jobs
-        return f"{'; '.join(lines)}{in_quotes(found[1])}"
+    if match := AMBIGUOUS.match(text):  # note=a,b without -m: one text, or two jobs
+        return f"{'; '.join(lines)}{in_quotes(match[1])}"
     return "; ".join(lines)
 
 
@@ -107,8 +106,9 @@ def hint_for_key(key: str, texts: Sequence[str], command: str) -> str:
     """What was meant by a key that the line's choices lack: another trainer's name for it, a key of other choices, or
     the nearest key of the line's."""
     choices_by_key, chosen = keys_of_command(command), choices_on_line(texts, command)
-    if key not in choices_by_key and (told := topic(key, choices_by_key)):  # num_train_epochs
-        return f"; {told}"
+    note = "" if key in choices_by_key else topic(key, choices_by_key)
+    if note:  # num_train_epochs
+        return f"; {note}"
     if (command, key) == ("evaluate", "model.name"):
         return "; the encoder to score is checkpoint=FOLDER or its name on the hub"
     if key.startswith("eval."):  # eval.batch, which is eval.stsb.batch and others
@@ -134,15 +134,16 @@ def choices_on_line(texts: Sequence[str], command: str) -> set[str]:
     """The GROUP=CHOICEs of a line, and "" for what every line has; all of a group that its experiment may choose."""
     typed = {word.key: word.parsed for word in recorded_words(texts)}
     has_extras = not typed.keys().isdisjoint(EXTRAS)
-    found = {""}
-    for group, (names, _) in groups(command).items():
+    on_line = {""}
+    for group, default in groups(command).items():
+        names: Sequence[object] = default.choices
         if group in typed:
             value = typed[group]
-            names = [str(name) for name in value] if isinstance(value, list) else [str(value)]
+            names = value if isinstance(value, list) else [value]
         elif has_extras:
             names = choices(group)
-        found |= {f"{group}={name}" for name in names}
-    return found
+        on_line |= {f"{group}={name}" for name in names}
+    return on_line
 
 
 def no_choice(group: str, choice: str, command: str) -> str:
@@ -159,8 +160,8 @@ def hint_for_choice(group: str, choice: str, command: str) -> str:
         return f"has several: {', '.join(inside)}"
     if elsewhere := [f"{other}={choice}" for other in groups(command) if choice in choices(other)]:  # objective=visual
         return f"is not a choice; there is {' and '.join(elsewhere)}"
-    if told := topic(choice, keys_of_command(command)):  # objective=MultipleNegativesRankingLoss
-        return f"is not a choice; {told}"
+    if note := topic(choice, keys_of_command(command)):  # objective=MultipleNegativesRankingLoss
+        return f"is not a choice; {note}"
     if with_encoder := choices_with_encoder(group, choice):  # model=bert-base-uncased
         return f"is not a choice; it is the encoder of {' and '.join(with_encoder)}"
     return ""
@@ -168,12 +169,12 @@ def hint_for_choice(group: str, choice: str, command: str) -> str:
 
 def choices_with_encoder(group: str, encoder: str) -> list[str]:
     """GROUP=CHOICE of each choice whose encoder has this name, with or without its owner's."""
-    found: list[str] = []
+    words: list[str] = []
     for choice in choices(group):
         for key, value, _ in keys_of_text(text_of(file_of(group, choice))):
             if key == "name" and encoder in (value, value.rpartition("/")[2]):
-                found.append(f"{group}={choice}")
-    return found
+                words.append(f"{group}={choice}")
+    return words
 
 
 def what_there_is(group: str, choice: str, command: str) -> str:

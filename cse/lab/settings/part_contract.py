@@ -46,9 +46,10 @@ def unmade(slot: Slot, node: Config) -> str:
         return f"lacks the method {', '.join(sorted(part.__abstractmethods__))}"
     if slot.base and isclass(part):
         base = get_object(slot.base)
-        if why := wrong_base(part, base) or wrong_method(part, base) or wrong_attribute(part, base):
-            return why
-        if slot is SLOTS["augmentation"] and (why := no_method(part, base)):
+        why = wrong_base(part, base) or wrong_method(part, base) or wrong_attribute(part, base)
+        if slot is SLOTS["augmentation"]:
+            why = why or no_method(part, base)
+        if why:
             return why
     return wrong_call(part, slot, node)
 

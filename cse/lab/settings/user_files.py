@@ -17,7 +17,7 @@ from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from cse.errors import UserError
-from cse.lab.settings.conf_files import line_of, package_said, text_of
+from cse.lab.settings.conf_files import declared_package, line_of, text_of
 from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, WHOLE, groups, user_folders
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import Config, flattened, nodes_in, same
@@ -56,8 +56,9 @@ class UserSource(FileConfigSource):
 
 def package_of(path: Path, group: str, content: DictConfig) -> str | None:
     """Where a file's settings lie: as its comment says, else as its group has them; None is Hydra's default."""
-    if (said := package_said(path)) is not None:
-        return said
+    package = declared_package(path)
+    if package is not None:
+        return package
     if group.partition("/")[0] in WHOLE:
         return "_global_"
     return f"eval.{path.stem}" if group == "eval" and "_target_" in content else None

@@ -122,6 +122,15 @@ def test_values_that_are_converted_or_kept(chosen, word, key, value):
     assert repr(found) == repr(value)  # 1 and 1.0 are equal
 
 
+def test_a_value_that_two_keys_refer_to_has_the_type_of_each():
+    config = base("").copy()
+    OmegaConf.update(config, "my_number", 2, force_add=True)
+    for key in ("trainer.clip", "trainer.max_steps"):
+        OmegaConf.update(config, key, "${my_number}")
+    trainer = validate(config, "train").trainer
+    assert repr((trainer.clip, trainer.max_steps)) == "(2.0, 2)"
+
+
 GROUPS = ("model", "data", "augmentation", "aux_modality", "eval", "tracker", "objective", "experiment")
 
 
