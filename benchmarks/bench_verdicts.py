@@ -52,8 +52,8 @@ class World:
 WORLDS = [
     World("no effect", (0, 0, 0, 0)),
     World("no effect, ties", (0, 0, 0, 0), ties=True),
-    *(World(f"one arm {effect:g} sd better", (0, effect, 0, 0)) for effect in EFFECTS),
-    World("one arm 2 sd better, ties", (0, 2, 0, 0), ties=True),
+    *(World(f"one setting {effect:g} sd better", (0, effect, 0, 0)) for effect in EFFECTS),
+    World("one setting 2 sd better, ties", (0, 2, 0, 0), ties=True),
     World("at the margin, its control seen", (0, WITHIN, 9, 9)),
 ]
 

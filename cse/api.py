@@ -5,12 +5,12 @@
     scores = cse.evaluate(run.encoder(), eval=["stsb", "sts"])
     table = cse.runs("multirun")  # a pandas.DataFrame with a row for each run
 
-Every function takes the command line's words; a key that is a Python name may be a keyword: seed=3, model="roberta".
-eval={"mine": function} adds scores of a function of yours, (encode, split) -> {name: number}, as dev/mine/NAME;
-eval=["stsb", {"mine": function}] chooses evaluators too.
-They may be called any number of times in one process, also in a notebook, but one at a time; each restores the
-environment. A run seeds the random states itself. cse.errors.UserError is a mistake in what was asked for,
-cse.errors.RunError a run that could not go on.
+Every function takes the arguments of its command. A key that is a Python name may be a keyword: seed=3,
+model="roberta". eval={"mine": function} adds scores of your own function, (encode, split) -> {name: number}, as
+dev/mine/NAME. eval=["stsb", {"mine": function}] also chooses evaluators.
+A process may call the functions any number of times, also in a notebook, but only one at a time. Each call restores
+the environment. A run seeds the random states itself. cse.errors.UserError is a mistake in the call;
+cse.errors.RunError is a run that cannot continue.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ SCORING = ("eval", "splits", "paths", "allow_partial")
 class TrainingRun(Run):
     """A run, read from its folder: its state, config and results (results.json), scores, curve, and encoder.
 
-    state: done, running, stopped, failed, or not started, as of a dry run and a preview (data.preview), which leave no
-    folder; `why` says more. scores and curve raise UserError if it is not done.
+    state: done, running, stopped, failed or not started; `why` says more. A dry run and a preview (data.preview) leave
+    no folder, so they are not started. scores and curve raise UserError if the run is not done.
     """
 
     def __init__(self, folder: str | Path):
@@ -81,7 +81,7 @@ class TrainingRun(Run):
 
     @property
     def scores(self) -> dict[str, float | None]:
-        """Every score of the best step, by name (`test/stsb/spearman`, x100); None where it is not a number."""
+        """Every score of the best checkpoint, by name (`test/stsb/spearman`, x100); None if it is not a number."""
         self._check_finished()
         return self.results["metrics"]
 
@@ -98,11 +98,11 @@ class TrainingRun(Run):
 
     @property
     def best(self) -> Path:
-        """The folder of the best step's encoder, which SentenceTransformer and AutoModel load too."""
+        """The folder of the best checkpoint's encoder. SentenceTransformer and AutoModel load it too."""
         return self.folder / "best"
 
     def encoder(self) -> Encoder:
-        """The best step's encoder."""
+        """The encoder of the best checkpoint."""
         return load(self.best)
 
     def _check_finished(self) -> None:
@@ -120,9 +120,9 @@ class Encodes(Protocol):
 
 
 def compose(*words: str, command: str = "train", **settings: object) -> DictConfig:
-    """The configuration that `cse-train` (or command="evaluate": `cse-eval`) would run with these words.
+    """The configuration that `cse-train` (or command="evaluate": `cse-eval`) would run with these arguments.
 
-    Raises UserError for a word that it would refuse.
+    Raises UserError for an argument that the command would refuse.
     """
     if command not in PROGRAMS:
         raise UserError(f"command={command}: should be one of {', '.join(PROGRAMS)}")
@@ -133,12 +133,12 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
 def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
     """Train in this process as `cse-train` does, and return the finished run.
 
-    folder: of a new run; None is hydra.run.dir, by default outputs/DATE/TIME under the working directory. Raises
-    UserError before any work and before a file is written, or RunError if the run cannot go on. Several jobs (-m,
-    sweep=) need the command line.
+    folder: the folder of a new run. None: hydra.run.dir, by default outputs/DATE/TIME below the working directory.
+    Raises UserError before any work and before it writes a file. Raises RunError if the run cannot continue. Several
+    jobs (-m, sweep=) need the command line.
 
-    eval={"mine": function} adds the scores of the function to the scores of the line's evaluators, on both splits. A
-    higher score of the function is better. With "trainer.select=dev/mine/NAME" one of them selects the step.
+    eval={"mine": function} adds the scores of the function to the scores of the configured evaluators, on both splits.
+    A higher score of the function is better. "trainer.select=dev/mine/NAME" selects the checkpoint by one of them.
     """
     with startup.alone(), _reading("train", words, settings) as given:
         return TrainingRun(start_training(given, folder))
@@ -147,7 +147,7 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
 def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> Encoder:
     """The encoder of a run's folder, a sentence-transformers or Hugging Face folder, or a hub name, in eval mode.
 
-    pooling: None is what the checkpoint records, with its head and unit length; the encoder's `described` says which.
+    pooling: None keeps the recorded pooling, head and unit length; the encoder's `described` names them.
     Raises UserError, or MissingResource if the encoder is missing.
     """
     from cse.model.load import load_encoder
@@ -170,11 +170,11 @@ def evaluate(
 ) -> dict[str, float]:
     """Every score of an encoder, by name (`test/sts/average`, x100), as `cse-eval` computes it. Writes nothing.
 
-    encoder: what `load` takes, a run, anything with an `encode` (a sentence-transformers model), or a function from n
-    texts to (n, D). words, settings: the evaluators' settings of cse-eval, such as splits=["test"] or
+    encoder: a run, any argument of `load`, an object with an `encode` (a sentence-transformers model), or a function
+    from n texts to (n, D). words, settings: the evaluators' settings of cse-eval, such as splits=["test"] or
     "paths.senteval=FOLDER". The first word may be the value of `eval`: "stsb", {name: function}, or a list of both,
     ["stsb", "sts", {"mine": function}]. A function is (encode, split) -> {name: number}. Raises UserError, also for any
-    other setting, or one MissingResource that names all missing data.
+    other setting. Raises one MissingResource that names all missing data.
     """
     from cse.eval.scoring import MemoizedEncode, check_encode, score
     from cse.score import values
@@ -196,13 +196,13 @@ def evaluate(
 
 
 def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
-    """Every run at or below the folders, a row each, sorted by folder: what `cse-report runs=` writes as runs.csv.
+    """One row for every run at or below the folders, sorted by folder. `cse-report runs=` writes the same to runs.csv.
 
-    Columns: folder; state (done, running, stopped, failed, not started) and why; the settings in which the runs differ,
-    by dotted key, and the seed; every score of the best step by name, unrounded; then partial, untrained, best_step,
-    steps, wall_seconds, ... and the command that repeats the run. A value that a run lacks is None. seed: the key of
-    the runs' seed. Planned jobs of a sweep that have no run yet are rows too. Raises UserError for a folder that does
-    not exist.
+    Columns: folder; state (done, running, stopped, failed, not started) and why; the settings that differ between the
+    runs, by dotted key, and the seed; every score of the best checkpoint by name, unrounded; then partial, untrained,
+    best_step, steps, wall_seconds, ... and the command that repeats the run. If a run lacks a value, it is None. seed:
+    the key of the runs' seed. Planned jobs of a sweep without a run are rows too. Raises UserError for a folder that
+    does not exist.
     """
     from cse.lab.folder.jobs_file import jobs_without_run
     from cse.lab.folder.runs import read_runs

@@ -107,12 +107,15 @@ def replicated(runs: pd.DataFrame) -> list[list[str]]:
     return found
 
 
+PURPOSES = {"baseline": "the untouched encoder", "counted": "the analysis", "tuning": "tuning"}
+
+
 def page(runs: pd.DataFrame) -> str:
     """RESULTS.md: the answer so far, the arms and claims of complete blocks, the rates."""
     counts, again = runs.groupby(["encoder", "role", "state"]).size(), replicated(runs)
     runs = on(runs, "encoder1")
     claims, there = judged(runs), complete(runs)
-    started = ", ".join(f"{count} {' '.join(of)}" for of, count in counts.items()) or "none"
+    started = [[encoder, PURPOSES[role], state, f"{count}"] for (encoder, role, state), count in counts.items()]
     arms = [row_of_arm(mine) for _, mine in there.groupby("arm", sort=False)]
     starts = finished(runs, "baseline")
     untouched = [row_of_arm(mine) for _, mine in starts[starts.weights.isin(there.weights)].groupby("arm")]
@@ -123,8 +126,8 @@ def page(runs: pd.DataFrame) -> str:
         "# Which part helps: the objective, the augmentation or the second modality?",
         *([described(ANSWER, runs), PICTURE] if arms else ["No block is complete, so no claim is tested yet."]),
         "`python -m benchmarks.study2` makes this page from [runs.csv](runs.csv), with the rules of the\n"
-        "[protocol](PROTOCOL.md).\n"
-        f"Runs started: {started}.",
+        "[protocol](PROTOCOL.md). These runs were started:",
+        table(["encoder", "purpose", "state", "runs"], started),
         *(["## Arms", ARMS, table(["arm", "rate", "STS average", "alignment", "uniformity"], arms + untouched)]
           if arms else []),
         "## Claims",
