@@ -5,6 +5,7 @@ So nothing depends on the number of workers or processes, or on the step at whic
 """
 
 import logging
+import math
 import os
 import sys
 from collections import defaultdict
@@ -139,7 +140,8 @@ class Batches(Steps):
             )
         check_even_split(batch_size, world)
         full, rest = divmod(len(self.rows), batch_size)
-        self.fewest = -(-max(2 * world, min_rows) // world) * world  # a process with one row has no negatives
+        fewest = math.ceil(max(2 * world, min_rows) / world) * world  # a process with one row has no negatives
+        self.fewest = min(fewest, batch_size)
         self.steps_per_epoch = full if drop_last or rest < max(2, min_rows) else full + 1
         if rest and not drop_last and self.steps_per_epoch == full:
             log.info("rows       the last %d of each epoch are left out: a batch needs %d", rest, max(2, min_rows))
@@ -165,12 +167,13 @@ class Batches(Steps):
     def rows_of(self, step: int) -> np.ndarray:
         """The rows of a global batch. The last batch of an epoch may be smaller.
 
-        Several processes share the last batch evenly. Each has at least two rows, and together they have at least
-        min_rows: the last rows of the epoch. So a run has the same number of steps on any number of processes."""
+        Several processes share the last batch evenly. Each has at least two rows, if a full batch has as many, and
+        together they have at least min_rows: the last rows of the epoch. So a run has the same number of steps on any
+        number of processes."""
         epoch, place = divmod(step, self.steps_per_epoch)
         order = self._permutation(epoch)
         rows = order[place * self.batch_size : (place + 1) * self.batch_size]
-        if len(rows) // self.world * self.world < min(self.fewest, self.batch_size):
+        if len(rows) // self.world * self.world < self.fewest:
             rows = order[-self.fewest :]
         return rows[: len(rows) // self.world * self.world]
 

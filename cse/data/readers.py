@@ -95,7 +95,9 @@ def names_typed(columns: object) -> list[str] | None:
 def is_on_hub(path: str) -> bool:
     """Whether data.path means OWNER/NAME on the hub, not a file or folder."""
     local = Path(path).expanduser()
-    return not os.path.exists(local) and path.count("/") == 1 and not local.suffix and not path.startswith(".")
+    if os.path.exists(local) or path.startswith((".", "~")):
+        return False
+    return path.count("/") == 1 and local.suffix.lower() not in (*KINDS, GZIP)  # a name may have a dot: lab/table-2.5
 
 
 def files_of(path: Path, *, tell: bool = True) -> list[Path]:

@@ -70,6 +70,13 @@ def test_a_last_batch_of_fewer_rows_than_the_loss_needs_is_left_out(make, rows, 
     assert all(len(two[0].rows_of(step)) >= 6 for step in range(two[0].steps_per_epoch))
 
 
+@pytest.mark.parametrize("rows", [29, 30, 31, 32])
+def test_no_batch_has_more_rows_than_the_batch_size(make, rows):
+    """Four processes shared a last batch of two or three rows as eight, where a full batch has four."""
+    batches = make(rows=rows, world=4)
+    assert {len(batches.rows_of(step)) for step in range(2 * batches.steps_per_epoch)} == {4}
+
+
 def test_repeated_pieces_leave_room_for_a_prefix(make):
     """A tokenizer without a longest text, or a prefix, let a row grow beyond the encoder's positions."""
     augmentation = Repetition(1.0, "wordpieces", "paper", None)

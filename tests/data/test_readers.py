@@ -12,7 +12,7 @@ import random
 import pytest
 from toy_hub import parquet
 
-from cse.data.readers import files_of, lines_of, read_rows
+from cse.data.readers import files_of, is_on_hub, lines_of, read_rows
 from cse.errors import MissingResource, UserError
 
 ROWS = [("kadan lofel", 'mi, "gor"'), ("perzu", "nué stamon"), ("tri ler", "")]
@@ -142,3 +142,13 @@ def test_columns_must_be_named_if_and_only_if_the_file_has_some(tmp_path):
 def test_the_header_says_what_is_between_the_cells(tmp_path, name, sign):
     content = f'first{sign}second\n"one, or; more"{sign}two\n'
     assert read(tmp_path, name, content, ["second", "first"]) == [("two", "one, or; more")]
+
+
+@pytest.mark.parametrize("path", ["lab/table", "lab/table-2.5", "lab/v1.en", "lab-1.0/table"])
+def test_a_name_of_the_hub_may_have_a_dot(path):
+    assert is_on_hub(path)
+
+
+@pytest.mark.parametrize("path", ["lab/a.txt", "lab/a.CSV.gz", "./table", "~/table", "table", "a/b/c", "lab/a.parquet"])
+def test_a_file_that_is_not_there_is_no_name_of_the_hub(path):
+    assert not is_on_hub(path)

@@ -83,13 +83,14 @@ def test_an_older_version_of_the_readers_leaves_no_cache_to_serve(prepared, tiny
     assert folders() == 4
 
 
-def test_text_of_a_hub_dataset(toy_hub, tmp_path):
-    toy_hub.add("datasets/lab/table", {"data/train-0.parquet": parquet(a=["one", "two"], n=[1, 2])})
-    text = Text("text", str(tmp_path), "lab/table", ["a"]).read()
+@pytest.mark.parametrize("name", ["lab/table", "lab/table-2.5"])
+def test_text_of_a_hub_dataset(toy_hub, tmp_path, name):
+    toy_hub.add(f"datasets/{name}", {"data/train-0.parquet": parquet(a=["one", "two"], n=[1, 2])})
+    text = Text("text", str(tmp_path), name, ["a"]).read()
     assert [text.text(i) for i in range(len(text))] == ["one", "two"]
-    for column, told in (("n", "lab/table, row 1: n"), ("z", "a, n")):
+    for column, told in (("n", f"{name}, row 1: n"), ("z", "a, n")):
         with pytest.raises(UserError, match=told):
-            Text("text", str(tmp_path), "lab/table", [column]).read()
+            Text("text", str(tmp_path), name, [column]).read()
 
 
 @pytest.mark.parametrize(("name", "content"), [
