@@ -26,28 +26,33 @@ TORCH_LOGS = ("torch.distributed.elastic", "torch.distributed.elastic.agent.serv
 PATIENCE = 30.0  # seconds of waiting for other processes before a log line says so
 
 
-def launched(job: Job) -> Job | None:
-    """The job that this process runs itself; None once processes that it spawned have run it, trainer.devices of them.
+def run_in_processes(job: Job) -> Path:
+    """Train: as one of the processes that a launcher started, in trainer.devices new ones, or in this one alone.
 
-    Raises UserError, or RunError with the error of the process that failed.
+    Returns the folder, which under a launcher is the first process's. Raises UserError, or RunError with the error of
+    the process that failed.
     """
     from cse.data.loader import check_even_split
     from cse.device import check_gpu_per_process, count_gpus
     from cse.lab.folder.heartbeat import check_free
+    from cse.lab.run.train import run
 
     if job.writes and not slurm.is_follower():
         check_free(job.folder)  # refuses early, and for all; this process takes the folder
     if "RANK" in os.environ:
-        return shared(job)
+        job = with_first_folder(job)
+        run(job)
+        return job.folder
     devices = job.cfg.trainer.devices
     check_even_split(job.cfg.trainer.batch_size, devices)  # here, where one process can report it
     check_gpu_per_process("trainer.devices", devices)
     if devices > 1:
         spawn(job)
-        return None
+        return job.folder
     if (visible := count_gpus()) > 1:
         log.info("%d GPUs are visible and one is used; trainer.devices=%d uses them all", visible, visible)
-    return job
+    run(job)
+    return job.folder
 
 
 def spawn(job: Job) -> None:
@@ -124,8 +129,8 @@ def worker(job: Job, kept: list[logging.LogRecord]) -> None:
             sys.exit(error.code)
 
 
-def shared(job: Job) -> Job:
-    """The job with rank 0's folder, on every rank: each process made up its own from the clock."""
+def with_first_folder(job: Job) -> Job:
+    """The job with the first process's folder: the name of each process's own is from the clock."""
     from cse.training.distributed import gather_objects, join_processes
 
     with warning_while_waiting():

@@ -57,7 +57,8 @@ def take_lines() -> list[logging.LogRecord]:
     """Take the lines kept so far, for the process that will make the run's folder."""
     taken = []
     for memory in log_files():
-        taken, memory.buffer = memory.buffer, []
+        taken += memory.buffer
+        memory.buffer = []
     for record in taken:
         record.msg, record.args = record.getMessage(), None  # as text, which can be pickled
     return taken

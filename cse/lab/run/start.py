@@ -16,7 +16,7 @@ from cse.errors import UserError
 from cse.lab.run import resume, startup
 from cse.lab.run.from_words import checked_config, config_of, fitted, origin_of, without_added
 from cse.lab.run.job import LOG_FILES, Job, check_place, check_typed
-from cse.lab.run.launch import launched
+from cse.lab.run.launch import run_in_processes
 from cse.lab.run.logs import logging_to
 from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
 from cse.lab.settings.compose import explaining, resolved, without_hydra
@@ -34,11 +34,7 @@ def start_training(words: Sequence[Word], folder: str | Path | None = None) -> P
     folder: of a new run; None is hydra.run.dir. Raises UserError before a file is written, or RunError.
     """
     with one_job("train", words, folder) as job:
-        from cse.lab.run.train import run
-
-        if (mine := launched(job)) is not None:
-            run(mine)
-    return job.folder
+        return run_in_processes(job)
 
 
 def start_evaluation(words: Sequence[Word]) -> None:

@@ -6,6 +6,8 @@ import pickle
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from logging.handlers import MemoryHandler
 from pathlib import Path
 
 import numpy as np
@@ -83,18 +85,49 @@ def test_a_log_file_is_continued_by_another_process(tmp_path):
     assert lines == [f" from {tmp_path}", " step 1", " after it"]
 
 
+def test_the_lines_of_every_log_file_are_handed_on(tmp_path):
+    """A program of the user's may keep lines of its own in the same way."""
+    with logging_to(tmp_path / "train.log"):
+        logging.error("from cse")
+        logging.getLogger().addHandler(MemoryHandler(10))
+        assert [record.msg for record in take_lines()] == ["from cse"]
+
+
 @pytest.mark.parametrize(("visible", "rank", "advised"), [(4, None, True), (1, None, False), (4, "0", False)])
 def test_idle_gpus_are_mentioned_unless_a_launcher_started_the_process(monkeypatch, caplog, visible, rank, advised):
     monkeypatch.delenv("RANK", raising=False)
     if rank is not None:
         monkeypatch.setenv("RANK", rank)
     monkeypatch.setattr("torch.cuda.device_count", lambda: visible)
-    monkeypatch.setattr(launch, "shared", lambda job: job)
+    monkeypatch.setattr(launch, "with_first_folder", lambda job: job)
+    monkeypatch.setattr("cse.lab.run.train.run", lambda job: None)
     cfg = {"trainer": {"devices": 1, "batch_size": 64}, "data": {"preview": 0}, "dry_run": False}
     job = Job(OmegaConf.create(cfg), [], Path("run"))
     with caplog.at_level(logging.INFO, "cse"):
-        assert launch.launched(job) is job
+        assert launch.run_in_processes(job) == Path("run")
     assert ["trainer.devices=4" in message for message in caplog.messages] == [True] * advised
+
+
+def test_a_later_process_returns_the_folder_of_the_first(monkeypatch):
+    """Each process takes a folder of its own from the clock, and only the first one's is made."""
+    ran = []
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setattr(launch, "with_first_folder", lambda job: replace(job, folder=Path("first")))
+    monkeypatch.setattr("cse.lab.run.train.run", ran.append)
+    cfg = {"trainer": {"devices": 1, "batch_size": 64}, "data": {"preview": 0}, "dry_run": False}
+    assert launch.run_in_processes(Job(OmegaConf.create(cfg), [], Path("second"))) == Path("first")
+    assert [job.folder for job in ran] == [Path("first")]
+
+
+@pytest.mark.nightly
+def test_each_process_of_torchrun_gets_the_run_from_python(still, tmp_path):
+    script = tmp_path / "two.py"
+    script.write_text("import sys, cse\nrun = cse.train(*sys.argv[1:])\nprint(run.folder, run.folder.is_dir())\n")
+    torchrun = [BIN / "torchrun", "--standalone", "--nproc-per-node=2", script, *still]
+    ended = subprocess.run(torchrun, capture_output=True, text=True, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    (folder,) = (tmp_path / "outputs").glob("*/*")
+    assert ended.stdout.count(f"{folder.relative_to(tmp_path)} True") == 2
 
 
 @pytest.mark.nightly
