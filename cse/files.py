@@ -9,7 +9,7 @@ import re
 import secrets
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -201,6 +201,16 @@ def json_lines(path: Path) -> Iterator[Any]:
 def json_line(value: Mapping[str, object]) -> str:
     """One line of JSON, newline included."""
     return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def add_json_lines(path: Path, values: Iterable[Mapping[str, object]]) -> None:
+    """Add lines to a file of JSON lines. A power cut may have left its last line incomplete: that stays alone."""
+    with open(path, "ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read() != b"\n":
+                file.write(b"\n")
+        file.write("".join(map(json_line, values)).encode())
 
 
 def plain(value: object) -> Any:

@@ -9,7 +9,16 @@ import torch
 from safetensors import SafetensorError
 
 from cse.errors import RunError
-from cse.files import json_line, json_lines, replaced_file, replaced_folder, write_json, write_text, written_once
+from cse.files import (
+    add_json_lines,
+    json_line,
+    json_lines,
+    replaced_file,
+    replaced_folder,
+    write_json,
+    write_text,
+    written_once,
+)
 
 
 def test_json_is_read_back_with_null_for_nan_and_infinity(tmp_path):
@@ -31,6 +40,15 @@ def test_json_lines_are_read_back_with_none_for_a_truncated_one(tmp_path):
         file.write("".join(map(json_line, values)) + 'half\n{"c": 1}\n{"why": "cut')
     assert list(json_lines(tmp_path / "x.jsonl")) == [*values, None, {"c": 1}, None]
     assert list(json_lines(tmp_path / "none.jsonl")) == []
+
+
+def test_a_line_that_is_added_after_an_incomplete_one_is_a_line_of_its_own(tmp_path):
+    file = tmp_path / "x.jsonl"
+    add_json_lines(file, [{"a": 1}, {"b": 2}])
+    assert file.read_text() == '{"a": 1}\n{"b": 2}\n'
+    file.write_text('{"a": 1}\n{"b"')
+    add_json_lines(file, [{"c": 3}])
+    assert list(json_lines(file)) == [{"a": 1}, None, {"c": 3}]
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):

@@ -1,9 +1,13 @@
 """The jobs that a command planned: jobs.jsonl in its folder, from the start on, and how jobs without a run ended.
 
-A line {"job": name, "program": ..., "words": [...]} for each job that a start plans, with the "search" that asked for
-it, if one did; {"ended": name, "state": ..., "why": ...} for one that ended without success; {"search": name,
-"trials": number} for what a search is to make. Of several lines about one job the last one counts: a job that is
-planned again has not started. To forget a planned job, delete its line.
+Its lines:
+    {"job": name, "program": ..., "words": [...]}    a job that a start plans. "search": the one that asked for it.
+                                                     "logged": the length of its job.log by then, in bytes
+    {"ended": name, "state": ..., "why": ...}        a job that ended without success
+    {"search": name, "trials": number}               how many trials a search is to make
+
+Of several lines about one job the last one counts: a job that is planned again has not started. To forget a planned
+job, delete its line.
 """
 
 import contextlib
@@ -13,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cse.files import cannot_write, json_line, json_lines
+from cse.files import add_json_lines, cannot_write, json_lines
 from cse.lab.folder.contents import RUN
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run
@@ -24,31 +28,38 @@ PLAN, LOG = "jobs.jsonl", "job.log"
 
 
 def add_jobs(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
-    """Add lines to a folder's plan. Raises as cannot_write says."""
+    """Add jobs and searches to a folder's plan. Raises as cannot_write says."""
     file = folder / PLAN
     try:
-        with open(file, "a", encoding="utf-8") as plan:
-            plan.writelines(map(json_line, lines))
+        add_json_lines(file, [with_log_length(folder, line) for line in lines])
     except OSError as error:
         raise cannot_write(file, error) from error
 
 
+def with_log_length(folder: Path, line: Mapping[str, object]) -> Mapping[str, object]:
+    """The line of a job with the length of the log that an earlier start left; any other line as it is."""
+    log = folder / str(line.get("job")) / LOG
+    return {**line, "logged": log.stat().st_size} if log.is_file() else line
+
+
 def add_job_end(folder: Path, job: str, state: str, why: str) -> None:
     """Add how a job ended. A full disk does not end the other jobs: the job's own failure names it."""
-    with contextlib.suppress(OSError), open(folder / PLAN, "a", encoding="utf-8") as plan:
-        plan.write(json_line({"ended": job, "state": state, "why": why}))
+    with contextlib.suppress(OSError):
+        add_json_lines(folder / PLAN, [{"ended": job, "state": state, "why": why}])
 
 
 @dataclass(frozen=True)
 class Planned:
     """A job as its folder's plan has it; without arguments, a job that no plan records.
 
-    search: the one that asked for it. ended, why: how it ended without success, in the words of cse.lab.folder.status.
+    search: the one that asked for it. logged: the length of the log that earlier starts left, in bytes. ended, why: how
+    it ended without success, in the words of cse.lab.folder.status.
     """
 
     program: str = "cse-train"
     words: Sequence[str] = ()
     search: str = ""
+    logged: int = 0
     ended: str = ""
     why: str = ""
 
@@ -87,8 +98,8 @@ def planned_in(folder: Path) -> dict[Path, Planned]:
     for line in json_lines(folder / PLAN):
         match line:
             case {"job": str(name)}:
-                words, search = line.get("words", []), line.get("search", "")
-                jobs[folder / name] = Planned(line.get("program", "cse-train"), words, search)
+                about = {key: line[key] for key in ("program", "words", "search", "logged") if key in line}
+                jobs[folder / name] = Planned(**about)
             case {"ended": str(name), "state": state, "why": why} if folder / name in jobs:
                 one_line = " ".join(str(why).split())
                 jobs[folder / name] = replace(jobs[folder / name], ended=str(state), why=one_line)
@@ -130,13 +141,15 @@ def status_of_job(folder: Path, job: Planned) -> Status:
         case State.KILLED | State.INTERRUPTED:  # its next start continues it
             return Status(State.STOPPED, job.why)
         case "" if (folder / LOG).is_file():
-            return status_in_log(folder / LOG)
+            return status_in_log(folder / LOG, job.logged)
     return Status(State.NOT_STARTED, job.why)
 
 
-def status_in_log(log: Path) -> Status:
-    """The state of a job by its log alone."""
-    text = log.read_text(encoding="utf-8", errors="replace").strip()
+def status_in_log(log: Path, logged: int) -> Status:
+    """The state of a job by its log alone, without the bytes that earlier starts logged."""
+    content = log.read_bytes()
+    own = content[logged:] if len(content) >= logged else content  # a user may have emptied it
+    text = own.decode(errors="replace").strip()
     if not text:
         return Status(State.NOT_STARTED)
     last = text.splitlines()[-1]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse.errors import UserError
-from cse.files import json_line, json_lines
+from cse.files import add_json_lines, json_lines
 from cse.lab.folder.changes import as_facts, changes, changes_in_words
 
 Point = dict[str, object]
@@ -83,8 +83,7 @@ class Memory:
         lines: list[dict[str, object]] = [{"asked": point}]
         if not self.file.exists():
             lines = [{"ranges": self.ranges, "fixed": self.fixed}, *lines]
-        with open(self.file, "a", encoding="utf-8") as file:
-            file.writelines(map(json_line, lines))
+        add_json_lines(self.file, lines)
 
     def ranges_in_words(self) -> str:
         """What it searches, as given."""

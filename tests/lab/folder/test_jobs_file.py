@@ -53,6 +53,29 @@ def test_a_job_that_is_planned_again_has_not_started(sweep):
     assert states(sweep)["b"] == "not started"
 
 
+def test_the_log_of_an_earlier_start_says_nothing_of_a_job_that_is_planned_again(sweep):
+    log = sweep / "d" / jobs_file.LOG
+    jobs_file.add_job_end(sweep, "d", "failed", "data.path: there is no such file")
+    jobs_file.add_jobs(sweep, [{"job": "d", "program": "cse-train", "words": []}])
+    assert states(sweep)["d"] == states(sweep / "d")["d"] == "not started"
+    with open(log, "a") as again:
+        again.write("cse-train: data.columns: there is no such column\n")
+    (job,) = jobs_without_run([sweep / "d"])
+    assert (job.state, job.why) == ("failed", f"data.columns: there is no such column ({log})")
+    log.write_text("cse-train: new\n")  # the user removed the old one
+    assert states(sweep)["d"] == "failed"
+
+
+def test_a_line_that_a_power_cut_left_incomplete_hides_no_later_one(sweep):
+    plan = sweep / jobs_file.PLAN
+    plan.write_text(plan.read_text() + '{"ended": "e", "sta')
+    jobs_file.add_jobs(sweep, [{"job": "f", "program": "cse-train", "words": []}])
+    assert states(sweep)["f"] == "not started"
+    plan.write_text(plan.read_text() + '{"ended": "e", "sta')
+    jobs_file.add_job_end(sweep, "f", "failed", "lr: should be greater than 0")
+    assert states(sweep)["f"] == "failed"
+
+
 def test_a_search_owes_the_trials_that_it_has_not_asked_for(tmp_path):
     jobs_file.add_jobs(
         tmp_path, [{"search": "x", "trials": 3}, {"job": "a", "program": "cse-train", "words": [], "search": "x"}]
