@@ -176,7 +176,7 @@ def evaluate(
     ["stsb", "sts", {"mine": function}]. A function is (encode, split) -> {name: number}. Raises UserError, also for any
     other setting. Raises one MissingResource that names all missing data.
     """
-    from cse.eval.scoring import MemoizedEncode, check_encode, score
+    from cse.eval.scoring import EncodesSides, MemoizedEncode, by_side, check_encode, score
     from cse.score import values
 
     with startup.alone(), _reading("evaluate", *_with_eval(words, settings)) as given:
@@ -184,6 +184,8 @@ def evaluate(
         cfg = checked_settings("evaluate", given)
         evaluators = build_evaluators(cfg.eval, cfg.splits)
         part = load(encoder) if isinstance(encoder, str | Path | TrainingRun) else encoder
+        if isinstance(part, EncodesSides):
+            part = by_side(part)
         memoized = MemoizedEncode(check_encode(part.encode if isinstance(part, Encodes) else part))
         try:
             scores = score(evaluators, memoized, level=logging.DEBUG)

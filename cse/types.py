@@ -19,7 +19,34 @@ if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
 
 Encode = Callable[[list[str]], np.ndarray]
-"""n texts -> (n, D) float32: the embeddings used at test time, in eval mode."""
+"""n texts -> (n, D) float32: the embeddings used at test time, in eval mode. A text may be a Query or a Document."""
+
+
+class Sided(str):
+    """A text of one side of a search. It equals no plain text, so that each has its own vector."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((type(self), str(self)))
+
+
+class Query(Sided):
+    """A text to search with. An encoder with two prefixes (model.prefix) puts that of queries before it."""
+
+    __slots__ = ()
+
+
+class Document(Sided):
+    """A text to find. An encoder with two prefixes (model.prefix) puts that of documents before it."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)

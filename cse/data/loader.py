@@ -128,9 +128,11 @@ class Batches(Steps):
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
         self.rank, self.world, self.teacher, self.reads_rows = rank, world, teacher, reads_rows
         # An augmentation keeps one token at each end: a special token, a token of the prefix, or a 0 if there is none.
-        around = tokenizer.before_text(), tokenizer.after_text()
-        self.prefix_length, self.suffix_length = (max(0, length - 1) for length in around)
-        self.first, self.last = (np.zeros(int(length == 0), np.int32) for length in around)
+        before = [tokenizer.before_text(column) for column in range(text.num_columns)]
+        after = tokenizer.after_text()
+        self.prefix_lengths, self.suffix_length = [max(0, length - 1) for length in before], max(0, after - 1)
+        self.first = [np.zeros(int(length == 0), np.int32) for length in before]
+        self.last = np.zeros(int(after == 0), np.int32)
         self.columns = [0] * num_views if text.num_columns == 1 else list(range(num_views))  # the column of each view
         self.rows = augmentation.usable_rows(text)
         if batch_size > len(self.rows):
@@ -146,7 +148,8 @@ class Batches(Steps):
         if rest and not drop_last and self.steps_per_epoch == full:
             log.info("rows       the last %d of each epoch are left out: a batch needs %d", rest, max(2, min_rows))
         room = sys.maxsize if tokenizer.room is None else tokenizer.room
-        room -= self.prefix_length + self.suffix_length - len(self.first) - len(self.last)
+        kept = [length - len(first) for length, first in zip(self.prefix_lengths, self.first, strict=True)]
+        room -= max(kept) + self.suffix_length - len(self.last)
         augmentation.longest = min(augmentation.longest, room)
         self.keys_NC = text_keys(text) if no_duplicates else None
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
@@ -223,7 +226,7 @@ class Batches(Steps):
         for number, (view, column) in enumerate(zip(views, self.columns, strict=True)):
             for row, ids in zip(rows_B.tolist(), cells[column], strict=True):
                 as_it_is = number < kept or self.text.lacks(row, column)
-                made = ids if as_it_is else self._augmented(ids, self._rng(epoch, row, number))
+                made = ids if as_it_is else self._augmented(ids, self._rng(epoch, row, number), column)
                 view.append(Sequence(row, column, made))
         return views
 
@@ -233,7 +236,8 @@ class Batches(Steps):
         for row, made_of_row in self._texts(rows_B, epoch):
             for view, made in zip(views, made_of_row, strict=True):
                 view += [(row, text) for text in made]
-        ids = iter(self.tokenizer.by_words([text for view in views for _, text in view], self.max_length))
+        texts = [self.tokenizer.of_column([text for _, text in views[v]], c) for v, c in enumerate(self.columns)]
+        ids = iter(self.tokenizer.by_words(chain.from_iterable(texts), self.max_length))
         return [
             [Sequence(row, column, next(ids)) for row, _ in view]
             for view, column in zip(views, self.columns, strict=True)
@@ -248,7 +252,12 @@ class Batches(Steps):
         missing = [all(self.text.lacks(row, column) for row in rows) for column in self.columns]
         if any(is_empty and not is_missing for is_empty, is_missing in zip(empty, missing, strict=True)):
             raise UserError(f"{class_name(type(self.augmentation))}.views left no text in any of {len(made)} rows")
-        texts = [text for views in made for view in views for text in view]
+        texts = [
+            text
+            for views in made
+            for view, column in zip(views, self.columns, strict=True)
+            for text in self.tokenizer.of_column(view, column)
+        ]
         cut = sum(len(ids) > self.max_length for ids in self.tokenizer(texts, MANY))
         if cut:
             longest = self.max_length - self.tokenizer.template_length
@@ -292,10 +301,10 @@ class Batches(Steps):
     def _rng(self, epoch: int, row: int, view: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, epoch, row, view))
 
-    def _augmented(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The augmented row. A prefix (an instruction) and a template stay unchanged."""
-        start, end = self.prefix_length, len(ids) - self.suffix_length
-        given = np.concatenate([self.first, ids[start:end], self.last])
+    def _augmented(self, ids: np.ndarray, rng: np.random.Generator, column: int = 0) -> np.ndarray:
+        """The augmented row of a column. A prefix (an instruction) and a template stay unchanged."""
+        start, end = self.prefix_lengths[column], len(ids) - self.suffix_length
+        given = np.concatenate([self.first[column], ids[start:end], self.last])
         made = self.augmentation.tokens(given, rng)
         says = f"{class_name(type(self.augmentation))}.tokens must"
         if not isinstance(made, np.ndarray) or made.ndim != 1 or made.dtype.kind not in "iu" or len(made) < 2:
@@ -304,7 +313,7 @@ class Batches(Steps):
             raise UserError(f"{says} keep the first and the last id, {given[0]} and {given[-1]}: {made!r:.80}")
         if made.min() < 0 or made.max() >= self.tokenizer.id_bound:
             raise UserError(f"{says} return ids below {self.tokenizer.id_bound:,}, the tokenizer's: {made!r:.80}")
-        row = np.concatenate([ids[:start], made[len(self.first) : len(made) - len(self.last)], ids[end:]])
+        row = np.concatenate([ids[:start], made[len(self.first[column]) : len(made) - len(self.last)], ids[end:]])
         if self.tokenizer.room is not None and len(row) > self.tokenizer.room:
             raise UserError(f"{says} return a row that the encoder can read: {self.tokenizer.room} tokens at most")
         return row

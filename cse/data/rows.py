@@ -130,13 +130,14 @@ class TextRows:
         """The ids of every row, a cell for each column. Notes rows without a known token as `unknown`."""
         is_special = np.zeros(tokenizer.id_bound, bool)
         is_special[tokenizer.hf.all_special_ids] = True  # the unknown token, too
-        begin, after = tokenizer.before_text(), tokenizer.after_text()
+        begin = [tokenizer.before_text(column) for column in range(self.num_columns)]
+        after = tokenizer.after_text()
         for start in track(range(0, len(self.texts[0]), TEXTS_PER_CALL), "thousand"):
             block = range(start, min(start + TEXTS_PER_CALL, len(self.texts[0])))
             cells = [[text[i].tobytes().decode() for i in block] for text in self.texts]
-            ids = [tokenizer(column, max_length) for column in cells]
+            ids = [tokenizer(tokenizer.of_column(texts, c), max_length) for c, texts in enumerate(cells)]
             for i, row in enumerate(zip(*ids, strict=True)):
-                unknown = [c for c, one in enumerate(row) if is_special[one[begin : len(one) - after]].all()]
+                unknown = [c for c, one in enumerate(row) if is_special[one[begin[c] : len(one) - after]].all()]
                 if any(fault(cells[c][i]) is None for c in unknown):  # unusable cells are already noted
                     found["unknown"].append(start + i)
                 yield row

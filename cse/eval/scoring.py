@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from cse.errors import UserError, class_name, first_line
 from cse.progress import showing
 from cse.score import Score, Scores, Source
-from cse.types import Encode, Evaluator
+from cse.types import Document, Encode, Evaluator, Query
 
 log = logging.getLogger("cse")
 
@@ -89,6 +89,37 @@ def refuse_nan(encode: Encode) -> Encode:
         if count := int(np.count_nonzero(~np.isfinite(vectors_nD).all(axis=1))):
             raise UserError(f"the encoder returned NaN or infinity for {count:,} of {len(texts):,} texts")
         return vectors_nD
+
+    return vectors_of
+
+
+@runtime_checkable
+class EncodesSides(Protocol):
+    """An encoder with a way of its own for queries and for documents, such as a sentence-transformers model."""
+
+    def encode(self, sentences: list[str]) -> np.ndarray:
+        """n texts -> (n, D)."""
+
+    def encode_query(self, sentences: list[str]) -> np.ndarray:
+        """n queries -> (n, D)."""
+
+    def encode_document(self, sentences: list[str]) -> np.ndarray:
+        """n documents -> (n, D)."""
+
+
+def by_side(encoder: EncodesSides) -> Encode:
+    """Its `encode` for plain texts, `encode_query` for each Query, and `encode_document` for each Document."""
+
+    def vectors_of(texts: list[str]) -> np.ndarray:
+        ways = {Query: encoder.encode_query, Document: encoder.encode_document}
+        sides = {type(text) for text in texts}
+        if not sides & ways.keys():
+            return encoder.encode(texts)
+        rows = {
+            side: iter(ways.get(side, encoder.encode)([str(text) for text in texts if type(text) is side]))
+            for side in sides
+        }
+        return np.stack([np.asarray(next(rows[type(text)])) for text in texts])
 
     return vectors_of
 

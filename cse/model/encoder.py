@@ -5,7 +5,7 @@ B is the number of rows, T the tokens, D the width, and V the size of the vocabu
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from rich.progress import track as bar
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
+from cse.errors import UserError
 from cse.files import Json
 from cse.model import packing
 from cse.model.architecture import hidden_of_embeddings, is_causal, takes_embeddings
@@ -22,7 +23,7 @@ from cse.model.template import Denoising
 from cse.model.tokenizer import Tokenizer
 from cse.progress import track
 from cse.tensors import Precision, full_precision
-from cse.types import Encoded, Tokens
+from cse.types import Document, Encoded, Query, Sided, Tokens
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedModel
@@ -116,6 +117,8 @@ class Encoder(nn.Module):
         """The steps from a text to its vector: pooling, template, head, unit length and the longest text."""
         about = [f"{self.pooling} pooling", *["in a template"] * bool(self.tokenizer.template_length)]
         about += [f"after {self.tokenizer.prefix!r}"] * bool(self.tokenizer.prefix)
+        if self.tokenizer.documents_follow:
+            about.append(f"documents after {self.tokenizer.prefixes[Document]!r}")
         about += ["its dense head"] * (self.head is not None)
         about += ["unit length"] * self.unit_length
         about += [f"the first {self.vector_length} numbers"] * (self.vector_length < self.dim)
@@ -232,6 +235,8 @@ class Encoder(nn.Module):
         notebook. Raises TypeError if a sentence is not text, ValueError for a batch_size below 1 or another precision.
         """
         texts = as_texts(sentences)
+        if self.settings.get("include_prompt") is False and any(self.tokenizer.prefixes.get(type(t)) for t in texts):
+            raise UserError("this encoder pools without its prompts (include_prompt), but cse pools all tokens")
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1")
         if precision not in get_args(Precision):
@@ -260,6 +265,18 @@ class Encoder(nn.Module):
                     waiting = []
         place = {key: i for i, key in enumerate(distinct)}
         rows_ND = torch.cat(rows).numpy()[[place[key] for key in keys]]
+        return rows_ND[0] if isinstance(sentences, str) else rows_ND
+
+    def encode_query(self, sentences: str | Iterable[str], **settings: Any) -> np.ndarray:
+        """As `encode`, with the prefix of queries. settings: of `encode`."""
+        return self._encode_as(Query, sentences, settings)
+
+    def encode_document(self, sentences: str | Iterable[str], **settings: Any) -> np.ndarray:
+        """As `encode`, with the prefix of documents. settings: of `encode`."""
+        return self._encode_as(Document, sentences, settings)
+
+    def _encode_as(self, side: type[Sided], sentences: str | Iterable[str], settings: Json) -> np.ndarray:
+        rows_ND = self.encode([side(text) for text in as_texts(sentences)], **settings)
         return rows_ND[0] if isinstance(sentences, str) else rows_ND
 
     @contextmanager

@@ -23,9 +23,9 @@ from cse.model.encoder import Encoder
 from cse.model.heads import is_mlp_head
 from cse.model.lora import merge_adapters
 from cse.model.pooling import TRAINABLE
+from cse.model.recorded import prompts_of
 from cse.model.tokenizer import Tokenizer
 
-PROMPT = "default"  # the name of the prompt that records a prefix
 OF_ONE_CALL = ("max_length", "stride", "truncation_strategy", "pad_to_multiple_of", "pad_token_type_id")
 """Keys that transformers writes into tokenizer_config.json from the last truncation and padding. fastembed truncates by
 the first key."""
@@ -72,32 +72,10 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
     lengths = {"max_seq_length": encoder.tokenizer.longest, "do_lower_case": False}
     write_json(folder / "sentence_bert_config.json", lengths)
     own = {key: value for key, value in encoder.settings.items() if key in ("similarity_fn_name", "truncate_dim")}
-    settings = {"__version__": {}, "similarity_fn_name": "cosine", **own, **prompts_of(encoder)}
+    prompts = prompts_of(encoder.settings, encoder.tokenizer.prefix)
+    settings = {"__version__": {}, "similarity_fn_name": "cosine", **own, **prompts}
     write_json(folder / "config_sentence_transformers.json", settings)
     write_text(folder / "README.md", card)
-
-
-def prompts_of(encoder: Encoder) -> Json:
-    """The prompts of sentence-transformers: the checkpoint's prompts, with the prefix as the default.
-
-    From version 5 on, `encode_query` and `encode_document` never use the default. Without a prompt of their name they
-    use an empty prompt. So with a prefix, both get a prompt.
-    """
-    prefix, given = encoder.tokenizer.prefix, encoder.settings.get("prompts") or {}
-    default = encoder.settings.get("default_prompt_name")
-    written = given.get(PROMPT) if default == PROMPT else None  # by this function, under several names
-    named = {name: text for name, text in given.items() if written is None or text != written}
-    if not prefix:
-        return {"prompts": named, "default_prompt_name": None}
-    if not any(named.values()):  # sentence-transformers itself writes empty prompts
-        named = {}
-    if named.get(default) != prefix:
-        default = PROMPT
-    documents = next((named[name] for name in ("passage", "corpus") if name in named), prefix)
-    return {
-        "prompts": {"query": prefix, "document": documents, **named, default: prefix},
-        "default_prompt_name": default,
-    }
 
 
 def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:

@@ -25,11 +25,12 @@ from cse.model.encoder import Encoder
 from cse.model.lora import Lora, add_adapter
 from cse.model.packing import ARCHITECTURES
 from cse.model.pooling import POOLERS
-from cse.model.recorded import Ending, check_width, recorded_modules
+from cse.model.recorded import Ending, Prefixes, check_width, prompts_of, recorded_modules
 from cse.model.template import add_ends, settle_types, templates_of
 from cse.model.tokenizer import Tokenizer
 from cse.ranges import AnyPooling, BelowOne, Count, EncoderName, Name
 from cse.sources.encoder import local_folder
+from cse.types import Document, Query
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PretrainedConfig, PreTrainedModel
@@ -50,7 +51,7 @@ def load_encoder(
     mlm: bool = False,
     gradient_checkpointing: bool = False,
     packed: bool = True,
-    prefix: str | None = None,
+    prefix: str | Prefixes | None = None,
     bidirectional: bool = False,
     dtype: Literal["fp32", "bf16"] = "fp32",
     attention: Name | None = None,
@@ -81,8 +82,7 @@ def load_encoder(
     if lm_head == "copy" and encoder.mlm_head is not None:
         architecture.untie(encoder.mlm_head, encoder.backbone)
     tokenizer, config = encoder.tokenizer, encoder.backbone.config
-    if prefix is not None:
-        tokenizer.prefix = prefix
+    set_prefixes(encoder, prefix)
     if tokenizer.prefix and encoder.settings.get("include_prompt") is False:
         raise UserError(
             "it pools without the prompt (include_prompt), but cse pools all tokens",
@@ -103,6 +103,22 @@ def load_encoder(
     is_known = config.model_type in ARCHITECTURES
     encoder.packed = packed and is_known and not (gradient_checkpointing or lora or tokenizer.has_types)
     return encoder.train()
+
+
+def set_prefixes(encoder: Encoder, prefix: str | Prefixes | None) -> None:
+    """Set what is put before texts, queries and documents. Two prefixes are read as if the checkpoint recorded them,
+    and its query prompt were its default. prefix: None is what the checkpoint records."""
+    tokenizer = encoder.tokenizer
+    if isinstance(prefix, str):
+        tokenizer.prefix = prefix
+    elif prefix is not None:
+        tokenizer.prefix = prefix["query"]
+        both = {**(encoder.settings.get("prompts") or {}), **prefix}
+        encoder.settings |= {"prompts": both, "default_prompt_name": "query"}
+    named = prompts_of(encoder.settings, tokenizer.prefix)["prompts"]
+    tokenizer.prefixes = {Query: named.get("query", ""), Document: named.get("document", "")}
+    is_default = encoder.settings.get("default_prompt_name") == "query"
+    tokenizer.documents_follow = is_default and not isinstance(prefix, str)
 
 
 def width_of_checkpoint(name: str, pooling: str | None) -> int:

@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from pydantic import with_config
 from torch import nn
+from typing_extensions import TypedDict
 
 from cse.errors import UserError
 from cse.files import Json
 from cse.model.pooling import POOLERS
+from cse.ranges import STRICT
 
 MODES = {
     "cls": "cls",
@@ -31,6 +34,7 @@ UNREAD = ("processing_kwargs", *OPTIONS)
 """Keys of sentence-transformers' files that change the vectors. cse does not read them."""
 KEPT = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 """Keys of sentence-transformers' files that an export writes unchanged."""
+PROMPT = "default"  # the name of the prompt that records a prefix
 ANY = "cse.evaluate scores any encoder that has an `encode`"
 OTHERS = {
     **dict.fromkeys(("StaticEmbedding", "WordEmbeddings", "BoW"), "averages word vectors, and has no transformer"),
@@ -38,6 +42,15 @@ OTHERS = {
     "CLIPModel": "encodes images and text",
 }
 """Modules that may come first instead of Transformer, and what each does."""
+
+
+@with_config(STRICT)
+class Prefixes(TypedDict):
+    """query: before the first column of the data, and before queries. document: before the other columns, and before
+    documents."""
+
+    query: str
+    document: str
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,28 @@ class Ending:
     def prefix(self) -> str:
         """The default prompt. sentence-transformers puts it before every text. "" if there is none."""
         return (self.settings.get("prompts") or {}).get(self.settings.get("default_prompt_name")) or ""
+
+
+def prompts_of(recorded: Json, prefix: str) -> Json:
+    """The prompts that an export writes, and the name of the default: the recorded ones, with the prefix as default.
+
+    `encode_query` and `encode_document` of sentence-transformers (5 and later) never use the default. Without a prompt
+    of their name they use an empty prompt. So with a prefix, both get a prompt.
+    """
+    given, default = recorded.get("prompts") or {}, recorded.get("default_prompt_name")
+    written = given.get(PROMPT) if default == PROMPT else None  # by an export, under several names
+    named = {name: text for name, text in given.items() if written is None or text != written}
+    if not prefix:
+        return {"prompts": named, "default_prompt_name": None}
+    if not any(named.values()):  # sentence-transformers itself writes empty prompts
+        named = {}
+    if named.get(default) != prefix:
+        default = PROMPT
+    documents = next((named[name] for name in ("passage", "corpus") if name in named), prefix)
+    return {
+        "prompts": {"query": prefix, "document": documents, **named, default: prefix},
+        "default_prompt_name": default,
+    }
 
 
 def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:

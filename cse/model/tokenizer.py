@@ -13,7 +13,7 @@ import torch
 
 from cse.errors import UserError
 from cse.model import template
-from cse.types import Tokens
+from cse.types import Document, Tokens
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
@@ -32,10 +32,11 @@ class Tokenizer:
     """hf: a fast Hugging Face tokenizer. longest: the most tokens of a text at test time, including special tokens.
     positions: the most tokens that the encoder can read; None for any number.
 
-    prefix: a text before every input, for instruction-tuned encoders ("query: "). templates: of the first view and of
-    the other views, if these have their own. changed: whether it has rules that its own class would not build; an
-    export names that class. A tokenizer without a padding token (decoders) pads with its end token or another special
-    token. Padding is always masked.
+    prefix: a text before every input, for instruction-tuned encoders ("query: "). prefixes: before a Query or a
+    Document instead. documents_follow: whether the columns after the first are documents in training.
+    templates: of the first view and of the other views, if these have their own. changed: whether it has rules that its
+    own class would not build; an export names that class. A tokenizer without a padding token (decoders) pads with its
+    end token or another special token. Padding is always masked.
     """
 
     def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = "", positions: int | None = None):
@@ -45,12 +46,14 @@ class Tokenizer:
         self.longest, self.positions = longest, positions
         self.changed = False
         self.prefix = prefix
+        self.prefixes: dict[type[str], str] = {}
+        self.documents_follow = False
         self.templates: list[template.Around] = []
         self._words: dict[str, list[int]] = {}
 
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """Ids with special tokens at both ends, truncated to max_length tokens: one int32 array per text."""
-        prefixed = [self.prefix + text for text in texts]
+        prefixed = self._prefixed(texts)
         room = max(HEAD, HEAD_A_TOKEN * max_length)
         cut = [self._cut(text, room) for text in prefixed]
         rows = self._truncated(cut, max_length)
@@ -65,6 +68,13 @@ class Tokenizer:
                 said = f"{len(text):,}", len(rows[i]), end, f"{more:,}"
                 log.warning("a text of %s characters has %d tokens in its %s %s: the rest is not read", *said)
         return [np.asarray(ids, dtype=np.int32) for ids in rows]
+
+    def of_column(self, texts: list[str], column: int) -> list[str]:
+        """The texts of a column of the data, as training reads them."""
+        return [Document(text) for text in texts] if column and self.documents_follow else texts
+
+    def _prefixed(self, texts: Iterable[str]) -> list[str]:
+        return [self.prefixes.get(type(text), self.prefix) + text for text in texts]
 
     def _truncated(self, texts: list[str], max_length: int) -> list[list[int]]:
         return self.hf(texts, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
@@ -86,7 +96,7 @@ class Tokenizer:
         If tokens may cross blanks, this is a plain call.
         """
         texts = list(texts)
-        prefixed = [self.prefix + text for text in texts]
+        prefixed = self._prefixed(texts)
         odd = any(odd in text for text in prefixed for odd in ("  ", "\0"))
         long = max(HEAD, HEAD_A_TOKEN * max_length)
         if odd or not self._is_local or any(len(text) > long for text in prefixed):
@@ -161,15 +171,16 @@ class Tokenizer:
         first, second = self.templates
         return np.array([*second.before, *first.text(ids.tolist()), *second.after], np.int32)
 
-    def before_text(self) -> int:
-        """The number of ids before a text: of special tokens, of the template and of the prefix."""
-        if not self.prefix:
+    def before_text(self, column: int = 0) -> int:
+        """The number of ids before a text of this column: of special tokens, of the template and of the prefix."""
+        (prefix,) = self._prefixed(self.of_column([""], column))
+        if not prefix:
             return len(self._around.before)
         # a blank at the end of the prefix may belong to the first token of the text; that depends on the text
         words = ["a", "k", "1", *islice(template.own_words(self.hf), TRIED)]
-        rows = self.hf([self.prefix + word for word in words], add_special_tokens=False, return_offsets_mapping=True)
+        rows = self.hf([prefix + word for word in words], add_special_tokens=False, return_offsets_mapping=True)
         inside = [
-            [ids for ids, (_, end) in zip(*row, strict=True) if end <= len(self.prefix)]
+            [ids for ids, (_, end) in zip(*row, strict=True) if end <= len(prefix)]
             for row in zip(rows["input_ids"], rows["offset_mapping"], strict=True)
         ]
         same = (len(set(ids)) == 1 for ids in zip(*inside, strict=False))
@@ -236,6 +247,8 @@ class Tokenizer:
         rules.pop("padding", None)
         if self.prefix:
             rules["prefix"] = self.prefix
+        if self.documents_follow:
+            rules["document"] = self.prefixes[Document]
         if self.hf.truncation_side != "right":
             rules["truncation_side"] = self.hf.truncation_side
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()

@@ -92,7 +92,8 @@ def teacher_table(
         for column in range(text.num_columns):
             for start in range(0, len(text), TEXTS_PER_CALL):
                 block = range(start, min(start + TEXTS_PER_CALL, len(text)))
-                yield from zip(encoder.encode([text.text(row, column) for row in block]), strict=True)
+                texts = encoder.tokenizer.of_column([text.text(row, column) for row in block], column)
+                yield from zip(encoder.encode(texts), strict=True)
         if identity_of(name, pooling) != identity:
             raise UserError(f"`teacher`={name} changed while it was read: run again once its files no longer change")
 

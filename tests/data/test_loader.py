@@ -1,6 +1,7 @@
 """Batches: every row once an epoch, the same for any number of processes and from any step on."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,9 +18,18 @@ from cse.data.score_column import ScoreColumn
 from cse.data.text import Text
 from cse.errors import UserError
 from cse.model.tokenizer import Tokenizer
-from cse.types import Augmentation
+from cse.types import Augmentation, Document
 
 WORDS = ["kadan", "lofel", "migor", "nuler", "permon", "stazu", "tridan"]
+
+
+class Backwards(Augmentation):
+    """The words in the reverse order."""
+
+    level, model_dropout = "text", None
+
+    def views(self, text, num_views, rng):
+        return [" ".join(text.split()[::-1])] * num_views
 
 
 @pytest.fixture
@@ -33,7 +43,10 @@ def make(tmp_path, tiny_tokenizer):
 
         names = [f"c{i}" for i in range(columns)] if columns > 1 else None
         text = Text("made", str(tmp_path), rows=sentences, identity=f"{rows}x{columns}", columns=names).read()
-        tokenizer = Tokenizer(tiny_tokenizer, 64, more.pop("prefix", ""))
+        query, document = more.pop("prefixes", (more.pop("prefix", ""), None))
+        tokenizer = Tokenizer(tiny_tokenizer, 64, query)
+        if document is not None:
+            tokenizer.prefixes, tokenizer.documents_follow = {Document: document}, True
         text = text.tokenized(tokenizer, 32)
         mask = Masking(0.3, 0.8, 0.1)
         mask.bind(tiny_tokenizer)
@@ -209,6 +222,20 @@ def test_a_prefix_is_not_shuffled_with_its_text(make):
             assert long.ids.tolist() == [short.ids[0], *prefix, *short.ids[1:]]
 
 
+@pytest.mark.parametrize("level", ["tokens", "text"])
+@pytest.mark.parametrize("document", ["lofel kadan migor: ", ""])
+def test_columns_after_the_first_have_the_prefix_of_documents(make, level, document):
+    """Each prefix stays in its place, and only the text behind it is shuffled."""
+    augmentation = Shuffle(1.0, "round", 2, "count", None) if level == "tokens" else Backwards()
+    make = partial(make, columns=3, num_views=3, augmentation=augmentation)
+    plain, sided = make(), make(prefixes=("kafel: ", document))
+    ids_of = lambda prefix: sided.tokenizer.hf(prefix, add_special_tokens=False)["input_ids"]  # noqa: E731
+    prefixes = [ids_of("kafel: "), ids_of(document), ids_of(document)]
+    for views in zip(plain.views(np.arange(10), 0), sided.views(np.arange(10), 0), prefixes, strict=True):
+        for short, long in zip(*views[:2], strict=True):
+            assert long.ids.tolist() == [short.ids[0], *views[2], *short.ids[1:]]
+
+
 @pytest.mark.parametrize("columns", [1, 2])
 @pytest.mark.parametrize("unit", ["wordpieces", "words"])
 def test_an_augmentation_that_keeps_the_first_view_changes_only_the_others(make, unit, columns):
@@ -219,8 +246,8 @@ def test_an_augmentation_that_keeps_the_first_view_changes_only_the_others(make,
 
 
 def test_without_special_tokens_the_ends_of_a_text_are_shuffled_too(make, monkeypatch):
-    monkeypatch.setattr(Tokenizer, "before_text", lambda self: 0)
-    monkeypatch.setattr(Tokenizer, "after_text", lambda self: 0)
+    monkeypatch.setattr(Tokenizer, "before_text", lambda self, column=0: 0)
+    monkeypatch.setattr(Tokenizer, "after_text", lambda self, column=0: 0)
     plain, shuffled = make(), make(augmentation=Shuffle(1.0, "round", 2, "count", None))
     before, after = plain.views(np.arange(30), 0), shuffled.views(np.arange(30), 0)
     rows = [(a.ids, b.ids) for a, b in zip(before[0] + before[1], after[0] + after[1], strict=True)]
@@ -295,13 +322,6 @@ def test_an_augmentation_that_leaves_no_text_is_refused(make):
     mine.share = 1.0
     with pytest.raises(UserError, match=r"Mine\.views left no text in any of 16 rows"):
         make(augmentation=mine).check_texts()
-
-
-class Backwards(Augmentation):
-    level = "text"
-
-    def views(self, text, num_views, rng):
-        return [" ".join(reversed(text.split()))] * num_views
 
 
 @pytest.mark.parametrize("augmentation", [Shuffle(1.0, "round", 2, "count", None), Backwards()])

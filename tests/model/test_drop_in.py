@@ -22,6 +22,7 @@ from cse.model.encoder import in_batches
 from cse.model.export import save_encoder
 from cse.model.heads import MLPHead
 from cse.model.load import load_encoder
+from cse.types import Document
 
 TEXTS = ["kadan lofel migor", "Perzu", "stamon " * 60, ""]
 E5 = {"query": "query: ", "passage": "passage: "}
@@ -136,6 +137,8 @@ def test_pooling_without_the_prompt_is_kept_and_takes_no_prefix(base, tmp_path):
     assert_drop_in(folder, tmp_path / "best")
     with pytest.raises(UserError, match="include_prompt"):
         load_encoder(str(folder), None, prefix="a: ")
+    with pytest.raises(UserError, match="include_prompt"):
+        load_encoder(str(folder), None).encode_query("a")
 
 
 @pytest.mark.parametrize(("given", "query", "document"), [
@@ -156,6 +159,41 @@ def test_a_prefix_reaches_every_way_to_encode(base, tmp_path, given, query, docu
     save_encoder(other, tmp_path / "next")
     assert "my: " not in read(tmp_path / "next").prompts.values()
     assert given.items() <= read(tmp_path / "next").prompts.items()
+
+
+BOTH = {"query": "kadan: ", "document": "lofel: "}
+
+
+@pytest.mark.parametrize("given", [{}, E5, QWEN, {"default": "of all: "}], ids=str)
+def test_two_prefixes_are_read_by_sentence_transformers_as_by_cse(base, tmp_path, given):
+    folder = base(prompts=given, **({"default_prompt_name": "default"} if "default" in given else {}))
+    encoder = load_encoder(str(folder), None, prefix=BOTH)
+    save_encoder(encoder, tmp_path / "best")
+    again, best = load_encoder(str(tmp_path / "best"), None), read(tmp_path / "best")
+    for ours in (encoder, again):
+        assert ours.tokenizer.documents_follow
+        assert "documents after 'lofel: '" in ours.described
+        for way in ("encode", "encode_query", "encode_document"):
+            np.testing.assert_allclose(getattr(ours, way)(TEXTS), getattr(best, way)(TEXTS), atol=1e-5, err_msg=way)
+    np.testing.assert_array_equal(encoder.encode_query("Perzu"), encoder.encode("Perzu"))
+    np.testing.assert_array_equal(encoder.encode_document("Perzu"), encoder.encode([Document("Perzu")])[0])
+    assert abs(encoder.encode_document("Perzu") - encoder.encode("Perzu")).max() > 1e-3
+    assert {**given, **BOTH}.items() <= best.prompts.items()
+
+
+@pytest.mark.parametrize("settings", [
+    {"prompts": E5}, {"prompts": QWEN},
+    {"prompts": E5 | {"document": "of a document: "}, "default_prompt_name": "query"},
+], ids=str)  # fmt: skip
+def test_recorded_prompts_of_queries_and_documents_are_read_as_sentence_transformers_reads_them(base, settings):
+    folder = base(**settings)
+    encoder, theirs = load_encoder(str(folder), None), read(folder)
+    for way in ("encode", "encode_query", "encode_document"):
+        np.testing.assert_allclose(getattr(encoder, way)(TEXTS), getattr(theirs, way)(TEXTS), atol=1e-5, err_msg=way)
+    assert encoder.tokenizer.documents_follow == ("default_prompt_name" in settings)
+    plain = load_encoder(str(folder), None, prefix="query: ").tokenizer  # one prefix: before every column
+    assert plain.key() == load_encoder(str(base()), None, prefix="query: ").tokenizer.key()
+    assert plain.of_column(["a"], 1) == ["a"]
 
 
 def pickled(folder: Path) -> None:

@@ -6,7 +6,9 @@ from killed import assert_same_run, train_to
 from run_folders import logged_of, results_of
 from typed import exit_code
 
+import cse
 from cse.model.load import load_encoder
+from cse.types import Document, Query
 
 PROMPT = [
     "model.pooling=mask", "model.template='kadan, [X] lofel [MASK].'", "model.denoise=paper",
@@ -27,6 +29,41 @@ def test_a_run_is_resumed_scored_and_loaded_by_others(small_run, cse_train, tmp_
     assert exit_code("cse-eval", f"checkpoint={tmp_path}/run", *scored, f"hydra.run.dir={tmp_path}/scores") == 0
     results = [results_of(tmp_path / name)["metrics"] for name in ("run", "scores")]
     assert results[1]["test/stsb/spearman"] == pytest.approx(results[0]["test/stsb/spearman"], abs=1e-3)
+
+
+def test_two_prefixes_reach_training_scores_and_best(small_run, cse_train, tmp_path, capfd):
+    from sentence_transformers import SentenceTransformer
+
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("q,d\n" + "".join(f"kadan lofel {i},migor nuler {i}\n" for i in range(32)))
+    words = [*small_run, f"data.path={pairs}", "data.columns=[q,d]", "objective=simcse_sup", "objective.head=null"]
+    sided = [*words, "model.prefix={query:'kadan: ',document:'lofel: '}"]
+    straight = train_to(cse_train, sided, tmp_path / "run", 6)
+    assert_same_run(straight, train_to(cse_train, sided, tmp_path / "paused", 4, 6))
+    plain = train_to(cse_train, [*words, "model.prefix='kadan: '"], tmp_path / "plain", 6)
+    assert logged_of(straight)[0] != logged_of(plain)[0]
+    ours, theirs = cse.load(tmp_path / "run/best"), SentenceTransformer(f"{tmp_path}/run/best", device="cpu")
+    for way in ("encode", "encode_query", "encode_document"):
+        vectors = [getattr(encoder, way)(["kadan lofel migor", "permon"]) for encoder in (ours, theirs)]
+        np.testing.assert_allclose(*vectors, atol=1e-5, err_msg=way)
+    seen = []
+    texts = [Query("permon"), "permon", Document("permon")]
+    for encoder in (ours, theirs):
+        cse.evaluate(encoder, {"mine": lambda encode, split: seen.append(encode(texts)) or {"n": 1.0}}, splits=["dev"])
+    np.testing.assert_allclose(*seen, atol=1e-5)
+    assert (seen[0][0] == seen[0][1]).all()
+    assert (seen[0][0] != seen[0][2]).any()
+    capfd.readouterr()
+    assert cse_train([*sided, "data.preview=1", "eval=[]", f"hydra.run.dir={tmp_path}/none"]) == 0
+    shown = capfd.readouterr().out
+    assert "[CLS] kadan [UNK] kadan" in shown
+    assert "[CLS] lofel [UNK] migor" in shown
+
+
+@pytest.mark.parametrize("wrong", ["{query:a}", "{query:a,document:b,passage:c}", "{a:b}"])
+def test_a_prefix_is_a_text_or_two(small_run, cse_train, wrong, capfd):
+    assert cse_train([*small_run, f"model.prefix={wrong}"]) == 2
+    assert "model.prefix" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("more", ["trainer.chunk=3", pytest.param("trainer.devices=2", marks=pytest.mark.nightly)])
