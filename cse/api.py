@@ -31,12 +31,12 @@ from cse.lab.run.instantiate import build_evaluators
 from cse.lab.run.needs import encoder_folder
 from cse.lab.run.resume import FUNCTION
 from cse.lab.run.start import start_training
+from cse.lab.settings.command import normalized, read_command, words_of_settings
 from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.groups import PROGRAMS, adopt_folders, choices
-from cse.lab.settings.typed_line import normalized, read_typed_line, words_of_settings
 from cse.lab.settings.values import flattened
 from cse.lab.settings.words import Word
-from cse.lab.sweep.line import starts_many
+from cse.lab.sweep.sweep_command import starts_many
 from cse.ranges import AnyPooling
 
 if TYPE_CHECKING:  # importing cse does not import numpy and torch
@@ -280,7 +280,7 @@ def _read(command: str, words: Sequence[object], settings: Mapping[str, object])
     if wrong := [word for word in words if not isinstance(word, str)]:
         raise UserError(f'{wrong[0]!r:.60}: give words, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}')
     texts = [*map(str, words), *words_of_settings(flattened(settings))]
-    line = read_typed_line(adopt_folders(normalized(texts)), command)
+    line = read_command(adopt_folders(normalized(texts)), command)
     if several := starts_many(line.words, line.flags):
         raise UserError(f"{several} starts several jobs, which needs the command line: {PROGRAMS[command]} {several}")
     if line.flags:

@@ -34,7 +34,7 @@ class Mark(Enum):
     """Science that does not change any number in a table."""
     NAMED = auto()
     """Not science, but part of the name of a job's folder. Finished jobs are found by this name."""
-    OF_LINE = auto()
+    START = auto()
     """In a command that starts several jobs, it belongs to the command, not to the jobs."""
     ONCE = auto()
     """A resumed run forgets it."""

@@ -6,15 +6,16 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 from run_folders import results_of
-from typed import jobs_typed, line_typed
+from typed import command_typed, jobs_typed
 
 from cse.lab.report.paper import figures, published
 from cse.lab.report.paper.spec import parse
 from cse.lab.settings.compose import composed
 from cse.lab.settings.words import Word, texts_of
-from cse.lab.sweep import line, sweeps
-from cse.lab.sweep.engine import Plan, plan_line
+from cse.lab.sweep import sweeps
+from cse.lab.sweep.engine import Plan, make_plan
 from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.sweep_command import read_sweep_command
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 
@@ -43,11 +44,11 @@ NAMES = sorted(PUBLISHED)
 
 @functools.cache
 def plan(name: str) -> Plan:
-    return plan_line(line.read_line(line_typed([f"sweep={name}"])))
+    return make_plan(read_sweep_command(command_typed([f"sweep={name}"])))
 
 
 def sweep(name: str) -> sweeps.Sweep:
-    return plan(name).line.sweep
+    return plan(name).command.sweep
 
 
 @functools.cache
@@ -70,7 +71,7 @@ def test_every_file_is_tested():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_grid_is_the_published_one(name):
     """The number of jobs is right, each has its own folder, and the first and last compose."""
-    all_jobs, sweeper = planned(name), plan(name).line.sweeper
+    all_jobs, sweeper = planned(name), plan(name).command.sweeper
     assert len({job.name for job in all_jobs}) == len(all_jobs)
     assert PUBLISHED[name] == ((len(all_jobs), sweeper.n_trials) if sweeper else len(all_jobs))
     for job in ends(name):

@@ -1,4 +1,4 @@
-"""A command of cse, run in this process as if it were typed, and the jobs of a line of several."""
+"""A command of cse, run in this process as if it were typed, and the jobs of a command of several."""
 
 import sys
 import tomllib
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cse.lab.settings.typed_line import TypedLine, normalized, read_typed_line
-from cse.lab.sweep import line
-from cse.lab.sweep.engine import plan_line
+from cse.lab.settings.command import Command, normalized, read_command
+from cse.lab.sweep.engine import make_plan
 from cse.lab.sweep.job import COMMAND_OF_PROGRAM, PlannedJob
+from cse.lab.sweep.sweep_command import read_sweep_command
 
 PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
 
@@ -28,14 +28,14 @@ def exit_code(program: str, *words: object) -> int:
     return 0
 
 
-def line_typed(words: Sequence[str], program: str = "cse-train") -> TypedLine:
-    """The line, read."""
-    return read_typed_line(normalized(words), COMMAND_OF_PROGRAM[program])
+def command_typed(words: Sequence[str], program: str = "cse-train") -> Command:
+    """The command, read."""
+    return read_command(normalized(words), COMMAND_OF_PROGRAM[program])
 
 
 def jobs_typed(words: Sequence[str], program: str = "cse-train") -> list[PlannedJob]:
-    """The jobs of the line; of a search, an example of each."""
-    return plan_line(line.read_line(line_typed(words, program))).jobs
+    """The jobs of the command; of a search, an example of each."""
+    return make_plan(read_sweep_command(command_typed(words, program))).jobs
 
 
 def jobs_of(sweep: str, *words: str) -> list[PlannedJob]:

@@ -20,9 +20,9 @@ from typed import PROGRAMS, exit_code
 
 from cse import api
 from cse.errors import UserError
-from cse.lab.settings.typed_line import split_flags
+from cse.lab.settings.command import split_flags
 from cse.lab.settings.words import Word
-from cse.lab.sweep import line
+from cse.lab.sweep import sweep_command
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLLOWED = {*(ROOT / "docs" / "adding").glob("*.md")}  # test_adding.py
@@ -114,9 +114,9 @@ def test_every_command_is_known():
 
 
 def starts_many(typed: list[str]) -> bool:
-    """Whether a line of cse-train or cse-eval starts many jobs."""
+    """Whether a command of cse-train or cse-eval starts many jobs."""
     texts, flags = split_flags(typed)
-    return bool(line.starts_many([Word(text) for text in texts if "=" in text], flags))
+    return bool(sweep_command.starts_many([Word(text) for text in texts if "=" in text], flags))
 
 
 def test_every_line_of_one_run_composes(monkeypatch):

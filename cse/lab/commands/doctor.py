@@ -20,8 +20,8 @@ from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run import startup
 from cse.lab.run.from_words import checked_settings
 from cse.lab.sections import in_column
+from cse.lab.settings.command import read_command
 from cse.lab.settings.references import user_key
-from cse.lab.settings.typed_line import read_typed_line
 from cse.sources.hub import is_offline
 
 HELP = """\
@@ -57,7 +57,7 @@ def main() -> None:
             if not (argument.startswith("paths.") and "=" in argument):
                 raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a line: cse-data list)")
         hub = ask_hub()
-        cfg = checked_settings("train", read_typed_line(folders, "train").words)
+        cfg = checked_settings("train", read_command(folders, "train").words)
         findings = {"machine": dict(machine(cfg, hub)), "packages": dict(packages()), "paths": dict(paths(cfg))}
     if "--json" in arguments:
         plain = {}

@@ -12,6 +12,7 @@ from itertools import groupby
 
 from cse.errors import UserError
 from cse.lab.sections import in_column
+from cse.lab.settings.command import normalized
 from cse.lab.settings.conf_files import body
 from cse.lab.settings.groups import (
     EXTRAS,
@@ -26,7 +27,6 @@ from cse.lab.settings.groups import (
 )
 from cse.lab.settings.lookup import find
 from cse.lab.settings.mistakes import no_choice
-from cse.lab.settings.typed_line import normalized
 
 IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
 """A line of two columns: the left one with the blanks behind it, and the right one."""

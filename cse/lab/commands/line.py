@@ -14,13 +14,13 @@ from cse.lab.commands.help import arguments_or_exit
 from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import started_from
+from cse.lab.settings.command import LOOKS, MULTIRUN, Command, read_command, split_flags
 from cse.lab.settings.compose import explaining, refuse_words
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.lookup import keys_of_command
 from cse.lab.settings.suggest import nearest, topic
-from cse.lab.settings.typed_line import LOOKS, MULTIRUN, TypedLine, read_typed_line, split_flags
 from cse.lab.settings.words import Word, texts_of
-from cse.lab.sweep.line import starts_many
+from cse.lab.sweep.sweep_command import starts_many
 
 
 def run_command(command: str, text: str, run: Callable[[list[Word]], None]) -> None:
@@ -30,7 +30,7 @@ def run_command(command: str, text: str, run: Callable[[list[Word]], None]) -> N
     """
     arguments = arguments_or_exit(text, command)
     check_flags(arguments, command)
-    line = read_typed_line(arguments, command)
+    line = read_command(arguments, command)
     if line.shows:
         show_config(line)
     elif starts_many(line.words, line.flags):
@@ -41,27 +41,27 @@ def run_command(command: str, text: str, run: Callable[[list[Word]], None]) -> N
         run(line.words)
 
 
-def show_config(line: TypedLine) -> None:
-    """Let Hydra show what a line's words give (--cfg, --info, --shell-completion, --hydra-help), without a run."""
+def show_config(command: Command) -> None:
+    """Let Hydra show what a command's words give (--cfg, --info, --shell-completion, --hydra-help), without a run."""
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises errors
-    if origin := started_from(line.words):
+    if origin := started_from(command.words):
         raise UserError(f"{origin} starts from {origin.folder / RUN}: look at that file instead")
-    texts = texts_of(line.words)
-    with explaining(texts, line.command):
-        refuse_words(texts, line.command)
-        sys.argv[1:] = [*texts, *line.flags]  # which Hydra's own program reads
-        hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=line.command)(lambda _: None)()
+    texts = texts_of(command.words)
+    with explaining(texts, command.name):
+        refuse_words(texts, command.name)
+        sys.argv[1:] = [*texts, *command.flags]  # which Hydra's own program reads
+        hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command.name)(lambda _: None)()
 
 
-def run_many(line: TypedLine) -> int:
-    """Run the jobs of a line with -m or sweep=. Returns 1 if one failed."""
+def run_many(command: Command) -> int:
+    """Run the jobs of a command with -m or sweep=. Returns 1 if one failed."""
     from cse.lab.sweep import engine
 
     slurm.release()
-    with explaining(texts_of(line.words), line.command):
-        return engine.run_line(line)
+    with explaining(texts_of(command.words), command.name):
+        return engine.run_sweep(command)
 
 
 def check_flags(arguments: Sequence[str], command: str) -> None:

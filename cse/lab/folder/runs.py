@@ -19,7 +19,7 @@ from cse.lab.folder.contents import RUN, Results, RunFile, TrainingData, read_or
 from cse.lab.folder.events import Event, metric_events
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.status import State, status_of
-from cse.lab.settings.typed_line import split_flags
+from cse.lab.settings.command import split_flags
 from cse.lab.settings.values import Config, same
 from cse.lab.settings.words import Word, recorded_words
 from cse.score import Score, Source, no_better

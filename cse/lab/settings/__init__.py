@@ -1,6 +1,6 @@
 """From words to checked settings: `cse-train model=roberta trainer.lr=1e-5`.
 
-1. typed_line.normalized and read_typed_line read what was typed into a TypedLine: the Words model=roberta and
+1. command.normalized and read_command read what was typed into a Command: the Words model=roberta and
    trainer.lr=1e-5 (words.py), and the flags.
 2. compose.composed lets Hydra compose conf/train.yaml, conf/model/roberta.yaml and the other choices (groups.py lists
    them, conf_files.py reads the text of one), then sets trainer.lr. user_files.py loads those of --config-dir. The

@@ -51,8 +51,8 @@ class Jobs(TypedDict):
 class Starting(TypedDict):
     """The keys of conf/train.yaml that say how a line starts its jobs."""
 
-    jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.OF_LINE]
-    dry_run: Annotated[bool, Mark.BOOKKEEPING, Mark.OF_LINE, Mark.ONCE]
+    jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.START]
+    dry_run: Annotated[bool, Mark.BOOKKEEPING, Mark.START, Mark.ONCE]
 
 
 class Card(TypedDict):
@@ -130,7 +130,7 @@ class Evaluate(Shared):
     splits: Annotated[list[Split], MinLen(1)]
     label: Annotated[Sentence | None, Mark.LOGGING]
     whitening: Afterwards
-    jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.OF_LINE]
+    jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.START]
 
 
 class HydrasFolder(TypedDict):
@@ -142,17 +142,17 @@ class HydrasFolder(TypedDict):
 class HydrasOwn(TypedDict):
     """Hydra's own settings."""
 
-    launcher: Annotated[object, Mark.BOOKKEEPING, Mark.OF_LINE]
-    sweeper: Annotated[object, Mark.BOOKKEEPING, Mark.OF_LINE]
-    mode: Annotated[object, Mark.BOOKKEEPING, Mark.OF_LINE]
-    run: Annotated[HydrasFolder, Mark.BOOKKEEPING, Mark.OF_LINE]
-    sweep: Annotated[HydrasFolder, Mark.BOOKKEEPING, Mark.OF_LINE]
+    launcher: Annotated[object, Mark.BOOKKEEPING, Mark.START]
+    sweeper: Annotated[object, Mark.BOOKKEEPING, Mark.START]
+    mode: Annotated[object, Mark.BOOKKEEPING, Mark.START]
+    run: Annotated[HydrasFolder, Mark.BOOKKEEPING, Mark.START]
+    sweep: Annotated[HydrasFolder, Mark.BOOKKEEPING, Mark.START]
 
 
 class Elsewhere(TypedDict):
     """Keys of a line that are checked elsewhere: here are only their roles."""
 
-    sweep: Annotated[str, Mark.BOOKKEEPING, Mark.OF_LINE]
+    sweep: Annotated[str, Mark.BOOKKEEPING, Mark.START]
     hydra: Annotated[HydrasOwn, Mark.LOGGING]
 
 

@@ -1,9 +1,9 @@
 """Several runs by one command. How cse-train sweep=PAPER/TABLE seed=1,2 jobs.parallel=2 becomes folders and processes:
 
-1. engine.run_line gets the command, read into arguments.
-2. line.read_line puts jobs.parallel=2 aside, as it belongs to the start, and loads the sweep's YAML (sweeps.py). The
-   folder of all jobs is runs/PAPER/TABLE.
-3. engine.plan_line makes a Grid (grid.py). Its rows are every combination of the YAML's axes and seed=1,2. With
+1. engine.run_sweep gets the command, read into arguments.
+2. sweep_command.read_sweep_command makes a SweepCommand of it: jobs.parallel=2 belongs to the start, seed=1,2 to the
+   jobs. It loads the sweep's YAML (sweeps.py). The folder of all jobs is runs/PAPER/TABLE.
+3. engine.make_plan makes a Grid (grid.py). Its rows are every combination of the YAML's axes and seed=1,2. With
    hydra/sweeper=smac it would be Searches (search.py), whose points are remembered in memory.py.
 4. Sweep.job makes a PlannedJob (job.py) of each row: its arguments, and its name, a hash of the arguments that decide
    its numbers (names.py). All are checked before any starts (checks.py).

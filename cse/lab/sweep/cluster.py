@@ -25,8 +25,8 @@ from cse.lab.folder.status import State
 from cse.lab.run import slurm
 from cse.lab.sweep import process
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.line import Line
 from cse.lab.sweep.outcomes import Outcome, Outcomes
+from cse.lab.sweep.sweep_command import SweepCommand
 from cse.training.signals import SignalForwarder
 
 POLL = 1.0  # seconds between two checks for results
@@ -95,20 +95,21 @@ class Cluster:
 
     advice = ""  # only a cluster knows what is idle there
 
-    def __init__(self, line: Line, jobs: Sequence[PlannedJob]):
-        self.line, self.jobs = line, jobs
-        self.parameters = parameters_of(line)
-        self.executor = executor_of(line, self.parameters, WithoutSlurm if line.options.dry_run else SlurmExecutor)
+    def __init__(self, command: SweepCommand, jobs: Sequence[PlannedJob]):
+        self.command, self.jobs = command, jobs
+        self.parameters = parameters_of(command)
+        kind = WithoutSlurm if command.options.dry_run else SlurmExecutor
+        self.executor = executor_of(command, self.parameters, kind)
 
     @property
     def submission(self) -> str:
         """What would be submitted: how many jobs on how many GPUs, advice, and the script that submitit writes."""
-        count = len(self.jobs) if self.line.sweeper is None else 1  # a search submits few at a time
+        count = len(self.jobs) if self.command.sweeper is None else 1  # a search submits few at a time
         of_job = requested(self.jobs, self.parameters)
         gpus = of_job.gpus if of_job.gpus_per_node else "none by gpus_per_node or gres"
         asked = ", ".join(f"{key}={value}" for key, value in self.parameters.items() if value is not None)
         summary = f"\nSLURM: jobs {count}, GPUs a job {gpus}, processes of each {of_job.processes}; {asked}"
-        advice = [*advice_on_parameters(self.line, self.parameters), *advice_on_gpus(of_job)]
+        advice = [*advice_on_parameters(self.command, self.parameters), *advice_on_gpus(of_job)]
         return "\n".join([summary, *advice, f"\n{script_of(self.executor, count)}"])
 
     def run(self, jobs: Sequence[PlannedJob], outcomes: Outcomes) -> list[Outcome]:
@@ -167,11 +168,11 @@ def outcome_of(name: str, handed: Handed) -> Outcome:
         return Outcome(name, State.KILLED, detail=what)
 
 
-def parameters_of(line: Line) -> dict[str, Any]:
+def parameters_of(command: SweepCommand) -> dict[str, Any]:
     """submitit's parameters: DEFAULTS, overridden by the command's hydra.launcher.*; null leaves one out. submitit and
     sbatch say which they take. Raises UserError for text of several lines, which sbatch's script would run."""
     given: dict[str, Any] = {}
-    for word in line.words:
+    for word in command.words:
         if word.key.startswith("hydra.launcher."):  # partition=gpu,long is no axis, but sbatch's own list
             given[word.key.split(".", 2)[2]] = word.spelled if word.is_axis else word.parsed
     for key, value in given.items():
@@ -191,7 +192,7 @@ def number_at_end(value: object) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def executor_of(line: Line, parameters: Mapping[str, Any], kind: type[SlurmExecutor]) -> SlurmExecutor:
+def executor_of(command: SweepCommand, parameters: Mapping[str, Any], kind: type[SlurmExecutor]) -> SlurmExecutor:
     """submitit's executor with these parameters. Raises UserError for an unknown one, or without SLURM.
 
     hydra.launcher.python: the interpreter on the nodes, or a command that ends in one (a container's); this one's by
@@ -199,7 +200,7 @@ def executor_of(line: Line, parameters: Mapping[str, Any], kind: type[SlurmExecu
     pickle there.
     """
     given = dict(parameters)
-    folder, restarts = line.folder / ".submitit" / secrets.token_hex(4) / "%j", given.pop("max_num_timeout")
+    folder, restarts = command.folder / ".submitit" / secrets.token_hex(4) / "%j", given.pop("max_num_timeout")
     python = given.pop("python", None)
     if cores := given.get("cpus_per_task"):  # which srun of SLURM 22.05 and 23.02 does not take from sbatch
         given["srun_args"] = [f"--cpus-per-task={cores}", *given.get("srun_args", [])]
@@ -251,7 +252,7 @@ def requested(jobs: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> Requ
     return Requested(nodes, gpus, devices, processes=max(devices, nodes * tasks))
 
 
-def advice_on_parameters(line: Line, parameters: Mapping[str, Any]) -> Iterator[str]:
+def advice_on_parameters(command: SweepCommand, parameters: Mapping[str, Any]) -> Iterator[str]:
     """What a command leaves to the cluster's defaults, and the argument that asks for something else."""
     if not any("gpu" in key or key == "gres" for key in [*parameters, *parameters.get("additional_parameters", {})]):
         yield "no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one"
@@ -259,7 +260,7 @@ def advice_on_parameters(line: Line, parameters: Mapping[str, Any]) -> Iterator[
         yield "sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more"
     if "setup" in parameters and "python" not in parameters:
         yield f"jobs run {sys.executable}: hydra.launcher.python=python runs the one of setup's environment"
-    if "hydra.launcher.timeout_min" not in [word.key for word in line.words]:
+    if "hydra.launcher.timeout_min" not in [word.key for word in command.words]:
         yield f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more"
 
 

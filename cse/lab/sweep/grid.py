@@ -9,23 +9,23 @@ from cse.errors import UserError
 from cse.lab.settings.words import Word, merged, parse_word
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.line import Line
 from cse.lab.sweep.outcomes import Outcomes, Place
+from cse.lab.sweep.sweep_command import SweepCommand
 
 
 class Grid:
     """The plan of a command without a search. Raises UserError if it has no job."""
 
-    def __init__(self, line: Line):
-        self.line = line
-        self.rows = combinations(line.words_of_jobs)
+    def __init__(self, command: SweepCommand):
+        self.command = command
+        self.rows = combinations(command.words_of_jobs)
         if not self.rows:
-            raise line.no_job()
+            raise command.no_job()
 
     @cached_property
     def jobs(self) -> list[PlannedJob]:
         """A job for each row, equal ones (a cse-eval that no axis changes) once."""
-        by_name = {job.name: job for job in map(self.line.job, self.rows)}
+        by_name = {job.name: job for job in map(self.command.job, self.rows)}
         return list(by_name.values())
 
     def check(self) -> None:
@@ -41,7 +41,7 @@ class Grid:
     def summary(self) -> str:
         """How many jobs it has, and where, as a dry run says it."""
         count = len(self.jobs)
-        return f"{self.line.sweep.name}: {count} {'job' if count == 1 else 'jobs'}, in {self.line.folder}"
+        return f"{self.command.sweep.name}: {count} {'job' if count == 1 else 'jobs'}, in {self.command.folder}"
 
     def run(self, place: Place, outcomes: Outcomes) -> list[str]:
         """Run the jobs, last the jobs that score runs of the others. Returns the names of all, also of jobs that did

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from cse.errors import UserError
 from cse.lab.run.needs import needs_of
+from cse.lab.settings.command import read_command
 from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.typed_line import read_typed_line
 from cse.lab.settings.words import texts_of, values_of
 from cse.lab.sweep.checks import needs_of_jobs
-from cse.lab.sweep.engine import plan_line
+from cse.lab.sweep.engine import make_plan
 from cse.lab.sweep.job import COMMAND_OF_PROGRAM
-from cse.lab.sweep.line import read_line
+from cse.lab.sweep.sweep_command import read_sweep_command
 from cse.needs import Need
 from cse.sources.catalogue import DATASETS
 from cse.sources.fetch import DatasetNeed
@@ -32,14 +32,14 @@ def needs_named(words: Sequence[str]) -> list[Need]:
 
 def needs_of_line(texts: Sequence[str], command: str) -> list[Need]:
     """What the jobs of a command read; of a search, one of its jobs."""
-    typed = read_typed_line(texts, command)
+    typed = read_command(texts, command)
     with explaining(texts_of(typed.words), command):
-        return needs_of_jobs(plan_line(read_line(typed)).jobs)
+        return needs_of_jobs(make_plan(read_sweep_command(typed)).jobs)
 
 
 def needs_of_datasets(names: Sequence[str], texts: Sequence[str]) -> list[Need]:
     """The datasets of these names, as runs with these settings read them. texts: the names, too."""
-    settings = read_typed_line([text for text in texts if "=" in text], "train").words
+    settings = read_command([text for text in texts if "=" in text], "train").words
     if "sweep" in values_of(settings):
         raise UserError(f"{' '.join(texts)}: give a command's arguments or the names of datasets, but not both")
     if unknown := [name for name in names if name not in DATASETS]:

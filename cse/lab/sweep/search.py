@@ -25,10 +25,10 @@ from cse.lab.settings.words import Word, merged, parse_word, texts_of
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.grid import combinations, one_by_one
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.line import Line
 from cse.lab.sweep.memory import Memory, Point
 from cse.lab.sweep.names import hash_of
 from cse.lab.sweep.outcomes import Outcomes, Place
+from cse.lab.sweep.sweep_command import SweepCommand
 
 if TYPE_CHECKING:  # the package smac is an extra
     from smac import HyperparameterOptimizationFacade as Facade
@@ -45,12 +45,12 @@ class Searches:
     UserError if there is nothing to search.
     """
 
-    def __init__(self, line: Line, settings: DictConfig):
-        self.line, self.settings = line, settings
-        apart = combinations(word for word in line.words_of_jobs if word.key in line.sweep.search_each)
-        self.searches = [Search(line, merged([*line.words_of_jobs, *values]), settings) for values in apart]
+    def __init__(self, command: SweepCommand, settings: DictConfig):
+        self.command, self.settings = command, settings
+        apart = combinations(word for word in command.words_of_jobs if word.key in command.sweep.search_each)
+        self.searches = [Search(command, merged([*command.words_of_jobs, *values]), settings) for values in apart]
         if not self.searches or not self.searches[0].axes:
-            raise line.no_job()
+            raise command.no_job()
 
     @cached_property
     def jobs(self) -> list[PlannedJob]:
@@ -89,7 +89,7 @@ class Searches:
         count = len(self.jobs)
         jobs = f"{count} {'job' if count == 1 else 'jobs'} x {self.settings.n_trials} trials"
         return (
-            f"{self.line.sweep.name}: {jobs}, in {self.line.folder}\n"
+            f"{self.command.sweep.name}: {jobs}, in {self.command.folder}\n"
             f"each trial has values of {self.searches[0].memory.ranges_in_words()}"
         )
 
@@ -106,20 +106,20 @@ class Search:
     memory: the points that it asked for. Searches of one folder differ in search_each alone.
     """
 
-    def __init__(self, line: Line, words: list[Word], settings: DictConfig):
-        self.line, self.words, self.settings = line, words, settings
+    def __init__(self, command: SweepCommand, words: list[Word], settings: DictConfig):
+        self.command, self.words, self.settings = command, words, settings
         self.axes = [word for word in words if word.is_axis]
         fixed = [word for word in words if role_of(word.key).names_a_job and not word.is_axis]
         self.memory = Memory(
-            file=line.folder / ".smac" / f"{hash_of(texts_of(fixed))}-{settings.seed}.jsonl",
+            file=command.folder / ".smac" / f"{hash_of(texts_of(fixed))}-{settings.seed}.jsonl",
             ranges={word.key: word.spelled for word in self.axes},
-            fixed={word.key: word.spelled for word in fixed if word.key not in line.sweep.search_each},
+            fixed={word.key: word.spelled for word in fixed if word.key not in command.sweep.search_each},
         )
 
     @cached_property
     def example(self) -> PlannedJob:
         """The job at the first value of each axis."""
-        return self.line.job(first_values(self.words))
+        return self.command.job(first_values(self.words))
 
     def check_values(self, axis: Word) -> None:
         """Raise UserError if a key cannot have some of its values.
@@ -138,12 +138,12 @@ class Search:
     def refusal_at(self, axis: Word, text: str) -> UserError | None:
         """The error of the example with this value of an axis, or None."""
         words = merged([*first_values(self.words), replace(axis, text=f"{axis.key}={text}")])
-        return self.line.job(words).refusal
+        return self.command.job(words).refusal
 
     def refusal_without(self, axis: Word) -> UserError | None:
         """The error of the example with the default of an axis, or None."""
         words = [word for word in first_values(self.words) if word.key != axis.key]
-        return self.line.job(words).refusal
+        return self.command.job(words).refusal
 
     def run(self, place: Place, outcomes: Outcomes) -> None:
         """Ask, run and tell until all trials are made, by this or an earlier start.
@@ -156,7 +156,7 @@ class Search:
         optimiser = optimiser_of(self.axes, self.settings, self.memory.file.parent)
         outcomes.write_trials(self.name, self.settings.n_trials)
         for trials in self.batches(optimiser, outcomes):
-            jobs = [self.line.job(merged([*self.words, *at_point(self.axes, trial.config)])) for trial in trials]
+            jobs = [self.command.job(merged([*self.words, *at_point(self.axes, trial.config)])) for trial in trials]
             outcomes.write_plan(jobs, self.name)
             for trial, outcome in zip(trials, place.run(jobs, outcomes), strict=True):
                 if score := outcome.score:  # a failure, which may be the machine's, is ignored by the optimizer

@@ -10,7 +10,7 @@ from run_folders import leave_run
 import cse
 from cse.lab.folder.runs import read_run
 from cse.lab.report.any_runs.commands import repeat_command
-from cse.lab.settings.typed_line import words_of_settings
+from cse.lab.settings.command import words_of_settings
 
 BASE = ["data=text", "eval=pairs", "model=minilm"]
 LETTER = st.characters(exclude_characters="$", exclude_categories=("C", "Z"))  # $ refers to another key

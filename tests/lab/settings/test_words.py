@@ -15,8 +15,8 @@ from cse.errors import UserError
 from cse.lab.folder.status import line_to_resume
 from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate
+from cse.lab.settings.command import normalized, read_words, split_flags, words_of_settings
 from cse.lab.settings.compose import composed
-from cse.lab.settings.typed_line import normalized, read_words, split_flags, words_of_settings
 from cse.lab.settings.words import (
     RUN_ALONE,
     Word,

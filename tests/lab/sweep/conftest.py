@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typed import line_typed
+from typed import command_typed
 
 from cse.lab.settings.compose import explaining
 from cse.lab.sweep import engine, process
@@ -63,7 +63,7 @@ def many(tmp_path, monkeypatch) -> Many:
 
         monkeypatch.setattr(process, "command_of", command)
         with explaining(line.split(), "train"):
-            code = engine.run_line(line_typed(line.split(), program))
+            code = engine.run_sweep(command_typed(line.split(), program))
         outcomes = sorted(starts[-1].by_job.items())
         return code, {name.rpartition("-")[0]: outcome.state for name, outcome in outcomes}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typed import line_typed
+from typed import command_typed
 
 from cse.errors import Interrupted, UserError
 from cse.lab.folder.jobs_file import jobs_without_run
@@ -18,8 +18,9 @@ cluster = pytest.importorskip("cse.lab.sweep.cluster", reason="needs cse-lab[lau
 from submitit.core.utils import FailedJobError, UncompletedJobError  # noqa: E402
 
 from cse.lab.settings.words import texts_of  # noqa: E402
-from cse.lab.sweep import engine, line, process  # noqa: E402
+from cse.lab.sweep import engine, process  # noqa: E402
 from cse.lab.sweep.job import PlannedJob  # noqa: E402
+from cse.lab.sweep.sweep_command import SweepCommand, read_sweep_command  # noqa: E402
 
 LINE = "-m seed=1,2,3 hydra/launcher=submitit_slurm"
 
@@ -194,8 +195,8 @@ def executor_for(*launch: str, kind=cluster.SlurmExecutor) -> cluster.SlurmExecu
     return cluster.executor_of(read, cluster.parameters_of(read), kind)
 
 
-def line_of(*launch: str) -> line.Line:
-    return line.read_line(line_typed([*LINE.split(), *(f"hydra.launcher.{word}" for word in launch)]))
+def line_of(*launch: str) -> SweepCommand:
+    return read_sweep_command(command_typed([*LINE.split(), *(f"hydra.launcher.{word}" for word in launch)]))
 
 
 @pytest.mark.parametrize(("words", "parts"), [
@@ -217,7 +218,7 @@ def line_of(*launch: str) -> line.Line:
 def test_a_dry_run_shows_the_submission_on_any_machine(tmp_path, monkeypatch, capsys, words, parts):
     monkeypatch.chdir(tmp_path)
     line = f"-m {words} hydra/launcher=submitit_slurm hydra.launcher.partition=gpu dry_run=true model=minilm"
-    assert engine.run_line(line_typed(shlex.split(line))) == 0
+    assert engine.run_sweep(command_typed(shlex.split(line))) == 0
     shown = capsys.readouterr().out
     assert [part for part in [*parts, "#SBATCH --partition=gpu", "submitit.core._submit"] if part not in shown] == []
     assert not list(tmp_path.iterdir())

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 from run_folders import leave_heartbeat
-from typed import jobs_of, line_typed
+from typed import command_typed, jobs_of
 
 from cse.errors import Interrupted, UserError
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.settings.words import values_of
-from cse.lab.sweep import engine, line, process
-from cse.lab.sweep.engine import plan_line
+from cse.lab.sweep import engine, process
+from cse.lab.sweep.engine import make_plan
+from cse.lab.sweep.sweep_command import read_sweep_command
 from cse.score import Score
 
 LINE = "sweep=whitenedcse/table5 tracker=none"  # m = 2, 3, 4, 5
@@ -107,12 +108,12 @@ def test_parallel_jobs_have_their_own_gpus_and_idle_ones_are_mentioned(many, tmp
 ])  # fmt: skip
 def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, words, shares):
     monkeypatch.setattr(process, "visible_gpus", lambda: ["4", "5", "6", "7"])
-    read = line.read_line(line_typed(["-m", "seed=1,2,3", *words.split()]))
+    read = read_sweep_command(command_typed(["-m", "seed=1,2,3", *words.split()]))
     if isinstance(shares, list):
-        assert process.shares_of(plan_line(read).jobs, read.options.jobs.parallel) == shares
+        assert process.shares_of(make_plan(read).jobs, read.options.jobs.parallel) == shares
         return
     with pytest.raises(UserError, match=shares):
-        engine.run_line(line_typed(["-m", "seed=1,2,3", *words.split()]))
+        engine.run_sweep(command_typed(["-m", "seed=1,2,3", *words.split()]))
 
 
 @pytest.mark.parametrize(("named", "gpus"), [("", ["0", "1"]), ("3,5", ["3", "5"]), ("", [])])
@@ -148,11 +149,11 @@ def test_after_a_signal_running_jobs_save_and_no_other_starts(many, tmp_path, ca
 
 
 def test_a_dry_run_shows_the_plan_and_starts_nothing(many, tmp_path, capsys):
-    assert engine.run_line(line_typed([*LINE.split(), "seed=1,2,3", "dry_run=true"])) == 0
+    assert engine.run_sweep(command_typed([*LINE.split(), "seed=1,2,3", "dry_run=true"])) == 0
     out = capsys.readouterr().out
     assert out.count("15,625") == 12  # steps of 64 rows are wiki1m
     assert "not here: " in out
-    assert engine.run_line(line_typed([*LINE.split(), "smoke=true", "dry_run=true"])) == 0
+    assert engine.run_sweep(command_typed([*LINE.split(), "smoke=true", "dry_run=true"])) == 0
     out = capsys.readouterr().out
     assert out.count("a smoke test") == 4
     assert "not here" not in out  # what it reads is made up
@@ -256,7 +257,7 @@ def test_a_search_learns_nothing_from_trials_of_other_data(many, monkeypatch, ca
 def test_a_search_with_other_settings_is_refused_and_a_dry_run_shows_them(many, tmp_path, capsys):
     pytest.importorskip("smac", reason="needs the package smac")
     line = "-m hydra/sweeper=smac hydra.sweeper.n_trials=2 hydra.sweep.dir=here trainer.lr="
-    assert engine.run_line(line_typed(f"{line}interval(1e-5,1e-3) dry_run=true".split())) == 0
+    assert engine.run_sweep(command_typed(f"{line}interval(1e-5,1e-3) dry_run=true".split())) == 0
     assert "trainer.lr=interval(1e-5,1e-3)" in capsys.readouterr().out
     assert many(f"{line}interval(1e-5,1e-3)")[0] == 0
     before = len(many.jobs)
@@ -341,14 +342,14 @@ def test_a_search_without_a_sweeps_yaml_names_its_best_trial(many, capsys):
 def test_a_dry_run_names_the_jobs_that_would_be_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     line = ["model=minilm", "objective=whitenedcse", "eval=[]", "trainer.select=null", "tracker=none", "dry_run=true"]
-    assert engine.run_line(line_typed([*line, "objective.whitening.num_groups=4,96,100", "seed=1,2"])) == 1
+    assert engine.run_sweep(command_typed([*line, "objective.whitening.num_groups=4,96,100", "seed=1,2"])) == 1
     rows = [row for row in capsys.readouterr().out.splitlines() if row.startswith("num_groups_")]
     refused = {row.split("-")[0]: "objective.whitening.num_groups=" in row for row in rows}
     assert refused == {"num_groups_4": True, "num_groups_96": False, "num_groups_100": True}
     with pytest.raises(UserError, match="num_groups=100"):
-        engine.run_line(line_typed([*line, "objective.whitening.num_groups=100", "seed=1,2"]))
-    assert engine.run_line(line_typed([*line, "augmentation=none,dropout", "objective=simcse"])) == 1
-    assert engine.run_line(line_typed([*line, "objective=simcse", "seed=1,2"])) == 0
+        engine.run_sweep(command_typed([*line, "objective.whitening.num_groups=100", "seed=1,2"]))
+    assert engine.run_sweep(command_typed([*line, "augmentation=none,dropout", "objective=simcse"])) == 1
+    assert engine.run_sweep(command_typed([*line, "objective=simcse", "seed=1,2"])) == 0
 
 
 @pytest.mark.parametrize(("axis", "name", "why"), [
@@ -358,7 +359,7 @@ def test_a_dry_run_names_the_jobs_that_would_be_refused(tmp_path, monkeypatch, c
 def test_a_dry_run_refuses_the_job_that_has_the_wrong_value(tmp_path, monkeypatch, capsys, axis, name, why):
     monkeypatch.chdir(tmp_path)
     line = ["-m", "model=minilm", "eval=[]", "trainer.select=null", "tracker=none", "dry_run=true", axis]
-    assert engine.run_line(line_typed(line)) == 1
+    assert engine.run_sweep(command_typed(line)) == 1
     (row,) = [row for row in capsys.readouterr().out.splitlines() if "refused: " in row]
     assert row.startswith(name)
     assert why in row.partition("refused: ")[2]
@@ -367,6 +368,6 @@ def test_a_dry_run_refuses_the_job_that_has_the_wrong_value(tmp_path, monkeypatc
 def test_a_search_whose_value_refers_to_no_key_is_one_sentence():
     pytest.importorskip("smac", reason="needs the package smac")
     words = ["trainer.lr=interval(1e-5,1e-4)", "trainer.clip=${no.such.key}"]
-    typed = line_typed(["-m", "hydra/sweeper=smac", *words])
+    typed = command_typed(["-m", "hydra/sweeper=smac", *words])
     with pytest.raises(UserError, match=r"no\.such\.key"):
-        plan_line(line.read_line(typed)).check()
+        make_plan(read_sweep_command(typed)).check()

@@ -1,6 +1,6 @@
-"""A line of cse-train or cse-eval, or a call of Python's, read once: its words KEY=VALUE and its flags.
+"""A command of cse-train or cse-eval, or a call of Python's, read once: its words KEY=VALUE and its flags.
 
-Read `normalized`, which is done first, then `read_typed_line` and `read_words`, then what these do to a word. Below
+Read `normalized`, which is done first, then `read_command` and `read_words`, then what these do to a word. Below
 them are the values of Python as words.
 """
 
@@ -38,14 +38,14 @@ AS_TYPED = re.compile(r"\d+|null")
 
 
 @dataclass(frozen=True)
-class TypedLine:
-    """A line of "train" (cse-train) or "evaluate" (cse-eval).
+class Command:
+    """A command that was given. name: "train" (cse-train) or "evaluate" (cse-eval).
 
-    arguments: what was typed, as `normalized` returns it. words: the settings in it. flags: the others, such as -m,
+    arguments: all of them, as `normalized` returns them. words: the settings in them. flags: the others, such as -m,
     each with its value behind it.
     """
 
-    command: str
+    name: str
     arguments: list[str]
     words: list[Word]
     flags: list[str]
@@ -74,16 +74,16 @@ def normalized(arguments: Sequence[str]) -> list[str]:
     return texts
 
 
-def read_typed_line(arguments: Sequence[str], command: str) -> TypedLine:
-    """Read a line. arguments: as `normalized` returns them, without --config-dir. command: "train" or "evaluate".
+def read_command(arguments: Sequence[str], name: str) -> Command:
+    """Read a command. arguments: as `normalized` returns them, without --config-dir. name: "train" or "evaluate".
 
     Raises UserError for a word that cannot be read or has no effect.
     """
     from cse.lab.settings.compose import explaining  # imports omegaconf, for which --help would wait
 
     texts, flags = split_flags(arguments)
-    with explaining(texts, command):
-        return TypedLine(command, list(arguments), read_words(texts, command), flags)
+    with explaining(texts, name):
+        return Command(name, list(arguments), read_words(texts, name), flags)
 
 
 def split_flags(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -107,8 +107,10 @@ def is_agents(text: str) -> bool:
 
 
 def read_words(texts: Sequence[str], command: str) -> list[Word]:
-    """The words of a line without flags. Raises Hydra's error for one that it cannot read, UserError for one that has
-    no effect."""
+    """The words of a command without flags.
+
+    Raises Hydra's error for one that it cannot read, UserError for one that has no effect.
+    """
     at_home = [with_home(without_plus(text)) for text in texts]
     for text in at_home:
         check_word(text)
@@ -160,7 +162,7 @@ def replace_null(words: Sequence[Word], command: str) -> list[Word]:
     """Drop `experiment=null`, `variant=null` and `sweep=null`, the default: Hydra refuses null for a group.
 
     `eval=null` and `eval=[]` score nothing, so they also turn off what selects a step, unless that is typed. These
-    words are the person's, too: a run records them with its line, and smoke=true keeps them.
+    words are the person's, too: a run records them with its command, and smoke=true keeps them.
     """
     last = values_of(words)
     none = {group for group in EXTRAS if last.get(group) in ("", "null")}

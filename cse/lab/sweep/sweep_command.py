@@ -1,7 +1,7 @@
 """A command with -m or sweep=: which arguments belong to its jobs, and which say how to start them.
 
-`starts_many` knows such a command from the command of one run. `read_line` reads it into a Line, and refuses what no
-command of several jobs can have.
+`starts_many` knows such a command from the command of one run. `read_sweep_command` reads it into a SweepCommand, and
+refuses what no command of several jobs can have.
 """
 
 import os
@@ -14,11 +14,11 @@ from omegaconf import DictConfig, OmegaConf
 from cse.errors import UserError, check_loads
 from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate_keys
+from cse.lab.settings.command import MULTIRUN, Command
 from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Starting
-from cse.lab.settings.typed_line import MULTIRUN, TypedLine
 from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, values_of
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.sweeps import AdHocSweep, AnySweep, axis_keys_of, load_sweep
@@ -31,7 +31,7 @@ SMAC = ("smac", "-e '.[smac]'")
 
 
 @dataclass(frozen=True)
-class Line:
+class SweepCommand:
     """A command that starts several jobs, as given.
 
     words: all its arguments. sweep: what it runs. folder: of the jobs' folders. options: its jobs.* and dry_run.
@@ -81,10 +81,10 @@ def starts_many(words: Sequence[Word], flags: Sequence[str]) -> str:
     return starting[0] if starting else ""
 
 
-def read_line(typed: TypedLine) -> Line:
+def read_sweep_command(typed: Command) -> SweepCommand:
     """The command that was given, with -m among its flags or not. Raises UserError if it cannot start jobs,
     MissingResource if it needs a package that is missing."""
-    words, program = typed.words, PROGRAMS[typed.command]
+    words, program = typed.words, PROGRAMS[typed.name]
     refuse_words_of_one_job(words)
     given = values_of(words)
     named = sweep_of(given)
@@ -94,7 +94,7 @@ def read_line(typed: TypedLine) -> Line:
     check_launcher(launcher, words, options.jobs.parallel)
     if sweeper is not None:
         check_loads(*SMAC)
-    return Line(
+    return SweepCommand(
         program=program,
         words=words,
         sweep=sweep,
@@ -121,7 +121,7 @@ def refuse_words_of_one_job(words: Sequence[Word]) -> None:
 
 def without_start(words: Sequence[Word]) -> list[Word]:
     """The arguments that belong to the jobs, not to their start."""
-    return [word for word in words if Mark.OF_LINE not in role_of(word.key).marks]
+    return [word for word in words if Mark.START not in role_of(word.key).marks]
 
 
 def options_of(words: Sequence[Word], sweep: AnySweep) -> tuple[DictConfig, DictConfig | None]:

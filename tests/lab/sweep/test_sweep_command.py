@@ -1,4 +1,4 @@
-"""Which lines start many jobs, which are refused, and the jobs and folders of a line with -m."""
+"""Which commands start many jobs, which are refused, and the jobs and folders of a command with -m."""
 
 import os
 import re
@@ -12,13 +12,14 @@ from typed import exit_code, jobs_typed
 
 from cse.errors import MissingResource
 from cse.lab.run.from_words import fitted
+from cse.lab.settings.command import read_words, split_flags
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import FOLDERS_VARIABLE
-from cse.lab.settings.typed_line import read_words, split_flags
 from cse.lab.settings.words import Word, shell_line, texts_of
-from cse.lab.sweep import line, process
+from cse.lab.sweep import process
 from cse.lab.sweep.names import name_in
 from cse.lab.sweep.search import first_values
+from cse.lab.sweep.sweep_command import starts_many
 from cse.lab.sweep.sweeps import AdHocSweep
 
 
@@ -37,7 +38,7 @@ from cse.lab.sweep.sweeps import AdHocSweep
 )
 def test_lines_that_start_many_jobs(words, is_many):
     typed, flags = split_flags(words.split())
-    assert bool(line.starts_many(read_words(typed, "train"), flags)) == is_many
+    assert bool(starts_many(read_words(typed, "train"), flags)) == is_many
 
 
 @pytest.mark.parametrize(("words", "package"), [
