@@ -60,7 +60,7 @@ class AboutScore(TypedDict, total=False):
     rows: int
     unit: str
     lower_is_better: bool
-    altered: bool
+    modified: bool
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Score:
     """One number of an evaluator.
 
     name: `STS12/spearman`. In a run the split and the evaluator's key come first: `test/sts/STS12/spearman`. rows: the
-    rows of its data, 0 if unknown. unit: the label of an axis. altered: whether its data is incomplete or modified
+    rows of its data, 0 if unknown. unit: the label of an axis. modified: whether its data is incomplete or modified
     (allow_partial). items: its basis, see Behind. headline: whether a table on the terminal shows it.
     """
 
@@ -77,7 +77,7 @@ class Score:
     rows: int = 0
     unit: str = ""
     lower_is_better: bool = False
-    altered: bool = False
+    modified: bool = False
     items: Behind = None
     headline: bool = True
 
@@ -99,7 +99,7 @@ class Score:
             "rows": self.rows,
             "unit": self.unit,
             "lower_is_better": self.lower_is_better,
-            "altered": self.altered,
+            "modified": self.modified,
         }
 
 

@@ -21,10 +21,10 @@ LOWER = ("alignment", "uniformity", "median_rank", "loss")  # names of scores th
 
 def leave_run(folder: Path, config: Mapping, metrics: Mapping[str, float | None] | None = None, status: str = "done",
               choices: Mapping | None = None, events: Sequence[Mapping] = (), cosines: Mapping | None = None,
-              altered: str | None = None, overrides: Sequence[str] | None = None, **more: object) -> Path:  # fmt: skip
+              modified: str | None = None, overrides: Sequence[str] | None = None, **more: object) -> Path:  # fmt: skip
     """Leave a run of these settings (dotted keys or nested) and scores in the folder, which is returned.
 
-    status: one that was "killed" has no results.json. altered: the evaluator with incomplete data (in a split:
+    status: one that was "killed" has no results.json. modified: the evaluator with incomplete data (in a split:
     "dev/stsb"). overrides: its command line, by default its whole config. more: keys of results.json.
     """
     (folder / "plots").mkdir(parents=True, exist_ok=True)
@@ -39,10 +39,10 @@ def leave_run(folder: Path, config: Mapping, metrics: Mapping[str, float | None]
                    "command": shlex.join(["cse-train", *words]), "git_commit": "0123456789abcdef", "device": "cpu",
                    "versions": {"torch": "2.11.0"}, "metrics": metrics or {}}  # fmt: skip
         results["scores"] = {name: {"lower_is_better": name.rpartition("/")[2] in LOWER,
-                                    "altered": bool(altered) and f"{altered}/" in name, "unit": "points"}
+                                    "modified": bool(modified) and f"{modified}/" in name, "unit": "points"}
                              for name in metrics or {}}  # fmt: skip
-        if altered:
-            results["data"] = {altered.rpartition("/")[2]: {"problems": ["12 of 1,500 rows"]}}
+        if modified:
+            results["data"] = {modified.rpartition("/")[2]: {"problems": ["12 of 1,500 rows"]}}
         (folder / "results.json").write_text(json.dumps(results | more))
     lines = [json.dumps({"event": "metrics", "step": step, **event}) for step, event in enumerate(events)]
     (folder / "metrics.jsonl").write_text("\n".join(lines))

@@ -73,9 +73,9 @@ class Declutr(Evaluator):
         found = []
         for name, average in averaged(known, split).items():
             of = [known[one] for one in scores_behind(average)]
-            rows, altered = sum(one.rows for one in of), any(one.altered for one in of)
+            rows, modified = sum(one.rows for one in of), any(one.modified for one in of)
             value, items = average_of(average, values(of)), average if split == "test" else None
-            found.append(Score(name, value, rows, "average of scores, points of 100", altered=altered, items=items))
+            found.append(Score(name, value, rows, "average of scores, points of 100", modified=modified, items=items))
         return [*known.values(), *found] if split == "test" else found
 
     def texts(self) -> Iterator[str]:

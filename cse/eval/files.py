@@ -134,7 +134,7 @@ class DataFolder:
         self.problems.append(problem)
 
     @property
-    def altered(self) -> bool:
+    def modified(self) -> bool:
         """Whether data is missing or modified. Then every score from this folder is marked."""
         return bool(self.problems)
 

@@ -197,9 +197,9 @@ class Geometry(ScoredPairs):
         place = {text: row for row, text in enumerate(sentences)}
         cloud_ND = vectors_ND if self.duplicates else vectors_ND[list(place.values())]
         self.zeros[split] = len(cloud_ND) - int(cloud_ND.any(dim=1).sum())
-        altered = self.folder.altered
-        close = partial(Score, rows=int(positive_N.sum()), lower_is_better=True, altered=altered)
-        spread = partial(Score, rows=len(cloud_ND), altered=altered)
+        modified = self.folder.modified
+        close = partial(Score, rows=int(positive_N.sum()), lower_is_better=True, modified=modified)
+        spread = partial(Score, rows=len(cloud_ND), modified=modified)
         low = partial(spread, lower_is_better=True)
         apart = float(alignment(first_ND[positive_N], second_ND[positive_N]))
         potential = uniformity(cloud_ND, log=False)

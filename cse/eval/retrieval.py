@@ -109,7 +109,7 @@ class Retrieval(Evaluator):
         ranks = ranks_of_same_image(own_ND, image_N)[several_N]
         unit_N = np.unique(image_N[several_N], return_inverse=True)[1]
         digest = digest_of(captions, image_N)
-        about = partial(Score, rows=len(ranks), altered=self.folder.altered)
+        about = partial(Score, rows=len(ranks), modified=self.folder.modified)
         scores = []
         for k in self.ks:
             hits_N = (ranks <= k).astype(np.uint8)

@@ -215,6 +215,6 @@ def mean_of(name: str, scores: Sequence[Score]) -> Score:
         float(np.mean([one.value for one in scores])),
         rows=sum(one.rows for one in scores),
         unit="average of scores, points of 100",
-        altered=any(one.altered for one in scores),
+        modified=any(one.modified for one in scores),
         items=[one.name for one in scores],
     )

@@ -124,7 +124,7 @@ class ScoredPairs(Evaluator):
                 ]
                 prefix = cut if task == self.unnamed else f"{cut}{task}/"
                 named = [one.within(prefix) for one in correlations(pairs, self.statistics)]
-                found = [replace(one, altered=self.folder.altered) for one in named]
+                found = [replace(one, modified=self.folder.modified) for one in named]
                 spearmans[task] = found[0]
                 scores += found
             if self.averaged and set(self.averaged) <= set(tasks):

@@ -93,14 +93,14 @@ class Part(Evaluator):
 
 
 def test_parts_are_scored_once_for_both_splits_with_full_stops_for_empty_sentences():
-    part = Part([Score(f"{task}/accuracy", 80.0, 2, "%", altered=task == "Depth", headline=False) for task in PROBING])
+    part = Part([Score(f"{task}/accuracy", 80.0, 2, "%", modified=task == "Depth", headline=False) for task in PROBING])
     suite = Declutr({"probing": part, "coco": None})
     suite.prepare()
     encode = list
     scores = {one.name: one for one in suite(encode, "test")}
     assert scores["probing/Depth/accuracy"].value == scores["probing"].value == 80
     assert scores["probing"].rows == 2 * len(PROBING)
-    assert scores["probing"].altered
+    assert scores["probing"].modified
     assert scores["probing"].items == [[f"probing/{task}/accuracy"] for task in PROBING]
     assert all(one.headline for one in scores.values())
     assert "probing/Depth/accuracy" not in values(suite(encode, "dev"))

@@ -38,11 +38,11 @@ def test_lines_end_only_at_newlines_and_a_damaged_one_is_named(folder, tmp_path)
 def test_a_missing_file_and_a_wrong_number_of_rows_are_noted_where_data_may_be_partial(folder):
     assert folder.attempt(lambda data: data.read("a.txt", "utf-8")) == "one\ntwo\n"
     folder.expect("a.txt", 2, None)
-    assert not folder.altered
+    assert not folder.modified
     assert folder.attempt(lambda data: data.read("b.txt", "utf-8")) is None
     assert "allow_partial" not in folder.problems[0]  # it was given
     folder.expect("a.txt", 2, 3)
-    assert folder.altered
+    assert folder.modified
     assert len(folder.source("mine")["problems"]) == 2
 
 

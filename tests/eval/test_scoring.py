@@ -105,9 +105,9 @@ def test_a_run_names_a_score_and_what_it_is_over_by_split_and_evaluator():
     assert (average.name, average.items) == ("test/mine/average", ["test/mine/a", ["test/mine/b", items]])
 
 
-def test_a_mean_is_altered_with_any_of_its_scores():
-    mean = mean_of("average", [Score("a", 1.0, rows=2), Score("b", 2.0, rows=3, altered=True)])
-    assert (mean.value, mean.rows, mean.altered, mean.items) == (1.5, 5, True, ["a", "b"])
+def test_a_mean_is_modified_with_any_of_its_scores():
+    mean = mean_of("average", [Score("a", 1.0, rows=2), Score("b", 2.0, rows=3, modified=True)])
+    assert (mean.value, mean.rows, mean.modified, mean.items) == (1.5, 5, True, ["a", "b"])
 
 
 @pytest.mark.parametrize("limit", [None, 0])

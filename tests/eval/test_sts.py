@@ -73,7 +73,7 @@ def test_all_sentences_are_encoded_in_one_call_and_rounded_scores_are_averaged(t
     rows |= {"STS-B/spearman": 12, "SICK-R/spearman": 12}
     assert {one.name: one.rows for one in found if one.name in rows} == rows
     assert found[-1].rows == sum(rows.values())
-    assert not any(one.altered for one in found)
+    assert not any(one.modified for one in found)
     assert len(evaluator.source()["files"]["SICK/SICK_test_annotated.txt"]["sha256"]) == 64
 
 
@@ -110,13 +110,13 @@ def test_three_quarters_of_stsb_dev_are_pairs_of_sts_tests(shared):
     "name",
     ["STS/STS14-en-test/STS.input.images.txt", "STS/STSBenchmark/sts-test.csv", "SICK/SICK_test_annotated.txt"],
 )
-def test_altered_data_is_an_error_that_names_the_file_or_marks_the_scores(toy_senteval, bag_of_letters, name):
+def test_modified_data_is_an_error_that_names_the_file_or_marks_the_scores(toy_senteval, bag_of_letters, name):
     path = toy_senteval / name
     path.write_text(path.read_text().rstrip("\n").rsplit("\n", 1)[0] + "\n")
     with pytest.raises(UserError, match=path.name):
         Sts(str(toy_senteval)).prepare()
     evaluator = ready(Sts(str(toy_senteval), allow_partial=True))
-    assert all(one.altered for one in evaluator(bag_of_letters, "test"))
+    assert all(one.modified for one in evaluator(bag_of_letters, "test"))
     assert any(path.name in problem for problem in evaluator.source()["problems"])
 
 

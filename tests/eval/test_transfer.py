@@ -85,7 +85,7 @@ def test_scores_by_the_fast_settings_are_marked(folder, bag_of_letters, mode):
     suite = ready(evaluator(folder, ["MR"]))
     suite.mode = mode
     suite.folder.problems.clear()  # as of SentEval's own, whole data
-    assert {one.altered for one in suite(bag_of_letters, "test")} == {mode == "fast"}
+    assert {one.modified for one in suite(bag_of_letters, "test")} == {mode == "fast"}
 
 
 def test_every_task_scores_as_with_one_fit_after_the_other(folder, bag_of_letters):

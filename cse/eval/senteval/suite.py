@@ -72,8 +72,8 @@ class Suite(Evaluator):
             start = time.perf_counter()
             scores = self.score_task(task, parts, encode)
             log.info("%s %s (%.0f s)", task, values(scores), time.perf_counter() - start)
-            altered = self.folder.altered or self.mode == "fast"  # scores by other settings under the same names
-            found[task] = [replace(one.within(f"{task}/"), altered=altered) for one in scores]
+            modified = self.folder.modified or self.mode == "fast"  # scores by other settings under the same names
+            found[task] = [replace(one.within(f"{task}/"), modified=modified) for one in scores]
         named = {one.name: one for scores in found.values() for one in scores}
         if set(self.averaged) <= set(found):
             for name in ("", "dev_"):

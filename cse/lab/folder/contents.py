@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NotRequired, TypeVar, cast
 
 import yaml
-from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
 from cse.lab.settings.values import Config
@@ -159,6 +159,11 @@ class Results(TypedDict, total=False):
     peak_memory: int  # bytes
 
 
+def renamed_facts(about: Config) -> Config:
+    """A score's facts. An older edition wrote `altered` for `modified`."""
+    return {"modified" if key == "altered" else key: value for key, value in about.items()}
+
+
 @with_config(ConfigDict(strict=True, extra="allow"))
 class CheckedResults(TypedDict):
     """The keys of results.json that are checked when it is read. Every reader relies on them.
@@ -169,7 +174,7 @@ class CheckedResults(TypedDict):
     status: Literal["running", "done", "failed", "interrupted"]
     config: Plain
     metrics: dict[str, Number | None]
-    scores: NotRequired[dict[str, Plain]]
+    scores: NotRequired[dict[str, Annotated[Plain, AfterValidator(renamed_facts)]]]
 
 
 Pairs = tuple[list[float], list[float]]

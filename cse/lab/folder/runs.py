@@ -105,9 +105,9 @@ class Run:
         return {name: Score(name, value, **about.get(name, {})) for name, value in self.metrics.items()}
 
     @property
-    def altered(self) -> frozenset[str]:
+    def modified(self) -> frozenset[str]:
         """Its scores on incomplete or modified data (allow_partial)."""
-        return frozenset(name for name, score in self.scored.items() if score.altered)
+        return frozenset(name for name, score in self.scored.items() if score.modified)
 
     @property
     def untrained(self) -> float | None:

@@ -57,6 +57,6 @@ verdict     one word on a cell or a claim (look.VERDICTS)
 tied        of a row or setting: p shows no difference from the best, so neither has won
 equivalent  of two settings: shown to differ by less than a margin
 unlike      of runs: of other code, other training files or another scoring, so no one number should join them
-altered     of a score: on incomplete or modified data (allow_partial); files say partial
+modified    of a score: on incomplete or modified data (allow_partial); files say partial
 note        a line below a whole table; remark: a note on one row of it; legend: what the signs in it mean
 """

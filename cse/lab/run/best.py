@@ -26,7 +26,7 @@ from cse.lab.sections import to_columns
 from cse.lab.sharing.card import model_card
 from cse.lab.sharing.hub_metadata import base_model
 from cse.lab.sharing.plots import draw_plots
-from cse.lab.sharing.score_tables import IS_ALTERED, marked_name
+from cse.lab.sharing.score_tables import IS_MODIFIED, marked_name
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.score import Score, Scores, decimals, in_short, no_better, values
@@ -171,8 +171,8 @@ def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
     ]
     if headline:
         log.info("\n%s", to_columns([(*columns, "change"), *headline], right=range(1, len(columns) + 1)))
-        if any(scored.altered for scored in record.scores.values()):
-            log.info("%s", IS_ALTERED)
+        if any(scored.modified for scored in record.scores.values()):
+            log.info("%s", IS_MODIFIED)
         if note := record.results["config"]["note"]:
             log.info("\n%s", note)
     if len(headline) < len(rows):

@@ -3,9 +3,10 @@
 It says what made the encoder, its scores, and whom to cite. In the order of this file:
 
 model_card              the whole card, from results.json: hub_metadata, and card_text for a person
+training_in_words       what it learned from
 hyper_parameters        the settings that decide what was learned
-method_name             the methods as their papers write them
-score_lines             its scores, as a table
+title_of_methods        the methods as their papers write them
+score_table             its scores
 program_in_words ...    what made it: code, command, text
 vectors_of_export ...   how it makes vectors
 cited                   whom to cite
@@ -23,12 +24,12 @@ import yaml
 from cse.data.overlap import overlap_in_words
 from cse.files import Json
 from cse.lab.folder.contents import ExportedVectors, Results, TrainingData
-from cse.lab.settings.groups import PACKAGE_DIR
+from cse.lab.settings.groups import PACKAGE_DIR, choices, first_comment
 from cse.lab.settings.roles import repeats_a_run, role_of
 from cse.lab.settings.values import Config, flattened
 from cse.lab.settings.words import shell_line
 from cse.lab.sharing.hub_metadata import base_model, hub_metadata, methods_of
-from cse.lab.sharing.score_tables import ALTERED, IS_ALTERED, marked_name
+from cse.lab.sharing.score_tables import IS_MODIFIED, marked_name
 from cse.score import Score, in_short, no_better
 from cse.sources.catalogue import DATASETS
 
@@ -36,28 +37,6 @@ if TYPE_CHECKING:  # importing torch is slow
     from torch import nn
 
     from cse.model.encoder import Encoder
-
-NAMES = {
-    "adnce": "ADNCE",
-    "angle": "AnglE",
-    "arccon": "ArcCon",
-    "audio": "AudioCSE",
-    "barlow": "Barlow Twins",
-    "cosent": "CoSENT",
-    "cosine": "Regression of cosines",
-    "dcl": "DCL",
-    "declutr": "DeCLUTR",
-    "esimcse": "ESimCSE",
-    "gist": "GISTEmbed",
-    "mlm": "Masked language model",
-    "rankcse": "RankCSE",
-    "simcse": "Unsupervised SimCSE",
-    "simcse_sup": "Supervised SimCSE",
-    "vicreg": "VICReg",
-    "visual": "VisualCSE",
-    "whitenedcse": "WhitenedCSE",
-}
-"""Objectives and second modalities as their papers write them."""
 
 LOCAL = re.compile(
     r"""
@@ -70,120 +49,119 @@ LOCAL = re.compile(
 )
 """The folders of a path of this machine: /home/me/ in paths.senteval=/home/me/senteval."""
 
-BODY = """\
-# {title}
-
-Trained by {program}: seed {seed}, step {step} of {steps}. To reproduce (paths shortened):
-
-```sh
-{command}
-```
-
-Trained on {data}.{overlap}{architecture}
-
-<details><summary>Hyper-parameters</summary>
-
-```yaml
-{settings}
-```
-
-</details>
-
-| score | value |
-|---|---|
-{rows}
-Model selection uses scores that begin with `dev/`{untrained}.
-
+EXAMPLE = """\
 ```python
 from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer("best")  # this folder, or its name on the hub
 vectors = model.encode(["A sentence.", "Another one."])
-```
+```"""
 
-{vectors}
-{citation}"""
-
-FOOTNOTE = f"""
-{IS_ALTERED} Such a score is not comparable with published ones.
-"""
-
-CITATION = """
-Please cite:
-
-```bibtex
-{}
-```
-"""
+DECIDING = ("objective", "trainer", "augmentation", "masking", "aux_modality", "model")
+"""The groups of the settings that decide what was learned."""
 
 
 def model_card(record: Results, scores: Collection[Score]) -> str:
     """The text of README.md. record: results.json."""
     config = record["config"]
     start = base_model(config) or Path(config["model"]["name"]).name
-    title = f"{method_name(methods_of(config))} from {start}"
+    title = f"{title_of_methods(methods_of(config))} from {start}"
     return f"---\n{hub_metadata(record, scores, title)}\n---\n\n{card_text(record, scores, title)}"
 
 
 def card_text(record: Results, scores: Collection[Score], title: str) -> str:
-    """What a person reads below that."""
-    config, overlap, works = record["config"], record.get("overlap"), cited(methods_of(record["config"]))
-    return BODY.format(
-        title=title,
-        program=program_in_words(record),
-        seed=record["seed"],
-        step=record.get("best_step"),
-        steps=record["total_steps"],
-        command=shareable(record["command"]),
-        data=trained_on_in_words(config, record.get("training_data") or {}),
-        overlap=f" {overlap_in_words(overlap)}." if overlap and overlap["found"] else "",
-        architecture=f" The encoder: {record['architecture']}." if record.get("architecture") else "",
-        settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
-        rows=score_lines(scores),
-        untrained=doubt_about_selection(record, scores),
-        vectors=vectors_in_words(record["vectors"]),
-        citation=CITATION.format("\n".join(map(bibtex, works))) if works else "",
-    )
+    """The text below the hub's metadata, for a person."""
+    config = record["config"]
+    paragraphs = [
+        f"# {title}",
+        f"Trained by {program_in_words(record)}: seed {record['seed']}, step {record.get('best_step')} of "
+        f"{record['total_steps']}. To reproduce (paths shortened):",
+        fenced("sh", shareable(record["command"])),
+        training_in_words(record),
+        "<details><summary>Hyper-parameters</summary>",
+        fenced("yaml", yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True)),
+        "</details>",
+        score_table(scores),
+        selection_in_words(record, scores),
+        EXAMPLE,
+        vectors_in_words(record["vectors"]),
+    ]
+    if works := cited(methods_of(config)):
+        paragraphs += ["Please cite:", fenced("bibtex", "\n".join(map(bibtex, works)))]
+    return "\n\n".join(paragraphs) + "\n"
 
 
-def doubt_about_selection(record: Results, scores: Collection[Score]) -> str:
-    """That training did not improve the score that selects; "" if it did."""
+def fenced(language: str, text: str) -> str:
+    """A block of code in Markdown."""
+    return f"```{language}\n{text.rstrip()}\n```"
+
+
+def training_in_words(record: Results) -> str:
+    """The text that it was trained on, how much of it is scored too, and the encoder's architecture."""
+    sentences = [f"Trained on {data_in_words(record['config'], record.get('training_data') or {})}."]
+    overlap, architecture = record.get("overlap"), record.get("architecture")
+    if overlap and overlap["found"]:
+        sentences.append(f"{overlap_in_words(overlap)}.")
+    if architecture:
+        sentences.append(f"The encoder: {architecture}.")
+    return " ".join(sentences)
+
+
+def selection_in_words(record: Results, scores: Collection[Score]) -> str:
+    """The scores that select the step, and whether training improved the one that did."""
+    rule = "Model selection uses scores that begin with `dev/`"
     select = str(record["config"]["trainer"].get("select"))
     if no_better({score.name: score for score in scores}, select, record.get("untrained") or {}):
-        return f"; the step selected by {select} is no better than the encoder before training"
-    return ""
+        return f"{rule}; the step selected by {select} is no better than the encoder before training."
+    return f"{rule}."
 
 
 def hyper_parameters(config: Config) -> Config:
     """The settings that decide what was learned, by dotted key, without nulls and paths."""
-    groups = ["objective", "trainer", "augmentation", "masking", "aux_modality", "model"]
+    settings = {group: config[group] for group in DECIDING if isinstance(config.get(group), dict)}
     sources = config["data"].get("sources") or {}
-    if sources and all(source.get("objective") for source in sources.values()):
-        groups.remove("objective")  # from which no source learns
-    settings = {name: config[name] for name in groups if isinstance(config.get(name), dict)}
     if sources:
-        objectives = {name: {"objective": source.get("objective")} for name, source in sources.items()}
-        settings["data"] = {"weights": config["data"].get("weights"), "sources": objectives}
-    deciding: Config = {}
-    for key, value in flattened(settings).items():
-        role, is_plain = role_of(key, config), value is not None and "._" not in key
-        if role.changes_a_table and not role.is_verbatim and is_plain:
-            deciding[key] = value
-    return deciding
+        objectives = {name: source.get("objective") for name, source in sources.items()}
+        if all(objectives.values()):  # no source learns from the run's own
+            settings.pop("objective", None)
+        own = {name: {"objective": objective} for name, objective in objectives.items()}
+        settings["data"] = {"weights": config["data"].get("weights"), "sources": own}
+    return {key: value for key, value in flattened(settings).items() if is_hyper_parameter(key, value, config)}
 
 
-def method_name(methods: Sequence[str]) -> str:
-    """The methods as their papers write them; SimCSE beside images or sound is what VisualCSE and AudioCSE are."""
-    names = [NAMES.get(name, name) for name in methods]
-    second = {"VisualCSE", "AudioCSE"} & {*names}
-    return " + ".join(name for name in names if not (second and name.endswith(" SimCSE")))
+def is_hyper_parameter(key: str, value: object, config: Config) -> bool:
+    """Whether a setting is shown: it is set, it is no path and no key of Hydra's, and it decides what was learned."""
+    role = role_of(key, config)
+    return value is not None and "._" not in key and role.changes_a_table and not role.is_verbatim
 
 
-def score_lines(scores: Collection[Score]) -> str:
-    """The lines of the card's table, without a score that is no number, and what their mark means, if one has it."""
+def title_of_methods(methods: Sequence[str]) -> str:
+    """The methods' names. SimCSE beside images or sound has no name: VisualCSE and AudioCSE include it."""
+    names = [name_of_method(method) for method in methods]
+    if {"VisualCSE", "AudioCSE"} & {*names}:
+        names = [name for name in names if not name.endswith(" SimCSE")]
+    return " + ".join(names)
+
+
+def name_of_method(choice: str) -> str:
+    """The name of an objective or a second modality, as its paper writes it.
+
+    It is the beginning of its file's first comment, up to a bracket, comma or colon; without one, the choice itself.
+    """
+    for group in ("objective", "aux_modality"):
+        if choice in choices(group):
+            return re.split(r" \(|[,:]", first_comment(group, choice))[0] or choice
+    return choice
+
+
+def score_table(scores: Collection[Score]) -> str:
+    """The scores that are numbers, as a table. A note below explains the mark, if one has it."""
+    lines = ["| score | value |", "|---|---|"]
     finite = [score for score in scores if math.isfinite(score.value)]
-    table = "".join(f"| {marked_name(score)} | {in_short(score.value)} |\n" for score in finite)
-    return f"{table}{FOOTNOTE}" if ALTERED in table else table
+    lines += [f"| {marked_name(score)} | {in_short(score.value)} |" for score in finite]
+    if any(score.modified for score in finite):
+        lines += ["", f"{IS_MODIFIED} Such a score is not comparable with published ones."]
+    return "\n".join(lines)
 
 
 def program_in_words(record: Results) -> str:
@@ -209,7 +187,7 @@ def sources_named(config: Config) -> list[str]:
     return list(dict.fromkeys(str(source.get("path")) for source in (config["data"].get("sources") or {}).values()))
 
 
-def trained_on_in_words(config: Config, trained: TrainingData) -> str:
+def data_in_words(config: Config, trained: TrainingData) -> str:
     """What it was trained on, with the licence if that is a published corpus. trained: what the run recorded of it."""
     name = config["data"]["name"]
     if name in DATASETS:
@@ -218,14 +196,22 @@ def trained_on_in_words(config: Config, trained: TrainingData) -> str:
         path = config["data"].get("path") or sources_named(config) or name
         paths = [path] if isinstance(path, str) else path
         files = ", ".join(f"`{Path(str(place)).name}`" for place in paths)
-        licence = (config.get("card") or {}).get("data_licence") or "not given"
-        rows, digest = trained["rows"], trained["digest"][:16]
-        text = f"{files}, the user's own text ({rows:,} rows, digest `{digest}`, licence: {licence})"
+        text = f"{files}, the user's own text ({', '.join(facts_of_own_text(config, trained))})"
     if second := trained.get("aux_modality"):
         text += f"; and on {second['items']:,} {second['kind']} of {second['classes']} classes, "
         text += f"with {second['labels']} labels, from `{second['source']}` (digest `{second['digest']}`), "
         text += f"by the loss `{second['loss']}`"
     return text
+
+
+def facts_of_own_text(config: Config, trained: TrainingData) -> list[str]:
+    """The rows, the digest and the licence of the user's text, as far as the run recorded them."""
+    facts = []
+    if "rows" in trained:
+        facts.append(f"{trained['rows']:,} rows")
+    if "digest" in trained:
+        facts.append(f"digest `{trained['digest'][:16]}`")
+    return [*facts, f"licence: {(config.get('card') or {}).get('data_licence') or 'not given'}"]
 
 
 def vectors_of_export(encoder: "Encoder", head: "nn.Module | None") -> ExportedVectors:

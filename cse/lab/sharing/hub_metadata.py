@@ -118,7 +118,7 @@ def index_of(scores: Collection[Score]) -> "list[EvalResult]":
     results = []
     for score in scores:
         split, *scored, metric = score.name.split("/")
-        if score.altered or metric.startswith("dev_") or not math.isfinite(score.value):
+        if score.modified or metric.startswith("dev_") or not math.isfinite(score.value):
             continue
         dataset, value = "/".join(scored), round(score.value, 4)
         results.append(EvalResult(task_of(score), dataset, dataset, metric, value, dataset_split=split))

@@ -22,11 +22,14 @@ def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | Non
     if the disk refuses.
     """
     curve = dev_curve(metric_events(folder), select, best_step)
-    figures = ({} if curve is None else {"scores": curve}) | cosines_by_gold(folder)
+    figures = cosines_by_gold(folder)
+    if curve is not None:
+        figures = {"scores": curve} | figures
     files = {name: folder / "plots" / f"{name}.png" for name in figures}
     for name, figure in figures.items():
-        title = figure.get_suptitle() or name.replace("_", " and ")
-        figure.suptitle(f"{title}\n{'/'.join(folder.absolute().parts[-2:])}, seed {seed}", fontsize=8, wrap=True)
+        figure.suptitle(
+            f"{figure.get_suptitle()}\n{'/'.join(folder.absolute().parts[-2:])}, seed {seed}", fontsize=8, wrap=True
+        )
         save_figure(figure, files[name])
     return files
 
@@ -55,6 +58,7 @@ def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure
     axes.axvline(best_step, color="grey", linestyle=":", label="kept")
     axes.set(xlabel="step; step 0 is the untrained encoder", ylabel="score on dev")
     axes.legend(fontsize=7)
+    figure.suptitle("scores")
     return figure
 
 

@@ -19,14 +19,14 @@ from cse.score import Score, Source, evaluator_of, in_short
 if TYPE_CHECKING:
     import pandas as pd
 
-ALTERED = "†"
-IS_ALTERED = f"{ALTERED}: on incomplete or modified data (allow_partial), or by SentEval's fast settings."
+MODIFIED = "†"
+IS_MODIFIED = f"{MODIFIED}: on incomplete or modified data (allow_partial), or by SentEval's fast settings."
 COLUMNS = ("score", "value", "rows")
 
 
 def marked_name(score: Score) -> str:
     """Its name, marked if its data is modified."""
-    return f"{score.name} {ALTERED}" if score.altered else score.name
+    return f"{score.name} {MODIFIED}" if score.modified else score.name
 
 
 def csv_frame(
@@ -60,7 +60,7 @@ def footnotes(frame: "pd.DataFrame") -> list[str]:
         data = f"; data {row['sha256'][:12]}" if row["sha256"] else ""
         of_data.append(f"{name}: {row['protocol']}{data}")
     first = frame.iloc[0]
-    marked = [IS_ALTERED] if frame["altered"].any() else []
+    marked = [IS_MODIFIED] if frame["modified"].any() else []
     return [*of_data, f"encoder: {first['encoder']}", f"{first['dtype']}; {first['versions']}", *marked]
 
 
@@ -78,7 +78,7 @@ def write_score_files(
         [(marked_name(score), f"{score.value:.4f}", score.rows or "") for score in scores], columns=COLUMNS
     )
     write_text(folder / "scores.md", Section("", table.astype(str), notes).markdown())
-    encoder, legend = frame["encoder"].iloc[0], [IS_ALTERED] if frame["altered"].any() else []
+    encoder, legend = frame["encoder"].iloc[0], [IS_MODIFIED] if frame["modified"].any() else []
     by_suite = suite_tables([score for score in scores if score.headline], label or encoder.partition(", ")[0])
     tables = [
         Section(f"{suite}: {label or encoder}", table, notes, legend, words=1, label=suite)
@@ -100,7 +100,7 @@ def suite_tables(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFra
         if (row, column) in suite:  # of a task with several headlines
             column = name
         value = in_short(score.value)
-        suite[row, column] = f"{value} {ALTERED}" if score.altered else value
+        suite[row, column] = f"{value} {MODIFIED}" if score.modified else value
     return {suite: suite_table(cells_of_suite) for suite, cells_of_suite in cells.items()}
 
 

@@ -113,7 +113,7 @@ def test_all_files_and_the_terminal_have_the_same_scores(cse_eval, tiny_bert, tm
         assert float(row["value"]) == pytest.approx(metrics[name], abs=5e-5)
         kept = {key: str(value) for key, value in content["scores"][name].items()}
         assert {key: row[key] for key in kept} == kept
-        assert (row["altered"], row["dtype"], row["protocol"]) == ("True", "fp32", source["protocol"])
+        assert (row["modified"], row["dtype"], row["protocol"]) == ("True", "fp32", source["protocol"])
         assert row["sha256"] == data_digest(source)
         assert f"torch={content['versions']['torch']}" in row["versions"]
         assert f"| {name} † | {row['value']} | {row['rows']} |" in page

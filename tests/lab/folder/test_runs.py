@@ -49,6 +49,14 @@ def test_a_scored_run_has_the_seed_of_its_training(leave):
     assert read_run(leave("a", {"checkpoint": "runs/table1/simcse-seed_3"}, {"test/x": 1}, seed=3)).get("seed") == 3
 
 
+def test_an_older_run_has_its_modified_scores(leave):
+    """Its results.json says `altered`."""
+    folder = leave("a", {"seed": 1}, {"dev/sts/x": 1.0, "dev/stsb/x": 2.0}, modified="dev/sts")
+    results = folder / "results.json"
+    results.write_text(results.read_text().replace('"modified"', '"altered"'))
+    assert read_run(folder).modified == {"dev/sts/x"}
+
+
 @pytest.mark.parametrize(("command", "words"), [
     ("cse-train sweep=a/b '~report' 'data.path=my file' hydra.mode=RUN --config-dir /own/a=b",
      ("sweep=a/b", "~report", "data.path=my file", "hydra.mode=RUN")),

@@ -102,8 +102,8 @@ def test_the_parts_of_a_claim_that_does_not_hold_have_verdicts_of_their_own(judg
     assert found.by_part == "2: HOLDS; 3: CONTRADICTED; 4: NOT SEEN"
 
 
-def test_a_claim_that_rests_on_altered_scores_is_marked(judged, leave):
-    leave("2-0", {"objective.m": 2, "seed": 0, "model": "bert"}, {TEST: 70.0}, altered="sts")
+def test_a_claim_that_rests_on_modified_scores_is_marked(judged, leave):
+    leave("2-0", {"objective.m": 2, "seed": 0, "model": "bert"}, {TEST: 70.0}, modified="sts")
     found = judged()
     claims = pd.DataFrame(found.values())
     marked = {one.claim for one in found.values() if "†" in claim_facts(one)["ours"]}

@@ -225,10 +225,10 @@ def test_no_number_is_cut_at_31_scores(grid_of_runs, compared, is_terminal):
     assert is_terminal or len(table) == 3  # those with two seeds
 
 
-def test_altered_data_is_marked(leave, compared):
+def test_modified_data_is_marked(leave, compared):
     """Of the split whose file was cut short. What a run does not have is left empty."""
     for name, config, more in (
-        ("trained", {"trainer.lr": 1e-5, "seed": 1}, {"altered": "dev/stsb"}),
+        ("trained", {"trainer.lr": 1e-5, "seed": 1}, {"modified": "dev/stsb"}),
         ("other", {"trainer.lr": 3e-5, "seed": 1}, {}),
         ("scored", {"checkpoint": "/a/b/best", "pooling": "mean"}, {}),
     ):  # fmt: skip

@@ -159,7 +159,7 @@ def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(leave):
 
 
 @pytest.mark.parametrize(
-    ("files", "seeds", "altered", "told"),
+    ("files", "seeds", "modified", "told"),
     [
         ({"dev.csv": "1"}, 3, None, "gate=1: passed"),
         ({"dev.csv": "1", "t.csv": "2"}, 3, None, "gate=1: passed"),  # a run that scored fewer splits has read fewer
@@ -169,11 +169,11 @@ def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(leave):
         ({"third.csv": "2"}, 3, None, "they were scored on different data"),
     ],
 )
-def test_few_seeds_and_altered_or_other_data_pass_no_gate(leave, capsys, files, seeds, altered, told):
+def test_few_seeds_and_modified_or_other_data_pass_no_gate(leave, capsys, files, seeds, modified, told):
     for name, value, read in (("a", 80.0, files), ("b", 70.0, {"dev.csv": "1"})):
         data = {"stsb": {"files": {file: {"sha256": digest} for file, digest in read.items()}}}
         for seed in range(seeds):
-            about = {"altered": "stsb"} if (name, seed) == ("a", altered) else {"data": data}
+            about = {"modified": "stsb"} if (name, seed) == ("a", modified) else {"data": data}
             leave(f"{name}/{seed}", {"seed": seed}, {"dev/stsb/spearman": value + seed / 100}, **about)
     assert cse_report("runs=[runs/a,runs/b]", "gate=1", "out=out") == ("passed" not in told)
     printed = capsys.readouterr().out

@@ -108,9 +108,9 @@ HEADS = (
 
 
 @pytest.mark.parametrize("evaluator", ["sts", "stsb", None])
-def test_a_figure_with_altered_scores_says_so(leave, runs, evaluator):
+def test_a_figure_with_modified_scores_says_so(leave, runs, evaluator):
     for size in (10_000, 30_000):
-        leave(f"{size}", {"data.rows": size}, {"test/sts/average": 1.0, "dev/stsb/x": 1.0}, altered=evaluator)
+        leave(f"{size}", {"data.rows": size}, {"test/sts/average": 1.0, "dev/stsb/x": 1.0}, modified=evaluator)
     figure = draw("{kind: curve, name: figure2, x: data.rows, y: test/sts/average}", runs(), "nonling")
     assert ("†" in figure.get_suptitle()) == (evaluator == "sts")
 

@@ -83,8 +83,8 @@ def grid(leave, tmp_path):
             events = [{"time": 60.0 * k, "train/loss": 2 / (k + 1), SELECT: value - 3 + k} for k in range(4)]
             scores = {SELECT: value, TEST: None if (place, seed) == (1, 3) else value - 6, UNIFORMITY: -2 - value / 100}
             about = {"events": events, "untrained": {SELECT: 76.5}, "wall_seconds": 100.0 + seed, "overlap": overlap}
-            altered = "dev/stsb" if (place, seed) == (1, 2) else None
-            left(f"{objective}-{lr}-{seed}", lr, seed, scores, objective=objective, altered=altered, **about)
+            modified = "dev/stsb" if (place, seed) == (1, 2) else None
+            left(f"{objective}-{lr}-{seed}", lr, seed, scores, objective=objective, modified=modified, **about)
             if place + seed == 1:
                 left("a copy", lr, seed, scores, **about)
                 left("made again", lr, seed, {SELECT: 77.0, TEST: 71.5}, **about)
@@ -157,7 +157,7 @@ def papers(leave):
                 config = dict(word.split("=") for word in typed[1:]) | {"trainer.select": SELECT}
                 found = {name: score + k / 10 for k, name in enumerate(metrics)} | {SELECT: score + 5}
                 leave(f"{number}-{place}", config, found, choices=choices | {"sweep": sweep, "model": "bert"},
-                      overrides=typed, altered="test/sts" if number == seed - 2 == 0 else None)  # fmt: skip
+                      overrides=typed, modified="test/sts" if number == seed - 2 == 0 else None)  # fmt: skip
 
     return make
 

@@ -168,13 +168,13 @@ def test_a_setting_has_one_colour(leave, compared):
 
 
 @pytest.mark.parametrize(("other", "third"), [("a", 3), ("b", 1)])
-def test_charts_count_a_copy_once_and_mark_altered_scores_as_the_table_does(leave, compared, other, third):
+def test_charts_count_a_copy_once_and_mark_modified_scores_as_the_table_does(leave, compared, other, third):
     """Boxes of one key, a heat map of two, and the curves."""
     for name, lr, model, seed, score in [("one", 1, "a", 1, 46.0), ("copy", 1, "a", 1, 46.0), ("two", 1, "a", 2, 48.0),
                                          ("other", 2, "a", 1, 40.0), ("third", 1, other, third, 48.0)]:  # fmt: skip
         config = {"trainer.lr": lr, "model.name": model, "seed": seed}
         events = [{"dev/x/average": score + step} for step in range(3)]
-        leave(name, config, {"dev/x/average": score}, events=events, altered="dev/x" if name == "copy" else None)
+        leave(name, config, {"dev/x/average": score}, events=events, modified="dev/x" if name == "copy" else None)
     comparison = compared()
     charts = draw_charts(comparison)
     shown = settings_section(comparison, "").table.iloc[:, -2].tolist()
@@ -182,7 +182,7 @@ def test_charts_count_a_copy_once_and_mark_altered_scores_as_the_table_does(leav
         assert "47.00 ± 1.41 †" in shown
         (heat,) = charts["Score by setting"].data
         assert "47.00<br>± 1.41 †" in heat.text.flat
-        assert "48.00" in heat.text.flat  # of the other model, and not altered
+        assert "48.00" in heat.text.flat  # of the other model, and not modified
     else:
         boxes = {box.x[0]: list(box.y) for box in charts["Score by setting"].data}
         assert boxes == {"1 †": [46.0, 48.0, 48.0], "2": [40.0]}

@@ -105,8 +105,8 @@ def test_an_odd_evaluation_harms_no_report(trained, evaluate, joined):
     assert len(joined().runs) == 4
 
 
-def test_altered_data_of_an_evaluation_marks_its_scores_alone(trained, evaluate, joined):
-    evaluate("0", "1-1", altered="test/transfer")
+def test_modified_data_of_an_evaluation_marks_its_scores_alone(trained, evaluate, joined):
+    evaluate("0", "1-1", modified="test/transfer")
     found = joined()
     texts = {metric: score_text(found, found.ranked[1], metric) for metric in (DEV, TRANSFER)}
     assert ("†" in texts[TRANSFER], "†" in texts[DEV]) == (True, False)

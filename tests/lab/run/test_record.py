@@ -65,7 +65,7 @@ def test_what_a_run_wrote_is_read_back(tmp_path_factory, chosen, scores, losses)
     with Record(folder, config, **ABOUT, trackers=[]) as record:
         for step, loss in enumerate(losses):
             record.log(step, {"train/loss": loss})
-        record.scores = {name: Score(name, value, altered=altered) for name, (value, altered) in scores.items()}
+        record.scores = {name: Score(name, value, modified=modified) for name, (value, modified) in scores.items()}
         record.conclude(status="done")
     run = read_run(folder)
     assert (run.state, run.config) == ("done", config)

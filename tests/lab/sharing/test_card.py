@@ -32,17 +32,17 @@ VECTORS = {"made": "cls pooling, at most 512 tokens", "kept_head": False, "numbe
            "similarity": "cosine"}  # fmt: skip
 
 
-def named(numbers: dict[str, float], altered: str = "no score") -> list[Score]:
-    """Scores of these numbers. altered: what is in the names of those on modified data."""
-    return [Score(name, value, altered=altered in name) for name, value in numbers.items()]
+def named(numbers: dict[str, float], modified: str = "no score") -> list[Score]:
+    """Scores of these numbers. modified: what is in the names of those on modified data."""
+    return [Score(name, value, modified=modified in name) for name, value in numbers.items()]
 
 
-def made(tmp_path: Path, altered: str = "no score", **more) -> ModelCard:
+def made(tmp_path: Path, modified: str = "no score", **more) -> ModelCard:
     """The card of a run with SCORES."""
     record = {"config": CONFIG, "vectors": VECTORS, "seed": 3, "best_step": 125, "data": {},
               "command": "cse-train objective=barlow", "total_steps": 250,
               "overlap": {"texts": 9, "found": 0, "sets": {}, "unread": []}}  # fmt: skip
-    (tmp_path / "README.md").write_text(card.model_card(record | more, named(SCORES, altered)))
+    (tmp_path / "README.md").write_text(card.model_card(record | more, named(SCORES, modified)))
     return ModelCard.load(tmp_path / "README.md")
 
 
@@ -84,6 +84,23 @@ def test_the_card_names_and_cites_the_methods(tmp_path, objective, second, name,
     assert ("Please cite" in text) == bool(cited)
 
 
+def test_every_objective_has_a_short_name(monkeypatch, tmp_path):
+    """It is the beginning of its file's first comment, in the user's folder too."""
+    names = {card.name_of_method(choice) for group in ("objective", "aux_modality") for choice in choices(group)}
+    assert {"Masked language model", "DCL", "ArcCon", "Barlow Twins", "GISTEmbed", "Supervised SimCSE"} < names
+    assert max(map(len, names)) < 40
+    (tmp_path / "objective").mkdir()
+    (tmp_path / "objective" / "near.yaml").write_text("# NearCSE (2026): a loss.\n_target_: own.near.Near\n")
+    (tmp_path / "objective" / "bare.yaml").write_text("_target_: own.near.Near\n")
+    monkeypatch.setenv("CSE_CONF", str(tmp_path))
+    assert [card.name_of_method(choice) for choice in ("near", "bare")] == ["NearCSE", "bare"]
+
+
+def test_the_card_of_a_run_that_recorded_no_text_has_its_licence(tmp_path):
+    own = CONFIG | {"data": {"name": "text", "path": "a.txt"}}
+    assert "`a.txt`, the user's own text (licence: not given)." in made(tmp_path, config=own).text
+
+
 def test_the_card_is_titled_by_a_folder_that_is_given_with_a_slash(tmp_path):
     (tmp_path / "mine").mkdir()
     text = made(tmp_path, config=CONFIG | {"model": CONFIG["model"] | {"name": f"{tmp_path}/mine/"}}).text
@@ -118,8 +135,8 @@ def test_own_text_is_told_apart_and_texts_that_are_scored_too_are_counted(tmp_pa
     assert "7 of 1,200 training texts occur in the evaluation sets (pairs 7)." in text
 
 
-def test_altered_scores_are_marked_and_shown_to_no_leaderboard(tmp_path):
-    about = made(tmp_path, altered="STS12")
+def test_modified_scores_are_marked_and_shown_to_no_leaderboard(tmp_path):
+    about = made(tmp_path, modified="STS12")
     assert "| test/sts/STS12/spearman † | 70.50 |" in about.text
     assert "| test/sts/SICK-R/spearman | 69.00 |" in about.text
     assert set(index(about)) == {"dev/stsb/spearman", "test/sts/SICK-R/spearman"}
@@ -193,4 +210,4 @@ def test_the_card_says_how_vectors_are_made_and_compared(tmp_path):
 
 def test_the_mark_is_explained_only_where_it_stands(tmp_path):
     assert "†" not in made(tmp_path).text
-    assert made(tmp_path, altered="STS12").text.count("†: ") == 1
+    assert made(tmp_path, modified="STS12").text.count("†: ") == 1

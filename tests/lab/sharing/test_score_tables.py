@@ -4,12 +4,12 @@ from cse.lab.sharing import score_tables
 from cse.score import Score
 
 
-def test_altered_scores_are_marked_in_every_file(tmp_path):
-    found = [Score("test/sts/STS12/spearman", 70.0, rows=3, altered=True), Score("test/sts/average", 0.5, rows=9)]
+def test_modified_scores_are_marked_in_every_file(tmp_path):
+    found = [Score("test/sts/STS12/spearman", 70.0, rows=3, modified=True), Score("test/sts/average", 0.5, rows=9)]
     frame = score_tables.csv_frame(found, {"sts": {"protocol": "mine"}}, "fp32", "an encoder", {"torch": "2"})
     score_tables.write_score_files(tmp_path, found, frame, score_tables.footnotes(frame), "Ours, 1%")
     lines = (tmp_path / "scores.csv").read_text().splitlines()
-    assert lines[0].startswith("name,value,rows,unit,lower_is_better,altered,")
+    assert lines[0].startswith("name,value,rows,unit,lower_is_better,modified,")
     assert lines[1].startswith("test/sts/STS12/spearman,70.0000,3,,False,True,")
     assert "| test/sts/STS12/spearman † | 70.0000 | 3 |" in (tmp_path / "scores.md").read_text()
     assert r"Ours, 1\% & 70.00 $\dagger$ & 0.5000" in (tmp_path / "scores.tex").read_text()
@@ -21,7 +21,7 @@ def test_a_suite_is_one_line_to_paste_with_the_average_last():
     numbers = {"test/sts/average": 75.0} | {f"test/sts/{task}/spearman": 70.0 + n for n, task in enumerate(tasks)}
     numbers |= {"test/sts/width96/STS12/spearman": 60.0, "test/transfer/MR/accuracy": 80.0, "dev/stsb/spearman": 50.0}
     numbers |= {f"test/mteb/T{n}/accuracy": float(n) for n in range(20)}
-    named = [Score(name, value, altered="STS13" in name) for name, value in numbers.items()]
+    named = [Score(name, value, modified="STS13" in name) for name, value in numbers.items()]
     found = score_tables.suite_tables(named, "an encoder")
     assert list(found) == ["sts, test", "transfer, test", "stsb, dev", "mteb, test"]
     sts = found["sts, test"]

@@ -33,7 +33,7 @@ from cse.lab.report.numbers.keys_that_differ import fewest_keys, keys_that_tell_
 from cse.lab.report.numbers.statistics import Value, mean_and_sd
 from cse.lab.report.show.look import NO_BETTER
 from cse.lab.settings.values import in_one_form
-from cse.lab.sharing.score_tables import ALTERED
+from cse.lab.sharing.score_tables import MODIFIED
 
 MANY_KEYS = 6  # columns of keys; of more, tables of text show a few
 
@@ -79,9 +79,9 @@ class Setting:
         return len(self.included) < len(self.done)
 
     @property
-    def altered(self) -> set[str]:
+    def modified(self) -> set[str]:
         """The scores that a run has on modified data."""
-        return {name for run in self.runs for name in run.altered}
+        return {name for run in self.runs for name in run.modified}
 
     @property
     def no_better(self) -> bool:
@@ -279,8 +279,8 @@ def the_one(comparison: Comparison, candidates: Sequence[Setting], named: str) -
 
 def marks(setting: Setting, name: str) -> str:
     """The marks of a score on modified data, and of a run that is no better than untrained."""
-    altered = f" {ALTERED}" if name in setting.altered else ""
-    return f"{altered} {NO_BETTER}" if setting.no_better else altered
+    modified = f" {MODIFIED}" if name in setting.modified else ""
+    return f"{modified} {NO_BETTER}" if setting.no_better else modified
 
 
 def innermost_folder(run: Run, folders: Iterable[Path]) -> Path:

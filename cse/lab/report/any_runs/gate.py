@@ -102,7 +102,7 @@ def why_unlike(ours: Group, theirs: Group, score: str) -> str:
     both = [*ours.runs, *theirs.runs]
     if rest_on_other_data(both, score):
         return "they were scored on different data"
-    if ours.altered or theirs.altered:
+    if ours.modified or theirs.modified:
         return "its data are incomplete or modified"
     if any(len(set(map(code_in_short, side.runs))) > 1 for side in (ours, theirs)):
         return "the runs of a setting are of different code"

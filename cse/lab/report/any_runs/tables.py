@@ -28,7 +28,7 @@ from cse.lab.report.numbers.notes import (
 )
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of
 from cse.lab.sections import Section, Sortable
-from cse.lab.sharing.score_tables import ALTERED
+from cse.lab.sharing.score_tables import MODIFIED
 
 SMOKE = " (smoke runs, of tiny sizes, whose scores mean nothing)"
 
@@ -112,7 +112,7 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
                 setting.expected,
                 *scores,
                 folders_below(setting.runs, comparison.folders),
-                " ".join(name for name in comparison.scores.all if name in setting.altered),
+                " ".join(name for name in comparison.scores.all if name in setting.modified),
                 "; ".join(remarks_on(setting, comparison)),
             ]
         )
@@ -155,7 +155,7 @@ def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
 def legend_of_settings(comparison: Comparison) -> list[str]:
     """What the marks beside scores mean, and what chose the best trial of a search."""
     no_better = any(run.no_better for run in comparison.runs)
-    lines = legend_of({ALTERED: any(setting.altered for setting in comparison.settings), NO_BETTER: no_better})
+    lines = legend_of({MODIFIED: any(setting.modified for setting in comparison.settings), NO_BETTER: no_better})
     trials = sum(setting.trial is not None for setting in comparison.settings)
     if trials and comparison.best:
         lines.append(

@@ -180,7 +180,7 @@ def runs_frame(runs: Sequence[Run], keys: Sequence[str], metrics: Sequence[str])
             "why": run.why,
             **{key: run.get(key) for key in keys},
             **{metric: run.metrics.get(metric) for metric in metrics},
-            "partial": " ".join(sorted(run.altered)),
+            "partial": " ".join(sorted(run.modified)),
             "untrained": run.untrained,
             **{fact: run.results.get(fact) for fact in FACTS},
             "evaluations": "; ".join(map(str, run.evaluations)) or None,

@@ -81,9 +81,9 @@ class Group:
         return list(self.seeds.values()) if self.alone is None else [self.alone]
 
     @property
-    def altered(self) -> bool:
+    def modified(self) -> bool:
         """Whether one of its runs was scored on incomplete or modified data."""
-        return any(self.metric in run.altered for run in self.runs)
+        return any(self.metric in run.modified for run in self.runs)
 
     @property
     def no_better(self) -> bool:

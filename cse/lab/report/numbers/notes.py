@@ -141,7 +141,7 @@ def changed_texts(runs: list[Run], same_file_names_only: bool = False) -> list[s
 
 def data_problems(runs: list[Run]) -> list[str]:
     """What is wrong with the data of marked scores."""
-    marked = [run for run in runs if run.altered]
+    marked = [run for run in runs if run.modified]
     problems = list(dict.fromkeys(line for run in marked for line in problems_of(run.data)))
     more = [f"partial: {len(problems) - SINGLY} more problems"] if len(problems) > SINGLY else []
     return problems[:SINGLY] + more

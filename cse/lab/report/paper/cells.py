@@ -56,7 +56,7 @@ class Cell:
     gain: ours over the baseline's row, by Welch's test, which does not assume equal variances.
     p_student: of the gain by Student's test, as in NonLing-CSE's Table 3.
     tied_with_best: it is the best of ours in its column, of rows with one score and statistic, or is tied with it.
-    data: whole, or partial if altered.
+    data: whole, or partial if modified.
     """
 
     row: str
@@ -171,7 +171,7 @@ def with_runs(cell: Cell, score: OneScore, sweep: SweepRuns) -> Cell:
         gain=gain,
         p_student=p_student,
         tied_with_best=cell.row in score.tied,
-        data="partial" if group.altered else "whole",
+        data="partial" if group.modified else "whole",
         no_better=group.no_better,
     )
 

@@ -37,7 +37,7 @@ from cse.lab.report.paper.spec import Claim, Spec, TablePlace, names_in
 from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.show.look import BY_EYE, CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 from cse.lab.sections import Finding, Section
-from cse.lab.sharing.score_tables import ALTERED, IS_ALTERED
+from cse.lab.sharing.score_tables import IS_MODIFIED, MODIFIED
 
 ORDER = (BY_EYE, NOT_JUDGED, NOT_RUN, NOT_SEEN, HOLDS, CONTRADICTED)  # as the headline counts
 
@@ -107,7 +107,7 @@ class JudgedClaim:
     part: the one that decided.
     published_effect: the published one that supports the claim least.
     published_supports: None for none, or a tie.
-    data: whole, or partial if altered.
+    data: whole, or partial if modified.
     digits: the decimals of differences as text; None: as few as each needs.
     """
 
@@ -255,7 +255,7 @@ def data_of(measured: Sequence[ClaimPart]) -> str:
     """Whether the measured parts rest on whole or on modified data; "" without any."""
     if not measured:
         return ""
-    return "partial" if any(side.altered for part in measured for side in part.sides) else "whole"
+    return "partial" if any(side.modified for part in measured for side in part.sides) else "whole"
 
 
 def digits_of_claim(parts: Sequence[ClaimPart], ours: float | None, published: float | None) -> int | None:
@@ -358,7 +358,7 @@ def headline(claims: Sequence[JudgedClaim]) -> str:
     counts = Counter(judged.verdict for judged in claims)
     counted = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
     line = f"{len(claims)} claims: {', '.join(counted)}."
-    return f"{line} {IS_ALTERED}" if any(judged.data == "partial" for judged in claims) else line
+    return f"{line} {IS_MODIFIED}" if any(judged.data == "partial" for judged in claims) else line
 
 
 def claims_section(claims: Sequence[JudgedClaim]) -> Section:
@@ -409,5 +409,5 @@ def our_difference(judged: JudgedClaim) -> str:
     """Our effect, with the part that decided, marked if it rests on modified data."""
     words = [signed(judged.effect, judged.digits)]
     words += [f"({judged.part})"] if judged.part else []
-    words += [ALTERED] if judged.data == "partial" else []
+    words += [MODIFIED] if judged.data == "partial" else []
     return " ".join(words)

@@ -22,7 +22,7 @@ from cse.lab.report.paper.published import PublishedFigure, published_figure, re
 from cse.lab.report.paper.spec import Plot, Spec
 from cse.lab.settings.values import Config, in_one_form, number_in
 from cse.lab.sharing.plots import cosine_histograms, new_figure
-from cse.lab.sharing.score_tables import IS_ALTERED
+from cse.lab.sharing.score_tables import IS_MODIFIED
 
 Series = dict[str, list[Run]]
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
@@ -74,8 +74,8 @@ def draw_figure(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     if figure is None:
         return None
     title = plot.title or (published.title if published else plot.name)
-    altered = any(plot.shows(score) for planned in series.values() for run in planned for score in run.altered)
-    figure.suptitle(f"{title}\n{IS_ALTERED}" if altered else title)
+    modified = any(plot.shows(score) for planned in series.values() for run in planned for score in run.modified)
+    figure.suptitle(f"{title}\n{IS_MODIFIED}" if modified else title)
     return figure
 
 

@@ -28,7 +28,7 @@ from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, TIED, legend_of
 from cse.lab.sections import Section
-from cse.lab.sharing.score_tables import ALTERED
+from cse.lab.sharing.score_tables import MODIFIED
 
 
 def paper_table(sweep: SweepRuns, table: PublishedTable) -> Section:
@@ -61,7 +61,7 @@ def legend_of_cells(sweep: SweepRuns, cells: Collection[Cell]) -> list[str]:
     """What the signs beside numbers, the verdicts and the intervals mean."""
     spec = sweep.spec
     signs = {
-        ALTERED: any(cell.data == "partial" for cell in cells),
+        MODIFIED: any(cell.data == "partial" for cell in cells),
         NO_BETTER: any(cell.no_better for cell in cells),
         TIED: any(cell.tied_with_best for cell in cells),
     }
@@ -126,12 +126,12 @@ def published_number(cell: Cell, digits: int | None) -> str:
 
 
 def our_number(cell: Cell, digits: int | None) -> str:
-    """Our number, what a statistic is over, the marks of altered data and of a tie, and how many runs are missing."""
+    """Our number, what a statistic is over, the marks of modified data and of a tie, and how many runs are missing."""
     if cell.ours is None:
         return ""
     words = [with_spread(cell.ours, digits)]
     words += [made_of(cell, cell.ours.n)] if cell.runs > cell.ours.n else []
-    words += [ALTERED] if cell.data == "partial" else []
+    words += [MODIFIED] if cell.data == "partial" else []
     words += [NO_BETTER] if cell.no_better else []
     words += [TIED] if cell.tied_with_best else []
     words += [f"[{cell.runs} of {cell.expected_runs} runs]"] if cell.runs < (cell.expected_runs or 0) else []

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from cse.lab.folder.status import State
-from cse.lab.sharing.score_tables import ALTERED
+from cse.lab.sharing.score_tables import MODIFIED
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 SETTINGS = (BLUE, VERMILION, GREEN, PURPLE, "#b07d00", "#56b4e9", "#9467bd", "#7f7f7f")
@@ -60,7 +60,7 @@ BY_EYE = "BY EYE"
 SIGNS = {
     PLUS_MINUS: "the sample standard deviation over (n) seeds",
     TIED: "the best of ours for its score in its column, or not significantly different from it",
-    ALTERED: "on incomplete or modified data (allow_partial), or by SentEval's fast settings",
+    MODIFIED: "on incomplete or modified data (allow_partial), or by SentEval's fast settings",
     NO_BETTER: "of a run that is no better than its encoder untrained, by the score that selects",
     "*": "the paper's text garbles the number; a note below the table says how it was read",
 }
