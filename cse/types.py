@@ -229,7 +229,7 @@ class Augmentation(Part):
     keeps_first: bool = False
     """Whether view 0 is the row unchanged, and only the other views are augmented."""
     longest: int = sys.maxsize
-    """The most ids that `tokens` may return for a row. The loader sets it from the encoder's positions."""
+    """The most ids that `tokens` may return for a row; see `limit_length`."""
     keeps_text: bool = False
     """Whether texts are left unchanged. Then only dropout makes two views of one column differ."""
 
@@ -239,6 +239,10 @@ class Augmentation(Part):
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
         """Keep what it needs of the encoder's Hugging Face tokenizer. Called once, before any view is made."""
+
+    def limit_length(self, longest: int) -> None:
+        """Keep how many ids of a row the encoder can read at most. Called after `bind`, before any view is made."""
+        self.longest = min(self.longest, longest)
 
     def usable_rows(self, text: Rows) -> np.ndarray:
         """The numbers (int64) of the rows that can have views; by default all rows."""

@@ -10,6 +10,7 @@ from cse.data.duplicates import apart, met, sharing, text_keys
 from cse.data.loader import Batches
 from cse.data.rows import TextRows
 from cse.data.text import Text
+from cse.data.views import Views
 from cse.model.tokenizer import Tokenizer
 
 
@@ -48,11 +49,12 @@ def test_no_two_rows_of_a_batch_share_a_text(pairs, tiny_tokenizer, rows, answer
     text = text.tokenized(Tokenizer(tiny_tokenizer, 64), 32)
 
     def epochs(no_duplicates: bool) -> list[list[np.ndarray]]:
-        options = {"num_views": 2, "masking": "none", "mask": None, "batch_size": batch_size, "max_length": 32}
-        fixed = {"drop_last": drop_last, "seed": 1, "rank": 0, "world": 1, "no_duplicates": no_duplicates}
-        batches = Batches(text, Tokenizer(tiny_tokenizer, 64), Dropout(None), **options, **fixed)
+        options = {"num_views": 2, "masking": "none", "mask": None, "max_length": 32, "seed": 1}
+        views = Views(text, Tokenizer(tiny_tokenizer, 64), Dropout(None), **options)
+        fixed = {"batch_size": batch_size, "drop_last": drop_last, "rank": 0, "world": 1}
+        batches = Batches(views, no_duplicates=no_duplicates, **fixed)
         steps = batches.steps_per_epoch
-        return [[batches.rows_of(epoch * steps + step) for step in range(steps)] for epoch in range(2)]
+        return [[batches.row_numbers_of(epoch * steps + step) for step in range(steps)] for epoch in range(2)]
 
     for plain, kept in zip(epochs(False), epochs(True), strict=True):
         assert sharing_pairs(text, kept) == 0

@@ -12,10 +12,11 @@ from cse.augmentation.masking import Masking
 from cse.augmentation.repetition import Repetition
 from cse.augmentation.shuffle import Shuffle
 from cse.augmentation.spans import Spans
-from cse.data import loader
+from cse.data import views as views_module
 from cse.data.loader import Batches
 from cse.data.score_column import ScoreColumn
 from cse.data.text import Text
+from cse.data.views import Views
 from cse.errors import UserError
 from cse.model.tokenizer import Tokenizer
 from cse.types import Augmentation, Document
@@ -50,9 +51,10 @@ def make(tmp_path, tiny_tokenizer):
         text = text.tokenized(tokenizer, 32)
         mask = Masking(0.3, 0.8, 0.1)
         mask.bind(tiny_tokenizer)
-        options = {"batch_size": 4, "drop_last": False, "seed": 1, "max_length": 32, "rank": 0, "world": 1} | more
-        views = {"num_views": num_views, "masking": masking, "mask": mask.masked}
-        return Batches(text, tokenizer, augmentation or Dropout(None), **views, **options)
+        views = {"max_length": more.pop("max_length", 32), "seed": more.pop("seed", 1)}
+        views = Views(text, tokenizer, augmentation or Dropout(None), num_views=num_views, masking=masking,
+                      mask=mask.masked, **views)  # fmt: skip
+        return Batches(views, **{"batch_size": 4, "drop_last": False, "rank": 0, "world": 1} | more)
 
     return build
 
@@ -78,36 +80,37 @@ def test_a_last_batch_of_fewer_rows_than_the_loss_needs_is_left_out(make, rows, 
     batches = make(rows=rows, batch_size=12, min_rows=2 if rows == 26 else 5)
     assert batches.steps_per_epoch == steps
     assert ("left out" in caplog.text) == (rows == 25)
-    assert {len(batches.rows_of(step)) for step in range(2 * steps)} <= {12, rows - 24}
+    assert {len(batches.row_numbers_of(step)) for step in range(2 * steps)} <= {12, rows - 24}
     two = [make(rows=rows, batch_size=12, min_rows=5, world=2, rank=rank) for rank in (0, 1)]
-    assert all(len(two[0].rows_of(step)) >= 6 for step in range(two[0].steps_per_epoch))
+    assert all(len(two[0].row_numbers_of(step)) >= 6 for step in range(two[0].steps_per_epoch))
 
 
 @pytest.mark.parametrize("rows", [29, 30, 31, 32])
 def test_no_batch_has_more_rows_than_the_batch_size(make, rows):
     """Four processes shared a last batch of two or three rows as eight, where a full batch has four."""
     batches = make(rows=rows, world=4)
-    assert {len(batches.rows_of(step)) for step in range(2 * batches.steps_per_epoch)} == {4}
+    assert {len(batches.row_numbers_of(step)) for step in range(2 * batches.steps_per_epoch)} == {4}
 
 
 def test_repeated_pieces_leave_room_for_a_prefix(make):
     """A tokenizer without a longest text, or a prefix, let a row grow beyond the encoder's positions."""
     augmentation = Repetition(1.0, "wordpieces", "paper", None)
-    batches = make(augmentation=augmentation, prefix="kadan lofel ")
-    batches.tokenizer.positions = 16
-    tight = Batches(batches.text, batches.tokenizer, augmentation, num_views=2, masking="none", mask=batches.mask,
-                    batch_size=4, max_length=16, drop_last=False, seed=1, rank=0, world=1)  # fmt: skip
+    views = make(augmentation=augmentation, prefix="kadan lofel ").views
+    views.tokenizer.positions = 16
+    tight = Views(views.text, views.tokenizer, augmentation, num_views=2, masking="none", mask=views.mask,
+                  max_length=16, seed=1)  # fmt: skip
     rows = [np.array([2, 5, 6, *range(7, 7 + n), 3], np.int32) for n in (4, 8, 12) for _ in range(40)]
-    made = [tight._augmented(ids, np.random.default_rng(i)) for i, ids in enumerate(rows)]
+    made = [tight._augmented(ids, 0, np.random.default_rng(i)) for i, ids in enumerate(rows)]
     assert max(map(len, made)) == 16
 
 
 def test_views_that_are_cut_are_said(make, caplog):
     spans = Spans(1, 1, "all", 3, 4, "words", "skip", "jitter", adjacent_bug=False, model_dropout=None)
-    make(rows=60, augmentation=spans, max_length=32).check_texts()
-    assert not caplog.text
-    make(rows=60, augmentation=spans, max_length=4).check_texts()
-    assert "trainer.max_length=4" in caplog.text
+    for max_length, said in ((32, ""), (4, "trainer.max_length=4")):
+        batches = make(rows=60, augmentation=spans, max_length=max_length)
+        batches.views.check_texts(batches.row_numbers)
+        assert bool(caplog.text) == bool(said)
+        assert said in caplog.text
 
 
 def test_an_epoch_has_every_row_once_in_an_order_of_its_own(make):
@@ -120,7 +123,7 @@ def test_an_epoch_has_every_row_once_in_an_order_of_its_own(make):
     two = [make(rows=30, world=2, rank=rank) for rank in (0, 1)]
     assert two[0].steps_per_epoch == make(rows=30).steps_per_epoch  # on any number of processes
     assert [part[7].sizes[0] for part in two] == [2, 2]
-    assert {*make(rows=30).rows_of(7)} < {*two[0].rows_of(7)}
+    assert {*make(rows=30).row_numbers_of(7)} < {*two[0].row_numbers_of(7)}
     assert rows_of(batches[0]) != rows_of(batches[8])
     assert rows_of(batches[0]) != rows_of(make(rows=30, seed=2)[0])
 
@@ -132,7 +135,7 @@ def test_each_epoch_and_view_augments_and_masks_a_row_anew(make, masking):
     epochs = [{row for step in range(8 * epoch, 8 * epoch + 8) for row in rows_of(batches[step])} for epoch in (0, 1)]
     assert len(epochs[0] - epochs[1]) > 15
     if masking == "none":
-        one, two = batches.views(np.arange(30), 0)
+        one, two = batches.views.unmasked(np.arange(30), 0)
         assert sum(a.ids.tolist() != b.ids.tolist() for a, b in zip(one, two, strict=True)) > 15
 
 
@@ -182,8 +185,8 @@ def test_every_draw_is_keyed_by_seed_epoch_row_and_view_and_masking_has_its_own(
     batches = make(rows=30, masking="copies", augmentation=Shuffle(1.0, "round", 2, "count", None))
     asked.clear()
     batches[9]  # of the second epoch
-    rows = batches.rows_of(9).tolist()
-    assert sorted(asked) == sorted((1, 1, row, view) for row in rows for view in (0, 1, loader.MASKING_STREAM))
+    rows = batches.row_numbers_of(9).tolist()
+    assert sorted(asked) == sorted((1, 1, row, view) for row in rows for view in (0, 1, views_module.MASKING_STREAM))
 
 
 @pytest.mark.parametrize("masking", ["none", "first", "copies"])
@@ -195,9 +198,9 @@ def test_what_an_objective_reads_of_a_row_is_beside_its_ids(make, masking):
     for rank in range(2):
         batches = make(**options, rank=rank, world=2, teacher=teacher)
         scored = {"scores": ScoreColumn("score", None), "targets_N": np.arange(32, dtype=np.float32) / 32}
-        batches.text = replace(batches.text, **scored)
+        batches.views.text = replace(batches.text, **scored)
         known, ids = batches[3].known, rows_of(batches[3])
-        mine = np.split(batches.rows_of(3), 2)[rank].tolist()
+        mine = np.split(batches.row_numbers_of(3), 2)[rank].tolist()
         copies = [row for row in mine for _ in range(2)] if masking == "copies" else []
         columns = [0] * len(mine) + [1] * len(mine) + [0, 1] * (len(copies) // 2)
         assert (known["targets_B"] * 32).tolist() == mine + mine + copies
@@ -215,9 +218,10 @@ def test_a_prefix_is_not_shuffled_with_its_text(make):
     plain, prefixed = (
         make(augmentation=Shuffle(1.0, "round", 2, "count", None), prefix=prefix) for prefix in ("", "kafel migor: ")
     )
-    prefix = prefixed.tokenizer.hf("kafel migor: ", add_special_tokens=False)["input_ids"]
+    prefix = prefixed.views.tokenizer.hf("kafel migor: ", add_special_tokens=False)["input_ids"]
     assert len(prefix) > 1
-    for with_prefix, without in zip(prefixed.views(np.arange(10), 0), plain.views(np.arange(10), 0), strict=True):
+    made = (batches.views.unmasked(np.arange(10), 0) for batches in (prefixed, plain))
+    for with_prefix, without in zip(*made, strict=True):
         for long, short in zip(with_prefix, without, strict=True):
             assert long.ids.tolist() == [short.ids[0], *prefix, *short.ids[1:]]
 
@@ -229,9 +233,10 @@ def test_columns_after_the_first_have_the_prefix_of_documents(make, level, docum
     augmentation = Shuffle(1.0, "round", 2, "count", None) if level == "tokens" else Backwards()
     make = partial(make, columns=3, num_views=3, augmentation=augmentation)
     plain, sided = make(), make(prefixes=("kafel: ", document))
-    ids_of = lambda prefix: sided.tokenizer.hf(prefix, add_special_tokens=False)["input_ids"]  # noqa: E731
+    ids_of = lambda prefix: sided.views.tokenizer.hf(prefix, add_special_tokens=False)["input_ids"]  # noqa: E731
     prefixes = [ids_of("kafel: "), ids_of(document), ids_of(document)]
-    for views in zip(plain.views(np.arange(10), 0), sided.views(np.arange(10), 0), prefixes, strict=True):
+    made = (batches.views.unmasked(np.arange(10), 0) for batches in (plain, sided))
+    for views in zip(*made, prefixes, strict=True):
         for short, long in zip(*views[:2], strict=True):
             assert long.ids.tolist() == [short.ids[0], *views[2], *short.ids[1:]]
 
@@ -240,7 +245,7 @@ def test_columns_after_the_first_have_the_prefix_of_documents(make, level, docum
 @pytest.mark.parametrize("unit", ["wordpieces", "words"])
 def test_an_augmentation_that_keeps_the_first_view_changes_only_the_others(make, unit, columns):
     plain, repeated = (make(columns=columns, augmentation=one) for one in (None, Repetition(1.0, unit, "paper", None)))
-    before, after = plain.views(np.arange(30), 0), repeated.views(np.arange(30), 0)
+    before, after = plain.views.unmasked(np.arange(30), 0), repeated.views.unmasked(np.arange(30), 0)
     assert all(np.array_equal(a.ids, b.ids) for a, b in zip(before[0], after[0], strict=True))
     assert sum(len(b.ids) > len(a.ids) for a, b in zip(before[1], after[1], strict=True)) > 20
 
@@ -249,7 +254,7 @@ def test_without_special_tokens_the_ends_of_a_text_are_shuffled_too(make, monkey
     monkeypatch.setattr(Tokenizer, "before_text", lambda self, column=0: 0)
     monkeypatch.setattr(Tokenizer, "after_text", lambda self, column=0: 0)
     plain, shuffled = make(), make(augmentation=Shuffle(1.0, "round", 2, "count", None))
-    before, after = plain.views(np.arange(30), 0), shuffled.views(np.arange(30), 0)
+    before, after = plain.views.unmasked(np.arange(30), 0), shuffled.views.unmasked(np.arange(30), 0)
     rows = [(a.ids, b.ids) for a, b in zip(before[0] + before[1], after[0] + after[1], strict=True)]
     assert all(sorted(a) == sorted(b) for a, b in rows)
     for end in (0, -1):
@@ -262,8 +267,8 @@ def test_an_id_above_the_number_of_tokens_is_one_of_a_vocabulary_with_gaps(make,
             return np.insert(ids, 1, 70_001)
 
     batches = make(augmentation=Mine())
-    batches.tokenizer = Tokenizer(gapped_tokenizer, 64)
-    assert batches.views(np.arange(2), 0)[1][0].ids[1] == 70_001
+    batches.views.tokenizer = Tokenizer(gapped_tokenizer, 64)
+    assert batches.views.unmasked(np.arange(2), 0)[1][0].ids[1] == 70_001
 
 
 @pytest.mark.parametrize(("made", "said"), [
@@ -280,7 +285,7 @@ def test_views_that_are_no_texts_or_of_other_sizes_than_it_says_are_refused_by_c
             return made
 
     with pytest.raises(UserError, match=said):
-        make(augmentation=Mine()).views(np.arange(2), 0)
+        make(augmentation=Mine()).views.unmasked(np.arange(2), 0)
 
 
 @pytest.mark.parametrize("made", [None, [1, 2], np.zeros(3), np.zeros((1, 3), int), np.zeros(0, int)])
@@ -290,7 +295,7 @@ def test_tokens_that_are_no_ids_are_refused_by_class(make, made):
             return made
 
     with pytest.raises(UserError, match=r"Mine\.tokens must return an array of ids"):
-        make(augmentation=Mine()).views(np.arange(2), 0)
+        make(augmentation=Mine()).views.unmasked(np.arange(2), 0)
 
 
 @pytest.mark.parametrize(("made", "said"), [
@@ -304,9 +309,9 @@ def test_tokens_without_the_special_ones_or_that_no_tokenizer_has_are_refused(ma
             return made(ids)
 
     batches = make(augmentation=Mine())
-    batches.tokenizer.positions = 40
+    batches.views.tokenizer.positions = 40
     with pytest.raises(UserError, match=rf"Mine\.tokens must .*{said}"):
-        batches.views(np.arange(2), 0)
+        batches.views.unmasked(np.arange(2), 0)
 
 
 def test_an_augmentation_that_leaves_no_text_is_refused(make):
@@ -318,10 +323,10 @@ def test_an_augmentation_that_leaves_no_text_is_refused(make):
 
     mine = Mine()
     mine.share = 0.5
-    make(augmentation=mine).check_texts()
+    make(augmentation=mine).views.check_texts(np.arange(30))
     mine.share = 1.0
     with pytest.raises(UserError, match=r"Mine\.views left no text in any of 16 rows"):
-        make(augmentation=mine).check_texts()
+        make(augmentation=mine).views.check_texts(np.arange(30))
 
 
 @pytest.mark.parametrize("augmentation", [Shuffle(1.0, "round", 2, "count", None), Backwards()])
@@ -330,10 +335,10 @@ def test_a_missing_text_is_marked_and_not_augmented(make, augmentation):
     missing_NC = np.zeros((12, 3), bool)
     missing_NC[:, 2] = True
     missing_NC[::3, 2] = False
-    batches.text = replace(batches.text, missing_NC=missing_NC)
+    batches.views.text = replace(batches.text, missing_NC=missing_NC)
     if augmentation.level == "text":
-        batches.check_texts()
-    views = batches.views(np.arange(12), 0)
+        batches.views.check_texts(batches.row_numbers)
+    views = batches.views.unmasked(np.arange(12), 0)
     plain = [batches.text.ids_of(np.arange(12), column) for column in range(3)]
     same = [
         [np.array_equal(one.ids, ids) for one, ids in zip(*both, strict=True)]
@@ -341,5 +346,5 @@ def test_a_missing_text_is_marked_and_not_augmented(make, augmentation):
     ]
     assert set(np.flatnonzero(missing_NC[:, 2])) <= set(np.flatnonzero(same[2]))
     assert not all(same[2])
-    batch, rows = batches[0], batches.rows_of(0)
+    batch, rows = batches[0], batches.row_numbers_of(0)
     assert batch.known["missing_B"].tolist() == missing_NC[rows].T.flatten().tolist()

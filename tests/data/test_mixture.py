@@ -10,6 +10,7 @@ import torch
 from cse.augmentation.none import Identity
 from cse.data.loader import Batches
 from cse.data.mixture import MixedBatches, Mixture, Source
+from cse.data.views import Views
 from cse.errors import UserError
 from cse.model.tokenizer import Tokenizer
 
@@ -30,9 +31,9 @@ def mixed(tmp_path, tiny_tokenizer):
         for name, text in mixture.sources.items():
             tokenizer = Tokenizer(tiny_tokenizer, 64)
             rows = text.read().tokenized(tokenizer, 32)
-            made[name] = Batches(rows, tokenizer, Identity(None), num_views=rows.num_columns, masking="none",
-                                 mask=None, batch_size=8, max_length=32, drop_last=False, seed=seed, rank=rank,
-                                 world=world)  # fmt: skip
+            views = Views(rows, tokenizer, Identity(None), num_views=rows.num_columns, masking="none", mask=None,
+                          max_length=32, seed=seed)  # fmt: skip
+            made[name] = Batches(views, batch_size=8, drop_last=False, rank=rank, world=world)
         return MixedBatches(made, mixture.weights)
 
     return batches
@@ -68,7 +69,7 @@ def test_weights_share_an_epoch_and_a_source_wraps_into_its_own_next_epoch(mixed
     assert (batches.steps_per_epoch, batches.shares.tolist()) == (8, [2, 6])
     two = places(batches, 2)
     assert Counter(two) == Counter([(0, i) for i in range(4)] + [(1, i) for i in range(12)])
-    rows = [batches.batches[1].rows_of(number) for number in range(6)]  # two epochs of the triplets
+    rows = [batches.batches[1].row_numbers_of(number) for number in range(6)]  # two epochs of the triplets
     assert sorted(np.concatenate(rows[:3])) == sorted(np.concatenate(rows[3:])) == [*range(24)]
 
 

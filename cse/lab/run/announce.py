@@ -50,7 +50,7 @@ NEXT_LINE = "\n" + 11 * " "  # of a field of several lines
 def announce(config: Config, training: Training, overlap: Overlap) -> None:
     """Log the run in a few lines: what, on what, how long, where. overlap: how many of its texts are scored too."""
     parts, choice = training.parts, config["choices"]["augmentation"]
-    texts = [data_in_words(batches.text, len(batches.rows)) for batches in parts.batches.sources.values()]
+    texts = [data_in_words(batches.text, len(batches.row_numbers)) for batches in parts.batches.sources.values()]
     scored_too = ""
     if parts.evaluators:
         scored_too = of_each(parts.batches, lambda batches: overlap_in_words(of_source(overlap, batches)))
@@ -137,16 +137,16 @@ def truncation_in_words(batches: Batches) -> str:
 
     "" for none, and for text that each view tokenises anew.
     """
-    text, most = batches.text, batches.max_length
-    read = [ids for column, ids in enumerate(text.token_ids) if column in batches.columns]
-    full = [np.diff(ids.offsets)[text.chosen[batches.rows]] >= most for ids in read]
-    count, kept = np.count_nonzero(np.any(full, axis=0)), most - batches.tokenizer.template_length
+    text, most = batches.text, batches.views.max_length
+    read = [ids for column, ids in enumerate(text.token_ids) if column in batches.views.columns]
+    full = [np.diff(ids.offsets)[text.chosen[batches.row_numbers]] >= most for ids in read]
+    count, kept = np.count_nonzero(np.any(full, axis=0)), most - batches.views.tokenizer.template_length
     return f"{count:,} rows reach trainer.max_length={kept}" if count else ""
 
 
 def views_in_words(batches: Batches, choice: str) -> str:
     """What the views of a row are: columns, or one text several times; and what changes them. choice: augmentation=."""
-    text, augmentation, count = batches.text, batches.augmentation, batches.num_views
+    text, augmentation, count = batches.text, batches.views.augmentation, batches.views.num_views
     several = text.num_columns > 1
     if several:
         views = ", ".join(text.column_names[:count])
@@ -168,7 +168,7 @@ def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str
     count = of_source(overlap, batches)["duplicates"]
     if not (count and parts.objective.of(batches.text.name).negatives(parts.trainer.batch_size)):
         return ""
-    rows_B = batches.rows_of(0)
+    rows_B = batches.row_numbers_of(0)
     meet = met(batches.text, rows_B)
     counted = f"{count:,} rows share a text with another row; {meet} of the {len(rows_B)} rows in the first batch"
     if parts.trainer.no_duplicates:
@@ -293,13 +293,13 @@ def print_rows(batches: Steps, count: int, choice: str) -> None:
 
 def print_rows_of_text(batches: Batches, count: int, choice: str) -> None:
     """See print_rows."""
-    print_fields(data=data_in_words(batches.text, len(batches.rows)), views=views_in_words(batches, choice))
-    decode = batches.tokenizer.hf.decode
-    for row in map(int, batches.rows[:count]):
+    print_fields(data=data_in_words(batches.text, len(batches.row_numbers)), views=views_in_words(batches, choice))
+    decode = batches.views.tokenizer.hf.decode
+    for row in map(int, batches.row_numbers[:count]):
         log.info(f"row {batches.text.number(row)}: {batches.text.text(row)[:300]}")
         if scores := batches.text.scores:
             log.info(f"  score   {scores.in_words(float(batches.text.targets_N[row]))}")
-        for view, sequences in enumerate(batches.read_views(np.array([row]), 0)):
+        for view, sequences in enumerate(batches.views.of_rows(np.array([row]), 0)):
             for sequence in sequences:
                 log.info(f"  view {view}  {len(sequence.ids):3d} tokens  {decode(sequence.ids)}")
                 log.info(f"          ids  {' '.join(map(str, sequence.ids))}")

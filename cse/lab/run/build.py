@@ -33,8 +33,9 @@ if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
     from accelerate import Accelerator
     from torch import nn
 
-    from cse.data.loader import Batches, Mask, Steps
+    from cse.data.loader import Batches, Steps
     from cse.data.rows import TextRows
+    from cse.data.views import Mask
     from cse.model.encoder import Encoder
     from cse.training.settings import Parts, Trainer
     from cse.training.teacher import Teachers
@@ -228,32 +229,36 @@ def batches_of(
 ) -> Batches:
     """This process's batches of one text. objective: the one that learns from it. teacher: the objective's, if any."""
     from cse.data.loader import Batches
+    from cse.data.views import Views
 
     tokenizer = encoder.tokenizer
     max_length = cfg.trainer.max_length + tokenizer.template_length
     if augmentation.level == "tokens":
         text = text.tokenized(tokenizer, max_length)
-    batches = Batches(
+    views = Views(
         text,
         tokenizer,
         augmentation,
         num_views=objective.num_views,
         masking=objective.masking,
         mask=mask,
-        batch_size=accelerator.num_processes if cfg.data.preview else cfg.trainer.batch_size,  # which a preview lacks
         max_length=max_length,
-        drop_last=cfg.trainer.drop_last,
-        no_duplicates=cfg.trainer.no_duplicates,
         seed=cfg.seed,
+    )
+    batches = Batches(
+        views,
+        batch_size=accelerator.num_processes if cfg.data.preview else cfg.trainer.batch_size,  # which a preview lacks
+        drop_last=cfg.trainer.drop_last,
         rank=accelerator.process_index,
         world=accelerator.num_processes,
-        teacher=teacher,
-        reads_rows=objective.reads_rows,
+        no_duplicates=cfg.trainer.no_duplicates,
         min_rows=objective.min_rows,
+        reads_rows=objective.reads_rows,
+        teacher=teacher,
     )
     check_memory(objective, batches, cfg.trainer.epochs)
     if augmentation.level == "text":
-        batches.check_texts()
+        views.check_texts(batches.row_numbers)
     return batches
 
 

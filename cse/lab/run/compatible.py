@@ -199,10 +199,11 @@ def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
     """Warn of a memory that still holds vectors of a batch's own rows, as in an epoch before."""
     if not objective.memory_size or epochs <= 1:
         return
-    rows, batch = len(batches.rows), batches.batch_size
+    rows, batch = len(batches.row_numbers), batches.batch_size
     what, kept = "a row's own copies in it are no negatives of the row", 1
     if not objective.reads_rows:  # DeCLUTR's, of anchors and their positives
-        what, kept = "spans of a row's own document in it are negatives", 2 * len(batches.views(batches.rows[:1], 0)[0])
+        spans = batches.views.unmasked(batches.row_numbers[:1], 0)[0]
+        what, kept = "spans of a row's own document in it are negatives", 2 * len(spans)
     if objective.memory_size > (most := (rows - batch) * kept):
         log.warning("objective.memory_size=%d is more than an epoch of %d rows: from the second on, %s; %d holds none",
                     objective.memory_size, rows, what, most)  # fmt: skip

@@ -1,0 +1,213 @@
+"""The views of rows: what the encoder reads of each row.
+
+The augmentation makes them from texts or from ids of tokens, as its `level` says. What it returns is checked here,
+because it may be a user's own. Every draw is keyed by (seed, epoch, row, view).
+"""
+
+import logging
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from cse.data.rows import TextRows
+from cse.errors import UserError, class_name
+from cse.model.tokenizer import Tokenizer
+from cse.types import Augmentation
+
+log = logging.getLogger(__name__)
+
+
+class TokenRow(NamedTuple):
+    """One row of a padded batch. row, column: of its text. ids: of its tokens. labels: the id to predict at each
+    position (-100: none), or None if nothing is masked."""
+
+    row: int
+    column: int
+    ids: np.ndarray
+    labels: np.ndarray | None = None
+
+
+View = list[TokenRow]
+"""A view of a batch, row after row. A row of text may have several token rows (DeCLUTR's spans)."""
+
+Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
+"""The ids of one row -> (ids with some masked, labels)."""
+
+CHECKED_ROWS = 16  # rows whose views are checked before any work
+MANY = 2**20  # tokens; every view is shorter
+MASKING_STREAM = 2**31  # replaces the number of a view, so that masking shares no draws with the augmentation
+
+
+class Views:
+    """Makes the views of the rows of one text.
+
+    text: tokenised if the augmentation works on tokens. num_views, masking: the objective's. mask: not called if
+    masking is "none". The attribute `columns` has the column of each view.
+    """
+
+    def __init__(
+        self,
+        text: TextRows,
+        tokenizer: Tokenizer,
+        augmentation: Augmentation,
+        *,
+        num_views: int,
+        masking: str,
+        mask: Mask,
+        max_length: int,
+        seed: int,
+    ):
+        self.text, self.tokenizer, self.augmentation = text, tokenizer, augmentation
+        self.num_views, self.masking, self.mask = num_views, masking, mask
+        self.max_length, self.seed = max_length, seed
+        self.columns = [0] * num_views if text.num_columns == 1 else list(range(num_views))
+        # An augmentation keeps one token at each end: a special token, a token of the prefix, or a 0 if there is none.
+        before = [tokenizer.before_text(column) for column in range(text.num_columns)]
+        after = tokenizer.after_text()
+        self.prefix_lengths, self.suffix_length = [max(0, length - 1) for length in before], max(0, after - 1)
+        self.first = [np.zeros(int(length == 0), np.int32) for length in before]
+        self.last = np.zeros(int(after == 0), np.int32)
+        room = sys.maxsize if tokenizer.room is None else tokenizer.room
+        kept = [length - len(first) for length, first in zip(self.prefix_lengths, self.first, strict=True)]
+        augmentation.limit_length(room - max(kept) - self.suffix_length + len(self.last))
+
+    def of_rows(self, rows_B: np.ndarray, epoch: int) -> list[View]:
+        """The views of these rows as the encoder reads them, including masked views."""
+        views = self.unmasked(rows_B, epoch)
+        if self.masking == "first":
+            views[0] = self._masked(views[:1], epoch)
+        elif self.masking == "copies":
+            views.append(self._masked(views, epoch))
+        return views
+
+    def unmasked(self, rows_B: np.ndarray, epoch: int) -> list[View]:
+        """The views of these rows before masking."""
+        make = self._from_ids if self.augmentation.level == "tokens" else self._from_texts
+        views = make(rows_B, epoch)
+        if self.tokenizer.templates:
+            put = self.tokenizer.in_second_template
+            views[1:] = [[made._replace(ids=put(made.ids)) for made in view] for view in views[1:]]
+        return views
+
+    def check_texts(self, row_numbers: np.ndarray) -> None:
+        """Raise UserError if a view is empty in all of the first rows: one empty text may be chance, all are a mistake.
+        Log a warning for truncated views. For an augmentation of texts."""
+        rows = row_numbers[:CHECKED_ROWS]
+        views_of_row = [views for _, views in self._texts(rows, 0)]
+        for number, column in enumerate(self.columns):
+            is_empty = not any(text.strip() for views in views_of_row for text in views[number])
+            if is_empty and not all(self.text.lacks(row, column) for row in rows):
+                why = f"left no text in any of {len(rows)} rows"
+                raise UserError(f"{class_name(type(self.augmentation))}.views {why}")
+        texts: list[str] = []
+        for views in views_of_row:
+            for view, column in zip(views, self.columns, strict=True):
+                texts += self.tokenizer.of_column(view, column)
+        truncated = sum(len(ids) > self.max_length for ids in self.tokenizer(texts, MANY))
+        if truncated:
+            longest = self.max_length - self.tokenizer.template_length
+            said = "views      %d of the first %d are truncated to trainer.max_length=%d tokens"
+            log.warning(said, truncated, len(texts), longest)
+
+    def _from_ids(self, rows_B: np.ndarray, epoch: int) -> list[View]:
+        """Views made from the ids of the rows. A row has one token row in each."""
+        ids_of_column = [self.text.ids_of(rows_B, column) for column in range(self.text.num_columns)]
+        views: list[View] = [[] for _ in self.columns]
+        for number, (view, column) in enumerate(zip(views, self.columns, strict=True)):
+            unchanged = self.augmentation.keeps_text or (number == 0 and self.augmentation.keeps_first)
+            for row, ids in zip(rows_B.tolist(), ids_of_column[column], strict=True):
+                if unchanged or self.text.lacks(row, column):
+                    view.append(TokenRow(row, column, ids))
+                else:
+                    view.append(TokenRow(row, column, self._augmented(ids, column, self._rng(epoch, row, number))))
+        return views
+
+    def _augmented(self, ids: np.ndarray, column: int, rng: np.random.Generator) -> np.ndarray:
+        """The augmented row of a column. A prefix (an instruction) and a template stay unchanged."""
+        start, end = self.prefix_lengths[column], len(ids) - self.suffix_length
+        given = np.concatenate([self.first[column], ids[start:end], self.last])
+        made = self.augmentation.tokens(given, rng)
+        says = f"{class_name(type(self.augmentation))}.tokens must"
+        if not isinstance(made, np.ndarray) or made.ndim != 1 or made.dtype.kind not in "iu" or len(made) < 2:
+            raise UserError(f"{says} return an array of ids (two or more), not {made!r:.80}")
+        if (made[[0, -1]] != given[[0, -1]]).any():
+            raise UserError(f"{says} keep the first and the last id, {given[0]} and {given[-1]}: {made!r:.80}")
+        if made.min() < 0 or made.max() >= self.tokenizer.id_bound:
+            raise UserError(f"{says} return ids below {self.tokenizer.id_bound:,}, the tokenizer's: {made!r:.80}")
+        row = np.concatenate([ids[:start], made[len(self.first[column]) : len(made) - len(self.last)], ids[end:]])
+        if self.tokenizer.room is not None and len(row) > self.tokenizer.room:
+            raise UserError(f"{says} return a row that the encoder can read: {self.tokenizer.room} tokens at most")
+        return row
+
+    def _from_texts(self, rows_B: np.ndarray, epoch: int) -> list[View]:
+        """Views made from texts. All texts of the batch are tokenised in one call."""
+        views: list[list[tuple[int, str]]] = [[] for _ in self.columns]
+        for row, texts_of_view in self._texts(rows_B, epoch):
+            for view, texts in zip(views, texts_of_view, strict=True):
+                view += [(row, text) for text in texts]
+        with_prefix: list[str] = []
+        for view, column in zip(views, self.columns, strict=True):
+            with_prefix += self.tokenizer.of_column([text for _, text in view], column)
+        ids = iter(self.tokenizer.by_words(with_prefix, self.max_length))
+        return [
+            [TokenRow(row, column, next(ids)) for row, _ in view]
+            for view, column in zip(views, self.columns, strict=True)
+        ]
+
+    def _texts(self, rows_B: np.ndarray, epoch: int) -> Iterator[tuple[int, list[list[str]]]]:
+        """Each row with its views. A view is a list of texts."""
+        cells = zip(*(self.text.texts_of(rows_B, column) for column in range(self.text.num_columns)), strict=True)
+        for row, cells_of_row in zip(rows_B.tolist(), cells, strict=True):
+            if len(cells_of_row) == 1:
+                views = self._checked(cells_of_row[0], self.num_views, self._rng(epoch, row, 0))
+            else:
+                views = [self._of_cell(row, column, cells_of_row[column], epoch) for column in self.columns]
+            if self.augmentation.keeps_first:
+                views[0] = [cells_of_row[0]]
+            yield row, views
+
+    def _of_cell(self, row: int, column: int, cell: str, epoch: int) -> list[str]:
+        """The view that a column is."""
+        if self.text.lacks(row, column):
+            return [cell]
+        return self._checked(cell, 1, self._rng(epoch, row, column))[0]
+
+    def _checked(self, text: str, count: int, rng: np.random.Generator) -> list[list[str]]:
+        """The first `count` views that the augmentation makes from a text. A view is a list of texts."""
+        made = self.augmentation.views(text, count, rng)
+        views = [[view] if isinstance(view, str) else view for view in made[:count]] if isinstance(made, list) else []
+        if len(views) < count or not all(map(are_texts, views)):
+            asked = f"must return {count} views, each a text or a list of texts, not {made!r}"
+            raise UserError(f"{class_name(type(self.augmentation))}.views {asked}")
+        first, *others = map(len, views)
+        positives = self.augmentation.positives
+        if any(size != first * positives for size in others):
+            sizes = ", ".join(map(str, (first, *others)))
+            said = f"returned views of {sizes} texts, but its attribute positives is {positives}"
+            raise UserError(f"{class_name(type(self.augmentation))}.views {said}")
+        return views
+
+    def _masked(self, views: list[View], epoch: int) -> View:
+        """Masked copies of all token rows of these views, row after row. The draws of a row are one stream."""
+        of_row: dict[int, View] = defaultdict(list)
+        for view in views:
+            for made in view:
+                of_row[made.row].append(made)
+        masked = []
+        for row, token_rows in of_row.items():
+            rng = self._rng(epoch, row, MASKING_STREAM)
+            for made in token_rows:
+                ids, labels = self.mask(made.ids, rng)
+                masked.append(made._replace(ids=ids, labels=labels))
+        return masked
+
+    def _rng(self, epoch: int, row: int, view: int) -> np.random.Generator:
+        return np.random.default_rng((self.seed, epoch, row, view))
+
+
+def are_texts(made: object) -> bool:
+    """Whether an augmentation's view is a list of texts, one or more."""
+    return isinstance(made, list) and made != [] and all(isinstance(text, str) for text in made)
