@@ -24,7 +24,8 @@ from cse.lab.run.logs import begin_log_files
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.values import Config
 from cse.lab.settings.words import texts_of
-from cse.lab.tracking.trackers import RunInfo, Tracker, Trackers
+from cse.lab.tracking.run_info import RunInfo
+from cse.lab.tracking.trackers import Tracker, Trackers
 from cse.score import Score, Scores
 
 PACKAGES = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cse.files import Json
 from cse.lab.settings.values import flattened
-from cse.lab.tracking.trackers import RunInfo
+from cse.lab.tracking.run_info import RunInfo
 
 
 class Tensorboard:

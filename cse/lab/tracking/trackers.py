@@ -1,69 +1,23 @@
 """All logs of a run: metrics.jsonl, which must work, and the chosen trackers, which may fail or hang.
 
-RunInfo is what a tracker shows of a run. Log and Tracker are what it must do. Trackers passes every event to all of
-them, to each through a BackgroundTracker.
+Log and Tracker are the calls of a tracker. Trackers passes every event to each tracker, in a BackgroundTracker.
 """
 
 import logging
 import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Literal, Protocol
+from typing import Protocol
 
 from cse.errors import in_short
 from cse.files import Json
 from cse.lab.folder.events import Jsonl
-from cse.lab.settings.values import Config
+from cse.lab.tracking.run_info import RunInfo
 
 log = logging.getLogger(__name__)
-
-GROUPED = ("objective", "model", "data", "augmentation")
-TAGGED = (*GROUPED, "aux_modality")
-LONGEST_TAG = 64  # characters; with a longer one W&B would not start
-
-
-@dataclass(frozen=True)
-class RunInfo:
-    """What a tracker shows of a run beside its numbers.
-
-    kind: "train" of cse-train, "eval" of cse-eval. config: resolved. command: the line that started it. commit: of
-    this code, None if not known. versions: of packages.
-    """
-
-    kind: Literal["train", "eval"]
-    config: Config
-    command: str
-    commit: str | None
-    versions: dict[str, str]
-
-    @property
-    def choices(self) -> dict[str, str]:
-        """The choice of each config group: {"objective": "simcse", "model": "minilm", ...}."""
-        return self.config.get("choices", {})
-
-    @property
-    def name(self) -> str:
-        """OBJECTIVE-MODEL-sSEED for a training run; KIND-SUBJECT for others."""
-        if self.kind == "train":
-            return f"{self.choices['objective']}-{self.choices['model']}-s{self.config['seed']}"
-        subject = self.config.get("checkpoint") or self.choices.get("model") or ""
-        parts = [part for part in Path(subject).parts if part not in ("best", "/")]  # RUN/best is named after RUN
-        return "-".join([self.kind, *parts[-1:]])
-
-    @property
-    def group(self) -> str | None:
-        """What the seeds of a training run share: OBJECTIVE-MODEL-DATA-AUGMENTATION; None for others."""
-        return "-".join(filter(None, map(self.choices.get, GROUPED))) or None if self.kind == "train" else None
-
-    @property
-    def tags(self) -> list[str]:
-        """The choices that tell one kind of run from another, as long as W&B takes them."""
-        chosen = (self.choices.get(group) for group in TAGGED)
-        return [choice[:LONGEST_TAG] for choice in chosen if choice and choice != "none"]
 
 
 class Log(Protocol):

@@ -11,18 +11,18 @@ import math
 import os
 import secrets
 import threading
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, ValidationError
 
 from cse.errors import in_short
-from cse.files import Json, read_json, write_json
+from cse.files import Json
 from cse.lab.settings.values import Config
-from cse.lab.tracking.trackers import RunInfo
-from cse.lab.tracking.wandb_offline import has_key, unsent, upload_command
+from cse.lab.tracking.run_info import RunInfo
+from cse.lab.tracking.wandb_offline import KeptRun, has_key, unsent, upload_command
 from cse.ranges import Name, Positive
 
 if TYPE_CHECKING:  # importing wandb is slow
@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # importing wandb is slow
 log = logging.getLogger(__name__)
 
 TEARDOWN_SECONDS = 2.0
+RESTART_SECONDS = 15.0  # after a start that failed; 2 s where the server accepts the connection and stays silent
 
 T = TypeVar("T")
 
@@ -52,7 +53,7 @@ def accepted(setting: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-SEPARATE = AfterValidator(lambda tags: [one for tag in tags for one in tag.split(",") if one])
+SEPARATE = AfterValidator(lambda texts: [tag for text in texts for tag in text.split(",") if tag])
 """Splits tags at commas, as W&B splits WANDB_TAGS."""
 
 
@@ -99,11 +100,10 @@ class Wandb:
         if mode == "auto":
             mode = "online" if has_key() else "disabled"
         self.writes = mode != "disabled"
-        self.file = self.folder / "wandb" / "run.json"
-        self.known: Json = {"id": id or secrets.token_hex(4), "best": {}}
-        if resume_step is not None:
-            self.known |= read_json(self.file)
+        earlier = None if resume_step is None else KeptRun.read(self.folder)
+        self.kept = earlier or KeptRun(id or secrets.token_hex(4))
         self.arguments: Config = dict(
+            id=self.kept.id,
             project=project,
             entity=entity,
             group=group or about.group,
@@ -115,16 +115,15 @@ class Wandb:
             reinit="finish_previous",
             dir=os.environ.get("WANDB_DIR") or str(folder),
         )
-        self.variables = name_service_folders(self.folder)
+        self.environment = ExitStack()
+        self.environment.enter_context(service_folders(self.folder))
         try:
-            if self.writes:  # else not even the service's log is written
-                wandb.setup(wandb.Settings(silent=True))
             self.arguments["settings"] = wandb.Settings(
                 silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
             )
             self.run = self._start_online() if mode == "online" else self._start(mode)
             if self.writes:
-                write_json(self.file, self.known)
+                self.kept.write(self.folder)
                 log.info("%-10s %s", "W&B", self.where)
         except Exception:
             self.abandon()
@@ -138,14 +137,17 @@ class Wandb:
         try:
             return self._start("online")
         except Exception as error:  # a refused key, a proxy's page, a timeout: W&B has no common base class
-            self.known["id"] = secrets.token_hex(4)  # W&B's service still holds the failed one
+            if not self._tear_down(RESTART_SECONDS):  # the service holds the failed run, and would refuse its id
+                raise
             log.warning("W&B is offline (%s)", in_short(error))
         return self._start("offline")  # `wandb sync` joins all pieces with one id
 
     def _start(self, mode: Literal["online", "offline", "disabled"]) -> "wandb.Run":
         """Start the run, with train/step as the x axis of everything."""
+        if self.writes:  # else not even the service's log is written
+            self.wandb.setup(self.wandb.Settings(silent=True))
         again: Config = {"resume": "allow"} if mode == "online" else {}
-        run = self.wandb.init(**self.arguments, **again, id=self.known["id"], mode=mode)
+        run = self.wandb.init(**self.arguments, **again, mode=mode)
         run.define_metric("train/step")
         for split in ("train", "test"):  # patterns must not overlap: which of two would win is undefined
             run.define_metric(f"{split}/*", step_metric="train/step")
@@ -164,12 +166,12 @@ class Wandb:
         self.run.log({**metrics, "train/step": step})
         scores = {name: value for name, value in metrics.items() if name.startswith("dev/") and not math.isnan(value)}
         if scores and step > 0 and self.writes:  # step 0 is the untrained encoder's
-            best = self.known["best"]
+            best = self.kept.best
             for name, value in scores.items():
                 better = min if name in lower_is_better else max
                 best[name] = better(value, best.get(name, value))
             self.run.summary.update(best)
-            write_json(self.file, self.known)  # for a resumed run
+            self.kept.write(self.folder)  # for a resumed run
 
     def image(self, name: str, path: Path, step: int) -> None:
         """Log a picture in a PNG file."""
@@ -181,18 +183,23 @@ class Wandb:
 
     def finish(self, exit_code: int, summary: Json) -> None:
         """Close the run with its scores; wait at most finish_timeout seconds for the upload."""
-        self.run.summary.update({**self.known["best"], **summary})  # `summary` has the scores of the step that is kept
+        self.run.summary.update({**self.kept.best, **summary})  # `summary` has the scores of the step that is kept
         best, where = self.folder / "best", self.where
         if self.artifact and exit_code == 0 and best.is_dir():  # cse-eval leaves none
             self.run.log_artifact(str(best), f"best-{self.run.id}", "model")
         self.run.finish(exit_code=exit_code)
-        self._forget_service_folders()
+        self.environment.close()
         if self.writes:
             log.info("%-10s %s", "W&B", where)
 
     def abandon(self) -> None:
-        """Tear down W&B's service, its exit hook first, in a thread, because a hanging service never answers."""
-        self._forget_service_folders()
+        """End W&B's service, so that this process does not wait for it at its exit."""
+        self.environment.close()
+        self._tear_down(TEARDOWN_SECONDS)
+
+    def _tear_down(self, seconds: float) -> bool:
+        """End W&B's service, its exit hook first, in a thread, because a hanging service never answers. Returns whether
+        it ended in that time."""
 
         def tear_down() -> None:
             with suppress(Exception, SystemExit):  # SystemExit would end this process with W&B's exit code
@@ -200,25 +207,29 @@ class Wandb:
 
         ending = threading.Thread(target=tear_down, daemon=True)
         ending.start()
-        ending.join(TEARDOWN_SECONDS)
-
-    def _forget_service_folders(self) -> None:
-        for name in self.variables:
-            os.environ.pop(name, None)
+        ending.join(seconds)
+        return not ending.is_alive()
 
 
-def name_service_folders(folder: Path) -> list[str]:
-    """Have W&B's cache and staging area in the run's folder, unless the user set them. Returns the environment
-    variables that this sets. The run removes them at its end: a later run of the process has its own folder."""
+@contextmanager
+def service_folders(folder: Path) -> Iterator[None]:
+    """In the block W&B's cache and staging area are in the run's folder, unless the user set them.
+
+    A later run of this process has its own folder.
+    """
     places = {"WANDB_CACHE_DIR": "cache", "WANDB_DATA_DIR": "staging"}
-    unset = [name for name in places if name not in os.environ]
-    for name in unset:
-        os.environ[name] = str(folder.resolve() / "wandb" / places[name])
-    return unset
+    unset = {name: place for name, place in places.items() if name not in os.environ}
+    for name, place in unset.items():
+        os.environ[name] = str(folder.resolve() / "wandb" / place)
+    try:
+        yield
+    finally:
+        for name in unset:
+            os.environ.pop(name, None)
 
 
 def dashboard_config(about: RunInfo) -> Config:
     """What dashboards group and filter by; see the top of this file."""
     settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
-    known = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
-    return {**known, "versions": about.versions, "settings": settings}
+    columns = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
+    return {**columns, "versions": about.versions, "settings": settings}

@@ -1,12 +1,13 @@
-"""W&B without its server: whether there is a key for it, and what uploads later what runs logged offline."""
+"""W&B without its server: is there an API key, what does a run's folder keep, and what uploads offline runs later."""
 
 import logging
 import os
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from cse.files import read_json
+from cse.files import read_json, write_json
 
 log = logging.getLogger(__name__)
 
@@ -22,16 +23,44 @@ def has_key() -> bool:
     return bool(settings.api_key or settings.identity_token_file or get_netrc_auth(settings.base_url))
 
 
+@dataclass
+class KeptRun:
+    """What a run's folder keeps of its W&B run, in wandb/run.json, so that a resumed run continues it.
+
+    best: the best value so far of each dev score.
+    """
+
+    id: str
+    best: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder: Path) -> "KeptRun | None":
+        """The W&B run of a run's folder. None if it has none, and, with a warning, if the file is damaged."""
+        file = file_of_kept(folder)
+        content = read_json(file)
+        id, best = content.get("id"), content.get("best", {})
+        if isinstance(id, str) and isinstance(best, dict):
+            return cls(id, best)
+        if file.exists():
+            log.warning("%s is damaged: `wandb sync` uploads what is beside it", file)
+        return None
+
+    def write(self, folder: Path) -> None:
+        """Keep it in a run's folder."""
+        write_json(file_of_kept(folder), asdict(self))
+
+
+def file_of_kept(folder: Path) -> Path:
+    """Where a run's folder keeps its W&B run."""
+    return folder / "wandb" / "run.json"
+
+
 def sync_line(folder: Path, names: Iterable[str]) -> str:
     """The command that uploads what these runs of a folder logged offline; "" if there is nothing."""
     pieces: list[Path] = []
     for run in (folder / name for name in names):
-        file = run / "wandb" / "run.json"
-        id = read_json(file).get("id")
-        if isinstance(id, str):
-            pieces += unsent(Path(os.environ.get("WANDB_DIR") or run) / "wandb", id)
-        elif file.exists():
-            log.warning("%s is damaged: `wandb sync` uploads what is beside it", file)
+        if kept := KeptRun.read(run):
+            pieces += unsent(Path(os.environ.get("WANDB_DIR") or run) / "wandb", kept.id)
     if len(pieces) > 1 and set(folder.glob("*/wandb/offline-run-*")) == set(pieces):
         return f"wandb sync {shlex.quote(str(folder))}/*/wandb/offline-run-*"
     return upload_command(pieces) if pieces else ""

@@ -3,8 +3,8 @@
 import matplotlib.pyplot as plt
 import pytest
 
+from cse.lab.tracking.run_info import RunInfo
 from cse.lab.tracking.tensorboard import Tensorboard
-from cse.lab.tracking.trackers import RunInfo
 
 
 @pytest.fixture

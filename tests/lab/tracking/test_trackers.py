@@ -7,7 +7,8 @@ from functools import partial
 import pytest
 
 from cse.lab.folder.events import read_events
-from cse.lab.tracking.trackers import RunInfo, Trackers
+from cse.lab.tracking.run_info import RunInfo
+from cse.lab.tracking.trackers import Trackers
 
 ABOUT = RunInfo("train", {"seed": 1}, "cse-train", None, {})
 

@@ -24,7 +24,8 @@ from toy_wandb import ToyWandb
 
 import cse
 from cse.errors import UserError
-from cse.lab.tracking.trackers import RunInfo, Trackers
+from cse.lab.tracking.run_info import RunInfo
+from cse.lab.tracking.trackers import Trackers
 from cse.lab.tracking.wandb import Wandb
 from cse.lab.tracking.wandb_offline import has_key, sync_line
 
@@ -124,7 +125,7 @@ def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(environment, t
         run = start(tmp_path, "offline", resume_step=resume_step)
         ids.append(run.run.id)
         run.log({"dev/x/spearman": spearman, "dev/x/alignment": alignment}, 300, ["dev/x/alignment"])
-        best.append(tuple(run.known["best"].values()))
+        best.append(tuple(run.kept.best.values()))
         lines.append(run.where)
         run.finish(0, {})
         if resume_step == 125:
@@ -207,6 +208,33 @@ def test_without_key_or_server_it_is_offline_with_one_warning(environment, tmp_p
     assert capfd.readouterr() == ("", "")
     summary = inspect(offline_files(tmp_path)[0], "--summary")
     assert (summary["state"], summary["summary"]["train/loss"]) == ("finished", 0.5)
+
+
+@pytest.mark.parametrize("given", [None, "mine"])
+def test_a_run_that_starts_and_resumes_without_a_server_keeps_its_id(environment, tmp_path, given):
+    environment.setenv("WANDB_API_KEY", KEY)
+    ids, lines = [], []
+    for resume_step in (None, 125):
+        run = start(tmp_path, "online", resume_step=resume_step, id=given, init_timeout=1)
+        run.log({"train/loss": 0.5}, (resume_step or 0) + 1)
+        ids.append(run.run.id)
+        lines.append(run.where)
+        run.finish(0, {})
+        time.sleep(1)  # the name of a piece's folder has seconds
+    assert ids[0] == ids[1] == (given or ids[0])
+    assert lines[1] == " ".join(["wandb sync", *(str(path.parent) for path in offline_files(tmp_path))])
+    assert len(offline_files(tmp_path)) == 2
+
+
+def test_an_online_run_that_is_resumed_without_a_server_keeps_its_id(toy_wandb, tmp_path):
+    ids = []
+    for resume_step in (None, 125):
+        run = start(tmp_path, "online", resume_step=resume_step, init_timeout=60 if resume_step is None else 1)
+        ids.append(run.run.id)
+        run.finish(0, {})
+        toy_wandb.broken = True
+    assert ids[0] == ids[1]
+    assert len(offline_files(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(("machine", "key", "found"), [

@@ -1,0 +1,53 @@
+"""What trackers show of a run beside its numbers: its settings, and its name, group and tags."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cse.lab.settings.values import Config
+
+GROUPED = ("objective", "model", "data", "augmentation")
+TAGGED = (*GROUPED, "aux_modality")
+LONGEST_TAG = 64  # characters; with a longer one W&B would not start
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What a tracker shows of a run beside its numbers.
+
+    kind: "train" of cse-train, "eval" of cse-eval. config: resolved. command: what started it. commit: of this code,
+    None if not known. versions: of packages.
+    """
+
+    kind: Literal["train", "eval"]
+    config: Config
+    command: str
+    commit: str | None
+    versions: dict[str, str]
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """The choice of each config group: {"objective": "simcse", "model": "minilm", ...}."""
+        return self.config.get("choices", {})
+
+    @property
+    def name(self) -> str:
+        """OBJECTIVE-MODEL-sSEED for a training run; KIND-SUBJECT for others."""
+        if self.kind == "train":
+            return f"{self.choices['objective']}-{self.choices['model']}-s{self.config['seed']}"
+        subject = self.config.get("checkpoint") or self.choices.get("model") or ""
+        parts = [part for part in Path(subject).parts if part not in ("best", "/")]  # RUN/best is named after RUN
+        return "-".join([self.kind, *parts[-1:]])
+
+    @property
+    def group(self) -> str | None:
+        """What the seeds of a training run share: OBJECTIVE-MODEL-DATA-AUGMENTATION; None for others."""
+        if self.kind != "train":
+            return None
+        return "-".join(self.choices[group] for group in GROUPED if self.choices.get(group)) or None
+
+    @property
+    def tags(self) -> list[str]:
+        """The choices by which dashboards filter runs, truncated to W&B's longest tag."""
+        chosen = (self.choices.get(group) for group in TAGGED)
+        return [choice[:LONGEST_TAG] for choice in chosen if choice and choice != "none"]
