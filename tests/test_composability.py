@@ -48,6 +48,8 @@ CASES = [
 def refusal(arguments: list[str]) -> str | None:
     """What the error names if an objective and an augmentation do not fit (cse/types.py); None if they do."""
     parts = composed(*arguments)
+    if "num_views" in parts.objective and parts.objective.num_views is None:
+        parts.objective.num_views = len(parts.data.columns)  # one view for each column
     objective, augmentation = make_objective(parts.objective, 32), instantiate(parts.augmentation)
     if augmentation.positives > 1 and objective.num_views > 1 and not objective.averages_positives:
         return ONE_POSITIVE
