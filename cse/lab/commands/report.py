@@ -90,7 +90,7 @@ def report_name(folders: list[Path], where: str | None) -> str:
     """
     from cse.lab.report.any_runs.settings_in_words import named_settings, short_names
     from cse.lab.settings.words import recorded_words
-    from cse.lab.sweep.names import short_name
+    from cse.lab.sweep.names import folder_name
 
     paths = [str(Path(re.sub(r"[*?]", "", str(folder.resolve())))) for folder in folders]
     names = short_names(paths, os.sep).values()
@@ -98,7 +98,7 @@ def report_name(folders: list[Path], where: str | None) -> str:
     if not where:
         return name
     words = [f"{key}={','.join(values)}" for key, values in named_settings(where).items()]
-    return short_name(recorded_words(words), [name, *words], first=name)
+    return folder_name(recorded_words(words), [name, *words], first=name)
 
 
 def show_two(folders: list[Path], out: Path) -> None:

@@ -90,6 +90,15 @@ def recorded_words(texts: Sequence[str]) -> list[Word]:
     return by_whom(words)
 
 
+def in_order_of_givers(words: Sequence[Word]) -> list[Word]:
+    """The words of a sweep's job: first the sweep's, then RUN_ALONE, then a person's.
+
+    The order says who gave each; `by_whom` reads it.
+    """
+    given = [word for word in words if word.by == "sweep"]
+    return [*given, RUN_ALONE, *(word for word in words if word.by == "person")]
+
+
 def by_whom(texts: Sequence[str]) -> list[Word]:
     """The words, with who gave each: a sweep those up to RUN_ALONE, a person the rest."""
     count = texts.index(RUN_ALONE.text) + 1 if RUN_ALONE.text in texts else 0

@@ -27,12 +27,12 @@ Plan = Grid | Searches
 """What a command runs: all jobs of a grid, or the ones that searches propose."""
 
 
-def run_sweep(typed: Command) -> int:
+def run_sweep(given: Command) -> int:
     """Run the jobs of a command, or show them (dry_run=true). Returns 0, or 1 if a job failed.
 
     Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
     """
-    command = read_sweep_command(typed)
+    command = read_sweep_command(given)
     plan = make_plan(command)
     plan.check()
     place = place_of(command, plan)
@@ -42,11 +42,11 @@ def run_sweep(typed: Command) -> int:
     print(f"{command.sweep.name}  {plan.size}  folder: {command.folder}")
     if place.advice:
         print(place.advice)
-    again = shell_line(command.program, *typed.arguments, *config_dirs())
+    again = shell_line(command.program, *given.arguments, *config_dirs())
     with SignalForwarder(lambda: f"to continue: {again}") as signals, signals.waiting(True):
         outcomes = Outcomes(command.folder, signals, fail_fast=command.options.jobs.fail_fast)
         names = plan.run(place, outcomes)
-        if asks_for_smoke(command.words):
+        if asks_for_smoke(command.given):
             print("smoke tests: synthetic data, and a score means nothing")
         outcomes.print_table(command.sweep.name, names)
         if command.sweeper is not None:
@@ -76,7 +76,7 @@ def report_command(command: SweepCommand, outcomes: Outcomes) -> str:
     if scores.isdisjoint(command.sweep.names_in_report):
         return shell_line("cse-report", f"runs={command.folder}")
     elsewhere = [f"runs={command.folder}"] if command.folder != command.sweep.folder_of_jobs([]) else []
-    apart = [f"out=reports/smoke/{command.sweep.name}"] if asks_for_smoke(command.words) else []
+    apart = [f"out=reports/smoke/{command.sweep.name}"] if asks_for_smoke(command.given) else []
     return shell_line("cse-report", command.sweep.word, *elsewhere, *apart, *config_dirs())
 
 
@@ -123,7 +123,7 @@ def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
             missing.append(need.name)
     if missing:
         of_program = "cse-eval" if command.program == "cse-eval" else command.sweep.word
-        words = filter(None, [of_program, *texts_of(command.given_for_jobs)])
+        words = filter(None, [of_program, *texts_of(command.given)])
         fetch = shell_line("cse-data", "fetch", *words)
         print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
     for mistake in dict.fromkeys(mistakes):

@@ -18,7 +18,7 @@ class Grid:
 
     def __init__(self, command: SweepCommand):
         self.command = command
-        self.rows = combinations(command.words_of_jobs)
+        self.rows = combinations(command.job_words)
         if not self.rows:
             raise command.no_job()
 

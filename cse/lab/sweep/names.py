@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.words import Word, texts_of
+from cse.lab.settings.words import Word
 
 SLUG = 80
 """The most characters of a folder's name before its hash."""
@@ -32,58 +32,38 @@ def decisive(words: Iterable[Word], axis_keys: Sequence[str]) -> list[Word]:
     return [word for word in words if role_of(word.key).names_a_job or word.key in axis_keys]
 
 
-def name_in_sweep(case: str, shown: Sequence[Word], hashed: Iterable[str], order: Sequence[str]) -> str:
-    """The name of a sweep's job. case: "" for none. order: the keys that are shown first, in this order."""
-    place = {key: place for place, key in enumerate(order)}
-    shown = sorted(shown, key=lambda word: (place.get(word.key, len(place)), word.key))
-    return short_name(shown, hashed, first=case)
-
-
-def name_without_sweep(program: str, words: Sequence[Word], axis_keys: Sequence[str]) -> str:
-    """The name of a job of a command without a sweep. It shows the axes, or all that decides if there are none."""
-    hashed = decisive(words, axis_keys)
-    of_axes = [word for word in words if word.key in axis_keys]
-    of_axes.sort(key=lambda word: axis_keys.index(word.key))
-    return short_name(of_axes or hashed, [program, *texts_of(hashed)])
-
-
-def folder_without_sweep(program: str, words: Sequence[Word], axis_keys: Sequence[str]) -> Path:
-    """The folder of the jobs of a command without a sweep, relative to the working directory. words: each key once."""
-    fixed = [word for word in words if word.key not in axis_keys and role_of(word.key).names_a_job]
-    first = "+".join(key.split(".")[-1].split("/")[-1] for key in axis_keys)
-    shown = sorted(fixed, key=lambda word: word.key)
-    name = short_name(shown, [program, *axis_keys, *texts_of(fixed)], first=first)
-    return Path("multirun", name_in(Path("multirun"), name))
-
-
-def short_name(shown: Sequence[Word], hashed: Iterable[str], first: str = "") -> str:
+def folder_name(shown: Sequence[Word], hashed: Iterable[str], first: str = "") -> str:
     """A folder's name: `first`, the arguments `shown` in short, and the hash of others."""
     lasts = [word.key.split(".")[-1] for word in shown]
     parts = [first] if first else []
     for last, word in zip(lasts, shown, strict=True):
         value = word.value.rpartition("/")[2].strip("[]{}'\"") or "none"  # the last part of a path is enough
         parts.append(f"{last if lasts.count(last) == 1 else word.key}_{value}")
-    text = in_name("-".join(parts)) or "run"
+    text = as_file_name("-".join(parts)) or "run"
     return f"{text[:SLUG]}-{hash_of(hashed)}"
 
 
-def name_in(folder: Path, name: str, case: str = "", cases: Iterable[str] = ()) -> str:
+def existing_name(folder: Path, name: str, case: str = "", cases: Iterable[str] = ()) -> str:
     """The name of what `folder` has with the hash of this name, else the name itself.
 
     Another command may have shown other arguments. case: the job's, of a sweep's `cases`, which may share a hash.
     """
     hashed = name.rpartition("-")[2]
-    same = [path.name for path in folder.glob(f"*-{hashed}") if case_shown(path.name, cases) == in_name(case)]
-    return name if name in same or not same else min(same)
+    names = [path.name for path in folder.glob(f"*-{hashed}") if case_in_name(path.name, cases) == as_file_name(case)]
+    return min(names) if names and name not in names else name
 
 
-def case_shown(name: str, cases: Iterable[str]) -> str:
+def case_in_name(name: str, cases: Iterable[str]) -> str:
     """The case that a folder's name begins with, as it shows it; "" for none. Of `more` and `more-data`, the longer."""
-    return max((case for case in map(in_name, cases) if name.startswith(f"{case}-")), key=len, default="")
+    longest = ""
+    for case in map(as_file_name, cases):
+        if name.startswith(f"{case}-") and len(case) > len(longest):
+            longest = case
+    return longest
 
 
-def in_name(text: str) -> str:
-    """The text as a folder's name shows it."""
+def as_file_name(text: str) -> str:
+    """The text without what a folder's name cannot have."""
     return re.sub(r"[^\w.+-]+", "_", text)
 
 

@@ -47,8 +47,8 @@ class Searches:
 
     def __init__(self, command: SweepCommand, settings: DictConfig):
         self.command, self.settings = command, settings
-        apart = combinations(word for word in command.words_of_jobs if word.key in command.sweep.search_each)
-        self.searches = [Search(command, merged([*command.words_of_jobs, *values]), settings) for values in apart]
+        apart = combinations(word for word in command.job_words if word.key in command.sweep.search_each)
+        self.searches = [Search(command, merged([*command.job_words, *values]), settings) for values in apart]
         if not self.searches or not self.searches[0].axes:
             raise command.no_job()
 

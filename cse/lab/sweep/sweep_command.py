@@ -34,13 +34,18 @@ SMAC = ("smac", "-e '.[smac]'")
 class SweepCommand:
     """A command that starts several jobs, as given.
 
-    words: all its arguments. sweep: what it runs. folder: of the jobs' folders. options: its jobs.* and dry_run.
+    start: its arguments that say how to start. given: the ones for its jobs; one with several values is an axis. axes:
+    the axes of the sweep's file that no given argument replaces.
+
+    program: of its jobs. sweep: what it runs. folder: of the jobs' folders. options: its jobs.* and dry_run.
     launcher: "basic" is this machine. sweeper: the config hydra.sweeper of a search; None for a grid, which runs all
     combinations.
     """
 
     program: str
-    words: list[Word]
+    start: list[Word]
+    given: list[Word]
+    axes: list[Word]
     sweep: AnySweep
     folder: Path
     options: DictConfig
@@ -48,23 +53,17 @@ class SweepCommand:
     sweeper: DictConfig | None
 
     @property
-    def given_for_jobs(self) -> list[Word]:
-        """The given arguments that belong to the jobs, not to their start."""
-        return without_start(self.words)
-
-    @property
-    def words_of_jobs(self) -> list[Word]:
-        """The axes of the sweep's file that no given argument replaces, then the arguments given for the jobs."""
-        given = self.given_for_jobs
-        return merged([*self.sweep.axes(given), *given])
+    def job_words(self) -> list[Word]:
+        """All arguments of its jobs, an axis with its values."""
+        return merged([*self.axes, *self.given])
 
     def job(self, words: Sequence[Word]) -> PlannedJob:
         """The job of one combination of values, in the folder that has it already, if one does."""
-        return self.sweep.job(words, self.folder, axis_keys_of(self.given_for_jobs))
+        return self.sweep.job(words, self.folder, axis_keys_of(self.given))
 
     def no_job(self) -> UserError:
         """The refusal of a command that starts nothing."""
-        given = " ".join(texts_of(self.given_for_jobs))
+        given = " ".join(texts_of(self.given))
         return UserError(f"{given}: there is no job: a range is empty, or there is none to search")
 
 
@@ -81,28 +80,37 @@ def starts_many(words: Sequence[Word], flags: Sequence[str]) -> str:
     return starting[0] if starting else ""
 
 
-def read_sweep_command(typed: Command) -> SweepCommand:
+def read_sweep_command(command: Command) -> SweepCommand:
     """The command that was given, with -m among its flags or not. Raises UserError if it cannot start jobs,
     MissingResource if it needs a package that is missing."""
-    words, program = typed.words, PROGRAMS[typed.name]
-    refuse_words_of_one_job(words)
-    given = values_of(words)
-    named = sweep_of(given)
+    program = PROGRAMS[command.name]
+    refuse_words_of_one_job(command.words)
+    start = [word for word in command.words if belongs_to_start(word)]
+    given = [word for word in command.words if not belongs_to_start(word)]
+    values = values_of(start)
+    named = sweep_of(values)
     sweep = load_sweep(named) if named else AdHocSweep(program)
-    options, sweeper = options_of(words, sweep)
-    launcher = given.get("hydra/launcher", "basic")
-    check_launcher(launcher, words, options.jobs.parallel)
+    options, sweeper = options_of(start, sweep)
+    launcher = values.get("hydra/launcher", "basic")
+    check_launcher(launcher, start, options.jobs.parallel)
     if sweeper is not None:
         check_loads(*SMAC)
     return SweepCommand(
         program=program,
-        words=words,
+        start=start,
+        given=given,
+        axes=sweep.axes(given),
         sweep=sweep,
-        folder=Path(given.get("hydra.sweep.dir") or sweep.folder_of_jobs(without_start(words))),
+        folder=Path(values.get("hydra.sweep.dir") or sweep.folder_of_jobs(given)),
         options=options,
         launcher=launcher,
         sweeper=sweeper,
     )
+
+
+def belongs_to_start(word: Word) -> bool:
+    """Whether an argument says how to start the jobs: it is none of theirs."""
+    return Mark.START in role_of(word.key).marks
 
 
 def refuse_words_of_one_job(words: Sequence[Word]) -> None:
@@ -117,11 +125,6 @@ def refuse_words_of_one_job(words: Sequence[Word]) -> None:
         raise UserError(f"{origin} starts one run: leave out -m and sweep=, and give each key one value")
     if "RANK" in os.environ:
         raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
-
-
-def without_start(words: Sequence[Word]) -> list[Word]:
-    """The arguments that belong to the jobs, not to their start."""
-    return [word for word in words if Mark.START not in role_of(word.key).marks]
 
 
 def options_of(words: Sequence[Word], sweep: AnySweep) -> tuple[DictConfig, DictConfig | None]:

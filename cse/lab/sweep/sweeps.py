@@ -14,81 +14,32 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
 
 What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
 
-Read in this order: Case; Sweep, whose `job` makes a job of the arguments of a case and of a command (JobWords);
+Read in this order: Sweep, whose `job` makes a job of a case and of a command's arguments (cse.lab.sweep.cases);
 AdHocSweep; load_sweep. cse.lab.sweep.names says what decides the name of a job's folder.
 """
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from omegaconf import OmegaConf
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from cse.errors import UserError
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.groups import SWEEP_KEYS, file_of
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.schema import Evaluate, Train
+from cse.lab.settings.schema import Train
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.values import SWITCH, Config
-from cse.lab.settings.words import RUN_ALONE, Word, merged, quoted, spell_word, texts_of, values_of
+from cse.lab.settings.words import Word, in_order_of_givers, merged, spell_word, texts_of, values_of
+from cse.lab.sweep.cases import Case, CaseJob, EncoderScoring, RunScoring, Training, for_scored_run
 from cse.lab.sweep.job import PlannedJob, ScoredRun
-from cse.lab.sweep.names import decisive, folder_without_sweep, name_in, name_in_sweep, name_without_sweep
-
-SCORING = {"model", "hydra", *Evaluate.__annotations__}
-"""The keys of cse-eval."""
-SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}
-"""The keys that cse-eval shares with cse-train."""
-
-
-class Case(BaseModel):
-    """One row. set: arguments of `program`. of: the PAPER/TABLE/CASE whose run cse-eval scores."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    program: Literal["cse-train", "cse-eval"] = "cse-train"
-    of: Annotated[str, StringConstraints(pattern=r"^[^/]+/[^/]+/[^/]+$")] | None = None
-    set: list[str] = []
-
-    @model_validator(mode="before")
-    @classmethod
-    def from_list(cls, content: object) -> object:
-        """A plain list has the arguments of a case that trains."""
-        return {"set": content} if isinstance(content, list) else content
-
-    @model_validator(mode="after")
-    def check_of(self) -> "Case":
-        """Raise ValueError for `of` with another program than cse-eval, which would ignore it."""
-        if self.of is not None and self.program != "cse-eval":
-            raise ValueError("`of` needs `program: cse-eval`")
-        return self
-
-    @property
-    def words(self) -> list[Word]:
-        """What it sets."""
-        return [Word(text, by="sweep") for text in self.set]
-
-    @property
-    def is_untrained(self) -> bool:
-        """Whether it scores an encoder that no run made, so that one job serves all seeds."""
-        return self.program == "cse-eval" and self.of is None
-
+from cse.lab.sweep.names import decisive, existing_name, folder_name
 
 Axes = dict[str, Annotated[str, BeforeValidator(str)]]
 """Values in Hydra's notation, by key."""
-
-
-@dataclass(frozen=True)
-class JobWords:
-    """The arguments of a sweep's job, in any order of givers. shown, hashed: what its name is made of, as far as it
-    decides the job's numbers. scores: as of a PlannedJob."""
-
-    words: Sequence[Word]
-    shown: Sequence[Word]
-    hashed: Sequence[Word]
-    scores: ScoredRun | None = None
 
 
 class Sweep(BaseModel):
@@ -153,43 +104,24 @@ class Sweep(BaseModel):
         folder: of the command's jobs. axis_keys: of its command's axes, which name its folder whatever they decide.
         Raises UserError for an unknown case.
         """
-        words = [word for word in words if word.key != "sweep"]
-        case = self.case_of(words)
+        job = self.job_of_case([word for word in words if word.key != "sweep"], folder)
+        name = job.name(axis_keys, order=list(dict.fromkeys([*self.params, "seed"])))
+        return PlannedJob(
+            name=existing_name(folder, name, job.case_name, self.cases),
+            program=job.case.program,
+            words=in_order_of_givers(job.arguments),
+            scores=job.scores,
+        )
+
+    def job_of_case(self, given: Sequence[Word], folder: Path) -> CaseJob:
+        """The job of the case that the arguments name, by its kind."""
+        case = self.case_of(given)
         if case.program == "cse-train":
-            arguments = self.training(case, words)
-        elif case.of is None:
-            arguments = self.evaluation(case, words)
-        else:
-            arguments = self.scoring(case, self.scored_run(case.of, words, folder), words)
-        name = self.name_of_job(arguments, values_of(words).get("case", ""), folder, axis_keys)
-        return PlannedJob(name, case.program, in_order_of_givers(arguments.words), arguments.scores)
-
-    def training(self, case: Case, words: Sequence[Word]) -> JobWords:
-        """The arguments of a case that trains."""
-        given = values_of(words)
-        own_variant = next((word for word in case.words if word.key == "variant"), None)
-        if own_variant and "variant" in given:  # which would take its place
-            raise UserError(
-                f"variant={given['variant']}: case={given['case']} is {own_variant} itself; case=A,B names the cases "
-                "to run"
-            )
-        settings = merged([*case.words, *words])
-        without = [Word(f"~{key}", by="sweep") for key in SWEEP_KEYS if key in self.model_fields_set]
-        every = [Word(self.word, by="sweep"), *settings, *without, Word("resume=auto", by="sweep")]
-        return JobWords(every, shown=words, hashed=settings)
-
-    def evaluation(self, case: Case, words: Sequence[Word]) -> JobWords:
-        """The arguments of a case that scores an encoder that no run made."""
-        own = for_evaluation(words)
-        settings = merged([*case.words, *own])
-        return JobWords(settings, shown=own, hashed=settings)
-
-    def scoring(self, case: Case, scored: ScoredRun, words: Sequence[Word]) -> JobWords:
-        """The arguments of a case that scores a run, `scored`. The job's name shows the settings of that run, too."""
-        settings = merged([*case.words, *for_scoring(words)])
-        checkpoint = Word(f"checkpoint={quoted(str(scored.folder))}", by="sweep")
-        run = Word(f"checkpoint=run:{scored.folder.name}")  # in the hash: its folder may be moved
-        return JobWords([checkpoint, *settings], shown=words, hashed=[run, *settings], scores=scored)
+            own_keys = [key for key in SWEEP_KEYS if key in self.model_fields_set]
+            return Training(case, given, sweep=self.word, without=own_keys)
+        if case.of is None:
+            return EncoderScoring(case, given)
+        return RunScoring(case, given, run=self.scored_run(case.of, given, folder))
 
     def scored_run(self, place_of_case: str, words: Sequence[Word], folder: Path) -> ScoredRun:
         """The run that a case of this sweep scores. place_of_case: PAPER/TABLE/CASE.
@@ -198,20 +130,13 @@ class Sweep(BaseModel):
         jobs, in which the run lies as well if both sweeps share a folder.
         """
         name, _, case = place_of_case.rpartition("/")
-        training = for_training(words)
+        given = for_scored_run(words)
         sweep = load_sweep(name)
-        default = sweep.folder_of_jobs(training)
+        default = sweep.folder_of_jobs(given)
         place = folder if sweep.folder == self.folder else default
         elsewhere = [Word(spell_word("hydra.sweep.dir", str(place)), by="sweep")] if place != default else []
-        job = sweep.job([Word(f"case={case}", by="sweep"), *training, *elsewhere], place)
+        job = sweep.job([Word(f"case={case}", by="sweep"), *given, *elsewhere], place)
         return ScoredRun(place.absolute() / job.name, job)
-
-    def name_of_job(self, arguments: JobWords, case: str, folder: Path, axis_keys: Sequence[str]) -> str:
-        """The name of a job's folder. It has `case` once, which stands for the arguments of its own."""
-        shown = [word for word in decisive(arguments.shown, axis_keys) if word.key != "case"]
-        hashed = [word for word in decisive(arguments.hashed, axis_keys) if word.key != "case"]
-        name = name_in_sweep(case, shown, texts_of(hashed), order=list(dict.fromkeys([*self.params, "seed"])))
-        return name_in(folder, name, case, self.cases)
 
     def words_beside(self, words: Sequence[Word]) -> list[Word]:
         """The arguments of a run that change a table and that neither the axes nor its case contain."""
@@ -219,21 +144,6 @@ class Sweep(BaseModel):
         case = self.cases.get(values_of(words).get("case", ""), Case())
         rest = [word for word in words if not word.text.startswith("~") and word.text not in case.set]
         return [word for word in rest if word.key not in axis_keys and role_of(word.key).changes_a_table]
-
-
-def for_training(words: Sequence[Word]) -> list[Word]:
-    """The arguments of a command that the run of a case takes which trains."""
-    return [word for word in words if word.root not in SCORING - SHARED]
-
-
-def for_evaluation(words: Sequence[Word]) -> list[Word]:
-    """The arguments of a command that a case takes which scores an encoder."""
-    return [word for word in words if word.root in SCORING]
-
-
-def for_scoring(words: Sequence[Word]) -> list[Word]:
-    """The arguments of a command that a case takes which scores a run; this has an encoder of its own."""
-    return [word for word in for_evaluation(words) if word.root not in ("model", "checkpoint")]
 
 
 @dataclass(frozen=True)
@@ -250,25 +160,27 @@ class AdHocSweep:
         return []
 
     def folder_of_jobs(self, words: Sequence[Word]) -> Path:
-        """The folder of its jobs, relative to the working directory."""
-        return folder_without_sweep(self.name, merged(words), axis_keys_of(words))
+        """The folder of its jobs, relative to the working directory. words: given for the jobs."""
+        axis_keys = axis_keys_of(words)
+        fixed = [word for word in decisive(merged(words), []) if word.key not in axis_keys]
+        axes = "+".join(key.split(".")[-1].split("/")[-1] for key in axis_keys)
+        shown = sorted(fixed, key=lambda word: word.key)
+        name = folder_name(shown, [self.name, *axis_keys, *texts_of(fixed)], first=axes)
+        return Path("multirun", existing_name(Path("multirun"), name))
 
     def job(self, words: Sequence[Word], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
-        """The job of one combination of values, as Sweep.job says."""
+        """The job of one combination of values, as Sweep.job says. Its name shows the axes, or all that decides if
+        there are none."""
         words = merged(words)
+        hashed = decisive(words, axis_keys)
+        axes = [word for key in axis_keys for word in words if word.key == key]
+        name = folder_name(axes or hashed, [self.name, *texts_of(hashed)])
         resume = [Word("resume=auto", by="sweep")] if self.name == "cse-train" else []
-        name = name_in(folder, name_without_sweep(self.name, words, axis_keys))
-        return PlannedJob(name, self.name, in_order_of_givers([*resume, *words]))
+        return PlannedJob(existing_name(folder, name), self.name, in_order_of_givers([*resume, *words]))
 
 
 AnySweep = Sweep | AdHocSweep
 """What a command runs."""
-
-
-def in_order_of_givers(words: Sequence[Word]) -> list[Word]:
-    """A job's arguments: a sweep's, RUN_ALONE, then a person's. By this order recorded_words knows who gave each."""
-    given = [word for word in words if word.by == "sweep"]
-    return [*given, RUN_ALONE, *(word for word in words if word.by == "person")]
 
 
 def axis_keys_of(words: Sequence[Word]) -> list[str]:

@@ -20,6 +20,8 @@ from cse.lab.settings.compose import composed
 from cse.lab.settings.words import (
     RUN_ALONE,
     Word,
+    by_whom,
+    in_order_of_givers,
     keys_of_person,
     parse_word,
     recorded_words,
@@ -112,6 +114,13 @@ def test_who_gave_each_word_is_known_from_what_a_run_wrote_down(words, typed):
     assert texts_of(recorded) == words.split()
     assert keys_of_person(recorded) == typed
     assert (RUN_ALONE in recorded) == ("hydra.mode" in words)
+
+
+def test_who_gave_each_word_of_a_job_is_known_from_their_order():
+    words = [Word("seed=1"), Word("sweep=a/b", by="sweep"), Word("trainer.lr=2"), Word("resume=auto", by="sweep")]
+    ordered = in_order_of_givers(words)
+    assert texts_of(ordered) == ["sweep=a/b", "resume=auto", "hydra.mode=RUN", "seed=1", "trainer.lr=2"]
+    assert by_whom(texts_of(ordered)) == ordered
 
 
 @pytest.mark.parametrize(("written", "read"), [

@@ -17,7 +17,7 @@ from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import FOLDERS_VARIABLE
 from cse.lab.settings.words import Word, shell_line, texts_of
 from cse.lab.sweep import process
-from cse.lab.sweep.names import name_in
+from cse.lab.sweep.names import existing_name
 from cse.lab.sweep.search import first_values
 from cse.lab.sweep.sweep_command import starts_many
 from cse.lab.sweep.sweeps import AdHocSweep
@@ -86,9 +86,9 @@ def test_a_folder_is_of_the_case_that_it_shows(tmp_path):
     cases = ["a b", "more", "more-data"]
     for older in ("a_b-seed_1-0a1b2c3d", "more-data-seed_1-0a1b2c3d"):
         (tmp_path / older).mkdir()
-    assert name_in(tmp_path, "a_b-0a1b2c3d", "a b", cases) == "a_b-seed_1-0a1b2c3d"
-    assert name_in(tmp_path, "more-data-0a1b2c3d", "more-data", cases) == "more-data-seed_1-0a1b2c3d"
-    assert name_in(tmp_path, "more-0a1b2c3d", "more", cases) == "more-0a1b2c3d"
+    assert existing_name(tmp_path, "a_b-0a1b2c3d", "a b", cases) == "a_b-seed_1-0a1b2c3d"
+    assert existing_name(tmp_path, "more-data-0a1b2c3d", "more-data", cases) == "more-data-seed_1-0a1b2c3d"
+    assert existing_name(tmp_path, "more-0a1b2c3d", "more", cases) == "more-0a1b2c3d"
 
 
 def test_jobs_that_differ_in_what_decides_nothing_are_told_apart(many):
