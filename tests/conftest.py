@@ -27,7 +27,7 @@ from made_up_wordnet import wordnet_folder  # noqa: E402, F401 (a fixture)
 from run_folders import compared, leave, runs  # noqa: E402, F401 (fixtures)
 from typed import exit_code  # noqa: E402
 
-from cse.sources.made_up import write_audio, write_images  # noqa: E402
+from cse.sources.synthetic import write_audio, write_images  # noqa: E402
 from cse.training.signals import SIGNALS  # noqa: E402
 
 torch.set_num_threads(1)  # two cores, several tests at once

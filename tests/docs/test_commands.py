@@ -23,6 +23,7 @@ from cse.errors import UserError
 from cse.lab.settings.command import split_flags
 from cse.lab.settings.words import Word
 from cse.lab.sweep import sweep_command
+from cse.sources import synthetic
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLLOWED = {*(ROOT / "docs" / "adding").glob("*.md")}  # test_adding.py
@@ -140,21 +141,19 @@ def test_every_line_of_one_run_composes(monkeypatch):
 @pytest.fixture(scope="session")
 def world(tmp_path_factory, tiny) -> Path:
     """A folder with the files that the documents name: a run in FOLDER, text, SentEval, encoders."""
-    from cse.sources import made_up
-
     place = tmp_path_factory.mktemp("world")
     for name in ("SENTEVAL/downstream", "outputs/DATE", "sentence-transformers"):
         (place / name).mkdir(parents=True)
-    made_up.write_senteval(place / "SENTEVAL" / "downstream")
-    made_up.write_rows(place, (), None)
+    synthetic.write_senteval(place / "SENTEVAL" / "downstream")
+    synthetic.write_rows(place, (), None)
     (place / "text.txt").rename(place / "sentences.txt")
     sentences = (place / "sentences.txt").read_text().splitlines()
     (place / "documents.txt").write_text("".join(f"{sentence} {sentence}\n" for sentence in sentences))
-    made_up.write_rows(place, ("sent0", "sent1", "hard_neg"), None)
+    synthetic.write_rows(place, ("sent0", "sent1", "hard_neg"), None)
     (place / "text.csv").rename(place / "nli.csv")
-    made_up.write_rows(place, ("a", "b"), "s")
+    synthetic.write_rows(place, ("a", "b"), "s")
     (place / "text.csv").rename(place / "pairs.csv")
-    made_up.write_rows(place, ("sentence1", "sentence2"), "score")
+    synthetic.write_rows(place, ("sentence1", "sentence2"), "score")
     (place / "text.csv").rename(place / "sts.csv")
     before = Path.cwd()
     os.chdir(place)
@@ -162,8 +161,8 @@ def world(tmp_path_factory, tiny) -> Path:
         run = api.train("smoke=true", "tracker=none", f"paths.cache={place}/cache", folder="FOLDER")
     finally:
         os.chdir(before)
-    made_up.write_images(place / "FOLDER")
-    made_up.write_audio(place / "FOLDER")
+    synthetic.write_images(place / "FOLDER")
+    synthetic.write_audio(place / "FOLDER")
     for name in ("outputs/DATE/TIME", "runs/whitenedcse/table4/job", "multirun/seed/job", "RUNS/job", "EVALS/job"):
         shutil.copytree(place / run.folder, place / name)
     (place / "sentence-transformers" / "all-MiniLM-L6-v2").symlink_to(place / "FOLDER" / "best")

@@ -12,7 +12,7 @@ from toys import composed
 
 from cse.eval.senteval import data
 from cse.lab.settings.groups import choices, file_of
-from cse.sources.made_up import PAIRS, write_senteval
+from cse.sources.synthetic import PAIRS, write_senteval
 
 Encode = Callable[[list[str]], np.ndarray]
 

@@ -19,7 +19,7 @@ from cse.eval.geometry import (
     uniformity,
 )
 from cse.score import values
-from cse.sources.made_up import PAIRS
+from cse.sources.synthetic import PAIRS
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from cse.model.export import save_encoder
 from cse.model.heads import MLPHead
 from cse.model.load import load_encoder
 from cse.score import Items, values
-from cse.sources.made_up import PAIRS
 from cse.sources.senteval import SUBSETS
+from cse.sources.synthetic import PAIRS
 
 TASKS = [*SUBSETS, "STS-B", "SICK-R"]
 GOLD = [2.1, 2.1, 2.9, 0.6, 4.7, 3.4, 4.1, 4.5, 2.9, 0.2, 3.6, 2.8, 4.1, 2.7, 4.1, 5.0, 1.8, 0.9]

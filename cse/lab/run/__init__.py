@@ -1,22 +1,20 @@
-"""One job: from its settings to a complete folder. Read it in this order.
+"""One run. How cse-train objective=barlow model.name=FOLDER trainer.devices=2 becomes a folder with results.json:
 
-The way in
-    start        the words of one line become a job and run
-    from_words   the settings that the words give, checked. smoke: any config made small
-    job          the job before its work: its settings, words, folder, and how many steps it makes
-From another run, by resume= or rerun=
-    resume       load that run's settings, apply the words, refuse code that only that run's folder names
-    unchanged    when all is built: compare what is read now with what that run read
-From settings to parts
-    needs        what a config reads, asked of its parts before anything is read
-    instantiate  make one part, and say what is wrong by the keys that the user types; the evaluators of a config
-    build        all parts of a training. compatible: refuse those that do not fit together
-The work
-    train        the phases of a training. evaluation: the phases of a scoring
-    announce     what a run says before it starts, or instead of starting
-    record       results.json and the trackers. best: the encoder, and all that is left at the end
-    commit       the commit of this code and the versions of packages, which a record has
-The processes
-    launch       one process for each device. startup: what is around a process. slurm: its scheduler
-    logs         where lines go
+1. start.start_training gets the arguments. from_words.config_of composes them. needs.check_needs refuses an encoder
+   or a file that is not there, before torch is imported. from_words.checked_config checks each value.
+2. from_words.fitted adds what a run records beside its settings, and smoke.py shrinks them for smoke=true. The result
+   is a Job (job.py). With resume=FOLDER or rerun=FOLDER, resume.py changes that run's settings instead.
+3. launch.run_in_processes starts two processes, or joins the processes of torchrun or SLURM (slurm.py). startup.py
+   prepares each process, logs.py keeps its log until the run has a folder. Each calls train.run, phase by phase.
+4. build.build makes the parts: one part in instantiate.py, the texts with their objectives in texts.py, the evaluators
+   in evaluators.py. compatible.py refuses parts that do not fit together.
+5. unchanged.py compares what a resumed or repeated run reads with what it read before. announce.py logs what the run
+   will do. Nothing is written yet.
+6. record.begin_folder makes the folder, and a Record keeps results.json and the trackers; commit.py names the code.
+   best.py saves best/ on the way, and scores it at the end.
+
+cse-eval has evaluation.py instead of steps 3 to 6.
+
+A DictConfig is called config when it is composed, settings when it is checked, and cfg when a run uses it. The same as
+a plain dict is called plain.
 """

@@ -30,7 +30,7 @@ from cse.eval.sts import ScoredPairs
 from cse.lab.folder.status import duration
 from cse.lab.run.instantiate import make
 from cse.lab.run.job import steps_in_words
-from cse.lab.run.sources import sources_of
+from cse.lab.run.texts import texts_with_objectives
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.values import Config
 from cse.lab.sharing.score_tables import problems_of
@@ -58,7 +58,7 @@ def announce(config: Config, training: Training, overlap: Overlap) -> None:
         **method_in_words(config),
         encoder=encoder_in_words(config["model"]["name"], parts.encoder),
         data=NEXT_LINE.join(texts),
-        sources=sources_in_words(parts),
+        sources=shares_in_words(parts),
         truncation=of_each(parts.batches, truncation_in_words),
         views=of_each(parts.batches, lambda batches: views_in_words(batches, choice)),
         duplicates=of_each(parts.batches, lambda batches: duplicates_in_words(parts, batches, overlap)),
@@ -84,7 +84,7 @@ def of_source(overlap: Overlap, batches: Batches) -> Overlap:
     return overlap.get("sources", {}).get(batches.text.name, overlap)
 
 
-def sources_in_words(parts: Parts) -> str:
+def shares_in_words(parts: Parts) -> str:
     """Whose batches an epoch of a mixture has, and which objective learns from each; "" for one text."""
     if not isinstance(parts.batches, MixedBatches):
         return ""
@@ -275,7 +275,7 @@ def print_plan(cfg: DictConfig, folder: Path) -> None:
     print_fields(
         **method_in_words(resolved(cfg)),
         encoder=cfg.model.name,
-        data=NEXT_LINE.join(data_in_words(source.text) for source in sources_of(cfg, make(cfg.data))),
+        data=NEXT_LINE.join(data_in_words(learned.text) for learned in texts_with_objectives(cfg, make(cfg.data))),
         schedule=schedule_in_words(steps_in_words(cfg), make(cfg.trainer)),
         folder=folder,
     )

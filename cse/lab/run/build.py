@@ -1,7 +1,7 @@
-"""From a composed config to live parts. Read `build`, then how each part is made, in its order.
+"""From settings to the parts of a training. Read `build`, then how each part is made, in its order.
 
-Every part is tried (cse.lab.run.instantiate), so that one error names all that is missing. What does not fit together
-is refused by cse.lab.run.compatible, before anything is downloaded or read where that can be known.
+Every part is tried (cse.lab.run.instantiate), so that one error names all that is missing. cse.lab.run.compatible
+refuses what does not fit together, if possible before anything is downloaded or read.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from cse.errors import MissingResource, UserError, within
 from cse.lab.run.compatible import (
     check_aux,
     check_combination,
+    check_in_mixture,
     check_memory,
     check_objective,
     check_rows,
@@ -25,8 +26,9 @@ from cse.lab.run.compatible import (
     check_views,
     check_with_encoder,
 )
-from cse.lab.run.instantiate import Attempts, build_evaluators, call, make
-from cse.lab.run.sources import TextWithObjective, check_in_mixture, sources_of
+from cse.lab.run.evaluators import build_evaluators
+from cse.lab.run.instantiate import Attempts, call, make
+from cse.lab.run.texts import TextWithObjective, texts_with_objectives
 from cse.sources.hub import cache_only
 
 if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
@@ -51,23 +53,20 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     from cse.training.settings import Parts
 
     attempt = Attempts()
-    trainer, augmentation, sources = parts_before_encoder(cfg, attempt)
-    pair = attempt(lambda: encoder_and_objective(cfg, augmentation, sources))
+    trainer, augmentation, texts = parts_before_encoder(cfg, attempt)
+    pair = attempt(lambda: encoder_and_objective(cfg, augmentation, texts))
     evaluators = attempt(lambda: build_evaluators(None if cfg.data.preview else cfg.get("eval")))
     aux = None
     if pair is not None:
-        check_with_encoder(cfg, *pair, augmentation, sources=sources)
+        check_with_encoder(cfg, *pair, augmentation, texts=texts)
         aux = attempt(lambda: build_aux(cfg, *pair))
-    found = [attempt(partial(call, source.data, source.text.find)) for source in sources]
-    attempt.check()
-    assert pair is not None  # nor are the others: `check` has raised
-    assert augmentation is not None
-    assert evaluators is not None
-    encoder, objective = pair
-    texts = []
-    for source, opened in zip(sources, found, strict=True):  # a corpus may be many gigabytes
-        texts.append(call(source.data, partial(source.text.read, opened, source.required)))
-    batches = make_batches(cfg, encoder, objective, augmentation, sources=sources, texts=texts, accelerator=accelerator)
+    finds = [attempt(partial(call, learned.data, learned.text.find)) for learned in texts]
+    encoder, objective = attempt.found(pair)
+    augmentation, evaluators = attempt.found(augmentation), attempt.found(evaluators)
+    rows = []
+    for learned, find in zip(texts, finds, strict=True):  # a corpus may be many gigabytes
+        rows.append(call(learned.data, partial(learned.text.read, attempt.found(find), learned.required)))
+    batches = make_batches(cfg, encoder, objective, augmentation, texts=texts, rows=rows, accelerator=accelerator)
     return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
 
 
@@ -81,25 +80,25 @@ def parts_before_encoder(
     check_combination(cfg)
     trainer: Trainer = make(cfg.trainer)
     augmentation: Augmentation | None = attempt(lambda: make(cfg.augmentation))
-    sources = sources_of(cfg, make(cfg.data))
-    for source in sources:
-        check_rows(trainer.batch_size, source.kind)
-        check_score_column(source.text, source.kind, source.data._get_full_key(None))
+    texts = texts_with_objectives(cfg, make(cfg.data))
+    for learned in texts:
+        check_rows(trainer.batch_size, learned.kind)
+        check_score_column(learned.text, learned.kind, learned.data._get_full_key(None))
         if augmentation is not None:
-            check_views(augmentation, source.text, source.kind, source.objective)
-    return trainer, augmentation, sources
+            check_views(augmentation, learned.text, learned.kind, learned.objective)
+    return trainer, augmentation, texts
 
 
 def encoder_and_objective(
-    cfg: DictConfig, augmentation: Augmentation | None, sources: list[TextWithObjective]
+    cfg: DictConfig, augmentation: Augmentation | None, texts: list[TextWithObjective]
 ) -> tuple[Encoder, Objective]:
     """Make the two parts that need each other: the objective's width is the encoder's, and whether the encoder has a
     language-model head depends on the objective. If that masks, both are made again, the encoder now with its head.
     """
     dropout = None if augmentation is None else augmentation.model_dropout
-    encoder, objective = make_pair(cfg, dropout, sources, mlm=False)
+    encoder, objective = make_pair(cfg, dropout, texts, mlm=False)
     if objective.masking != "none":
-        encoder, objective = make_pair(cfg, dropout, sources, mlm=True)
+        encoder, objective = make_pair(cfg, dropout, texts, mlm=True)
     kept = objective.test_head()
     if kept is not None and kept is objective.head:
         take_over_head(encoder, kept)
@@ -107,33 +106,33 @@ def encoder_and_objective(
 
 
 def make_pair(
-    cfg: DictConfig, dropout: float | None, sources: list[TextWithObjective], mlm: bool
+    cfg: DictConfig, dropout: float | None, texts: list[TextWithObjective], mlm: bool
 ) -> tuple[Encoder, Objective]:
-    """An encoder, and an objective for its width. dropout: of the encoder in training, None for its own. sources: each
+    """An encoder, and an objective for its width. dropout: of the encoder in training, None for its own. texts: each
     has an objective. mlm: whether the encoder has its language-model head."""
     from accelerate.utils import set_seed
 
     set_seed(cfg.seed)  # the same new weights (heads, projectors, patch embeddings) in every process
     encoder: Encoder = make(cfg.model, dropout=dropout, mlm=mlm, unrecorded=UNRECORDED)
-    objective = make_objectives(sources, encoder.dim)
-    is_idle = bool(cfg.model.get("lm_head")) and objective.masking == "none"  # in a mixture, no source masks
-    for source in sources:
-        with within(source.key):
-            check_objective(objective.of(source.name), encoder, lm_head=is_idle)
+    objective = make_objectives(texts, encoder.dim)
+    is_idle = bool(cfg.model.get("lm_head")) and objective.masking == "none"  # in a mixture, none masks
+    for learned in texts:
+        with within(learned.key):
+            check_objective(objective.of(learned.name), encoder, lm_head=is_idle)
     return encoder, objective
 
 
-def make_objectives(sources: list[TextWithObjective], dim: int) -> Objective:
-    """The objective of a run's text, or one for each source of a mixture, with parameters of its own."""
+def make_objectives(texts: list[TextWithObjective], dim: int) -> Objective:
+    """The objective of a run's text, or one for each text of a mixture, with parameters of its own."""
     from cse.objective.by_source import BySource
 
     made: dict[str, Objective] = {}
-    for source in sources:
-        objective = make_objective(source.objective, dim)
-        if source.name is None:
+    for learned in texts:
+        objective = make_objective(learned.objective, dim)
+        if learned.name is None:
             return objective
-        check_in_mixture(objective, source)
-        made[source.name] = objective
+        check_in_mixture(objective, learned.key)
+        made[learned.name] = objective
     return BySource(made)
 
 
@@ -189,11 +188,11 @@ def make_batches(
     objective: Objective,
     augmentation: Augmentation,
     *,
-    sources: list[TextWithObjective],
-    texts: list[TextRows],
+    texts: list[TextWithObjective],
+    rows: list[TextRows],
     accelerator: Accelerator,
 ) -> Steps:
-    """This process's batches: of the text, or of the texts of a mixture in turn. texts: the rows of each source.
+    """This process's batches: of the text, or of the texts of a mixture in turn. rows: of each text.
 
     The augmentation and the mask first get the encoder's tokenizer.
     """
@@ -205,15 +204,15 @@ def make_batches(
         mask.bind(encoder.tokenizer.hf)
     augmentation.bind(encoder.tokenizer.hf)
     batches = {}
-    for source, text in zip(sources, texts, strict=True):
-        learner, teacher = objective.of(source.name), None
+    for learned, own in zip(texts, rows, strict=True):
+        learner, teacher = objective.of(learned.name), None
         if learner.teachers and not cfg.data.preview:  # before the encoder takes memory for its gradients
-            with within(source.key):
-                teacher = Teachers(learner, text, accelerator.device, dry=cfg.dry_run)
-        batches[text.name] = batches_of(
-            cfg, encoder, learner, augmentation, mask=mask.masked, text=text, teacher=teacher, accelerator=accelerator
+            with within(learned.key):
+                teacher = Teachers(learner, own, accelerator.device, dry=cfg.dry_run)
+        batches[own.name] = batches_of(
+            cfg, encoder, learner, augmentation, mask=mask.masked, text=own, teacher=teacher, accelerator=accelerator
         )
-    return MixedBatches(batches, cfg.data.weights) if "sources" in cfg.data else batches[texts[0].name]
+    return MixedBatches(batches, cfg.data.weights) if "sources" in cfg.data else batches[rows[0].name]
 
 
 def batches_of(
@@ -272,9 +271,9 @@ def rehearse(cfg: DictConfig) -> None:
 
     from cse.model.load import width_of_checkpoint
 
-    _, _, sources = parts_before_encoder(cfg, Attempts())
+    _, _, texts = parts_before_encoder(cfg, Attempts())
     with suppress(MissingResource), cache_only():
         width = width_of_checkpoint(cfg.model.name, cfg.model.pooling)
         with init_empty_weights():
-            make_objectives(sources, width)
+            make_objectives(texts, width)
         check_scored_widths(cfg.get("eval"), width)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from cse.data.loader import Batches
     from cse.data.text import Text
-    from cse.lab.run.sources import TextWithObjective
+    from cse.lab.run.texts import TextWithObjective
     from cse.model.encoder import Encoder
     from cse.types import Augmentation, Objective, Settings
 
@@ -150,19 +150,33 @@ def check_objective(objective: Objective, encoder: Encoder, lm_head: bool) -> No
         raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 makes SimCSE mask)")
 
 
+def check_in_mixture(objective: Objective, key: str) -> None:
+    """Refuse what a mixture cannot have: a head that stays, as there is one embedding, and a second encoder.
+
+    key: of the objective's settings.
+    """
+    if objective.test_head() is not None:
+        raise UserError(
+            f"{key}: its head would stay at test time, and all sources train one embedding: set {key}.keep_head=false, "
+            f"or {key}.head=null for none in training either"
+        )
+    if objective.momentum is not None:
+        raise UserError(f"{key}: a second encoder that follows the first is not for a mixture of sources")
+
+
 def check_with_encoder(
     cfg: DictConfig,
     encoder: Encoder,
     objective: Objective,
     augmentation: Augmentation | None,
     *,
-    sources: list[TextWithObjective],
+    texts: list[TextWithObjective],
 ) -> None:
     """Refuse what this encoder does not allow: a length, equal views, widths. augmentation: None if it is missing."""
     encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
     if augmentation is not None:
-        for source in sources:
-            check_dropout(cfg.model.name, encoder, augmentation, source.text, objective.of(source.name))
+        for learned in texts:
+            check_dropout(cfg.model.name, encoder, augmentation, learned.text, objective.of(learned.name))
     check_scored_widths(cfg.get("eval"), encoder.vector_length)
 
 

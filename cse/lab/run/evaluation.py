@@ -22,12 +22,13 @@ from cse.eval.scoring import MemoizedEncode, refuse_nan, score
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run.compatible import check_scored_widths
-from cse.lab.run.instantiate import Attempts, build_evaluators, call, make
+from cse.lab.run.evaluators import build_evaluators
+from cse.lab.run.instantiate import Attempts, call, make
 from cse.lab.run.job import Job
 from cse.lab.run.needs import encoder_folder
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.resume import Origin, resumed
-from cse.lab.run.sources import sources_of
+from cse.lab.run.texts import texts_with_objectives
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import explaining, resolved
 from cse.lab.sharing import score_tables
@@ -57,10 +58,9 @@ def run_evaluation(job: Job) -> None:
     with Heartbeat(job.folder) as heartbeat:
         attempt = Attempts()
         subject = attempt(lambda: load_subject(cfg))
-        evaluators = attempt(lambda: build_evaluators(cfg.eval, cfg.splits)) or {}
+        evaluators = attempt(lambda: build_evaluators(cfg.eval, cfg.splits))
         sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
-        attempt.check()
-        assert subject is not None
+        subject, evaluators = attempt.found(subject), attempt.found(evaluators)
         if sample is not None:
             subject = whitened(subject, cfg.whitening, sample)
         check_scored_widths(cfg.eval, subject.dim)
@@ -152,14 +152,14 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
 def texts_learned_from(run: Path, cfg: DictConfig) -> list[TextRows]:
     """The texts that a run learned from, from the cache. Raises UserError, or MissingResource if one is not there."""
     texts = []
-    for source in sources_of(cfg, make(cfg.data)):
-        text = source.text
+    for learned in texts_with_objectives(cfg, make(cfg.data)):
+        text = learned.text
         if text.path is not None and is_on_hub(text.path):  # which `find` may download
             raise MissingResource(f"{run} learned from {text.path}, of the hub")
-        found = call(source.data, text.find)
+        found = call(learned.data, text.find)
         if not (text.cache / found.digest).exists():
             raise MissingResource(f"the text of {run} is not in {text.cache}")
-        texts.append(call(source.data, partial(text.read, found, source.required)))
+        texts.append(call(learned.data, partial(text.read, found, learned.required)))
     return texts
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.lab.run import resume, smoke, startup
-from cse.lab.run.instantiate import selected_score
+from cse.lab.run.evaluators import selected_score
 from cse.lab.settings.compose import composed, explaining, without_hydra
 from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment, groups
 from cse.lab.settings.user_files import overridden, recorded_user_files

@@ -1,26 +1,16 @@
-"""Parts from their settings, so that what goes wrong is said by the keys that the user types.
+"""One part from its settings. An error of the part names the keys that the user gives.
 
-`make` is Hydra's instantiate, `call` a method of a part. `Attempts` tries several parts, for one error that names all
-that is missing. Then the evaluators of a config, with their data found and checked, and the score of theirs that
-selects a step.
+`make` is Hydra's instantiate, `call` calls a method of a part. `Attempts` tries several parts, for one error that names
+all that is missing.
 """
 
-from __future__ import annotations
-
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from omegaconf import DictConfig
 
 from cse.errors import MissingResource, UserError, combine
 from cse.lab.settings.references import naming_user_keys
-
-if TYPE_CHECKING:
-    from cse.types import Evaluator
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -51,7 +41,7 @@ def is_part(value: object) -> bool:
 
 
 def call(node: DictConfig, method: Callable[[], T]) -> T:
-    """Call a method of the part that is made of this node: what it refuses is named by the keys that the user types."""
+    """Call a method of the part that is made of this node. Its errors name the keys that the user gives."""
     with naming_user_keys(node):
         return method()
 
@@ -63,83 +53,20 @@ class Attempts:
         self.missing: list[MissingResource] = []
 
     def __call__(self, part: Callable[[], T]) -> T | None:
-        """Returns `part()`, or None if it is missing; `check` then raises."""
+        """Returns `part()`, or None if it is missing; `found` and `check` then raise."""
         try:
             return part()
         except MissingResource as error:
             self.missing.append(error)
             return None
 
+    def found(self, part: T | None) -> T:
+        """A part that was tried, after all others were. Raises one MissingResource for everything that was missing."""
+        if part is None or self.missing:
+            raise combine(self.missing)
+        return part
+
     def check(self) -> None:
         """Raise one MissingResource for everything that was missing."""
         if self.missing:
             raise combine(self.missing)
-
-
-# Evaluators
-
-
-def build_evaluators(cfg: Mapping[Any, Any] | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
-    """The evaluators by config key, with their data found and checked. One MissingResource names all that is missing.
-
-    splits: those to score (None: all). An evaluator that has none of them is left out; raises UserError if all are.
-    """
-    nodes: Mapping[Any, Any] = cfg or {}
-    evaluators = make_evaluators(nodes)
-    if splits is not None:
-        evaluators = with_splits(evaluators, splits)
-    attempt = Attempts()
-    for name, evaluator in evaluators.items():
-        attempt(partial(prepare_evaluator, name, evaluator, nodes[name]))
-    attempt.check()
-    return evaluators
-
-
-def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict[str, Evaluator]:
-    """The evaluators that have one of the splits, each with those alone. Raises UserError if none has."""
-    chosen = {}
-    for name, evaluator in evaluators.items():
-        own = evaluator.splits
-        evaluator.splits = tuple(split for split in own if split in splits)
-        if evaluator.splits:
-            chosen[name] = evaluator
-        else:
-            log.warning("%s has only the split %s, which splits= leaves out", name, ", ".join(own))
-    if evaluators and not chosen:
-        raise UserError(f"splits=[{','.join(splits)}]: none of them is a split of {', '.join(evaluators)}")
-    return chosen
-
-
-def prepare_evaluator(name: str, evaluator: Evaluator, node: DictConfig) -> None:
-    """Find its data and check it. node: its settings."""
-    from cse.eval.scoring import check_source
-
-    call(node, evaluator.prepare)
-    check_source(name, evaluator)
-
-
-def make_evaluators(cfg: Mapping[Any, Any] | None) -> dict[str, Evaluator]:
-    """The evaluators by config key, without their data."""
-    return {str(name): make(node) for name, node in (cfg or {}).items()}
-
-
-def selected_score(cfg: DictConfig) -> str | None:
-    """The score that trainer.select means: of an evaluator's name its primary score, so that stsb is dev/stsb/spearman.
-
-    A score's full name is returned as it is, a wrong one too. Raises UserError for an evaluator without a primary one.
-    """
-    name = cfg.trainer.select
-    if name is None or name not in (cfg.get("eval") or {}):
-        return name
-    evaluator: Evaluator = make(cfg.eval[name])
-    if evaluator.primary is None:
-        instead = f"name one in full, dev/{name}/SCORE"
-        raise UserError(f"eval.{name} has no primary score", key="trainer.select", value=name, instead=instead)
-    return f"dev/{name}/{evaluator.primary}"
-
-
-def check_selection(cfg: DictConfig) -> None:
-    """Raise UserError if no evaluator gives a score that trainer.select or trainer.watch names."""
-    from cse.training.settings import watched
-
-    watched(make(cfg.trainer, select=selected_score(cfg)), make_evaluators(cfg.get("eval")))

@@ -16,7 +16,7 @@ from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.folder.contents import RUN
 from cse.lab.folder.status import line_to_resume
-from cse.lab.run.instantiate import check_selection
+from cse.lab.run.evaluators import check_selection
 from cse.lab.run.resume import call_with, functions_in
 from cse.lab.settings import groups
 from cse.lab.settings.compose import resolved

@@ -19,7 +19,7 @@ from cse.lab.settings.roles import role_of
 from cse.lab.settings.words import spell_value
 from cse.ranges import Mark
 from cse.score import evaluator_of
-from cse.sources import made_up
+from cse.sources import synthetic
 from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger("cse")
@@ -86,7 +86,7 @@ class Smoke:
         pooling = self.cfg.model.pooling
         if "trainer" not in self.cfg:  # cse-eval takes no pooling for granted
             pooling = pooling or "mean"
-        name = made_up.encoder(self.world, self.cfg.model.name)
+        name = synthetic.encoder(self.world, self.cfg.model.name)
         self.replace("model", name=name, num_layers=None, bidirectional=False, pooling=pooling, prefix=None)
 
     def make_up_scores(self) -> None:
@@ -100,7 +100,7 @@ class Smoke:
             self.cfg.replaced["eval"] = list(self.cfg.eval)
         senteval = self.cfg.paths.senteval
         if "paths.senteval" not in self.typed:
-            senteval = str(written_once(self.world / "senteval2", made_up.write_senteval))
+            senteval = str(written_once(self.world / "senteval2", synthetic.write_senteval))
         shared = {"senteval": senteval, "allow_partial": True}
         widths = {name: value_at(self.cfg, f"eval.{name}.widths") or [] for name in SCORED}
         evaluators = {}
@@ -118,10 +118,10 @@ class Smoke:
     def shrink_evaluation(self) -> None:
         """A made-up checkpoint for cse-eval, unless it is here, as a run of another smoke test is; its whitening."""
         if not is_here(self.cfg.checkpoint):
-            checkpoint = made_up.encoder(self.world, self.cfg.checkpoint)
+            checkpoint = synthetic.encoder(self.world, self.cfg.checkpoint)
             self.replace("", checkpoint=checkpoint, pooling=self.cfg.pooling or "mean")
         if self.cfg.whitening.kind:
-            self.replace("whitening", fit=str(made_up.text_file(self.world, ())), components=self.sizes.components)
+            self.replace("whitening", fit=str(synthetic.text_file(self.world, ())), components=self.sizes.components)
 
     def shrink_text(self) -> None:
         """Cut text that is typed; made-up text stands for any other.
@@ -139,11 +139,11 @@ class Smoke:
         corpus = DATASETS.get(self.cfg.data.name)
         self.cfg.replaced["data.name"] = self.cfg.data.name
         if corpus and "file" in self.cfg.data.rows:
-            file = made_up.text_file(self.world, corpus.columns)
+            file = synthetic.text_file(self.world, corpus.columns)
             self.cfg.data.update(name="smoke", identity=f"smoke/{self.cfg.data.name}")
             self.cfg.data.rows.file = str(file)
             return
-        file = made_up.text_file(self.world, self.cfg.data.get("columns") or (), self.cfg.data.get("scores"))
+        file = synthetic.text_file(self.world, self.cfg.data.get("columns") or (), self.cfg.data.get("scores"))
         made = {"_target_": "cse.data.text.Text", "name": "smoke", "path": str(file), "score_range": None}
         kept = ("columns", "empty", "scores", "limit", "limit_seed", "noise", "cache_dir", "preview")
         self.cfg.data = made | {key: self.cfg.data.get(key) for key in kept}
@@ -176,7 +176,7 @@ class Smoke:
         """Make the objective at a key small."""
         objective = OmegaConf.select(self.cfg, key)
         if "teacher" in objective and not keeps_teacher:
-            self.replace(key, teacher=made_up.encoder(self.world, "minilm"), teacher_pooling="mean")
+            self.replace(key, teacher=synthetic.encoder(self.world, "minilm"), teacher_pooling="mean")
         if "second_teacher" in objective:
             self.replace(key, second_teacher=None)
         if value_at(self.cfg, f"{key}.head.hidden"):
@@ -198,10 +198,10 @@ class Smoke:
             limits = {key: min(data[key] or most[key], most[key]) for key in most if key in data}
             self.replace("aux_modality.data", **limits)
         elif "size" in data:
-            folder = str(written_once(self.world / "images", made_up.write_images))
+            folder = str(written_once(self.world / "images", synthetic.write_images))
             self.replace("aux_modality.data", folder=folder, files=None)
         else:
-            self.replace("aux_modality.data", folder=str(written_once(self.world / "audio", made_up.write_audio)))
+            self.replace("aux_modality.data", folder=str(written_once(self.world / "audio", synthetic.write_audio)))
 
     def lay_over(self) -> None:
         """Set what was typed, as far as the shrunk config can have it; not where what it belongs to is left out."""
@@ -214,11 +214,11 @@ class Smoke:
         """A typed value, or what comes next to it in a shrunk config."""
         is_made_up_text, is_made_up_encoder = "data.name" in self.cfg.replaced, "model.name" in self.cfg.replaced
         if key == "trainer.batch_size" and is_made_up_text:
-            return min(value, made_up.ROWS)
+            return min(value, synthetic.ROWS)
         if key in ("augmentation.min_length", "augmentation.max_length") and is_made_up_text:
             return min(value, self.cfg.augmentation.max_length)  # a made-up row has no room for longer spans
         if key == "aux_modality.data.batch_size" and "aux_modality.data.folder" in self.cfg.replaced:
-            return min(value, made_up.FILES)
+            return min(value, synthetic.FILES)
         if key in ("model.num_layers", "model.bidirectional") and is_made_up_encoder:
             return value_at(self.cfg, key)
         if key == "aux_modality.init" and self.cfg.aux_modality.weights is None:

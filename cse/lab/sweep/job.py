@@ -22,8 +22,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from cse.errors import UserError
 from cse.lab.run.build import rehearse
+from cse.lab.run.evaluators import check_selection
 from cse.lab.run.from_words import checked_config
-from cse.lab.run.instantiate import check_selection
 from cse.lab.run.job import steps_in_words
 from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.groups import PROGRAMS

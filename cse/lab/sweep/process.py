@@ -19,7 +19,7 @@ from cse.lab.folder.changes import Change, changed_code, changed_files, changed_
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
-from cse.lab.run.instantiate import selected_score
+from cse.lab.run.evaluators import selected_score
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.words import spell_word, texts_of
 from cse.lab.sweep.job import PlannedJob

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from cse.errors import UserError
 from cse.lab.folder.runs import read_run
 from cse.lab.run import best
-from cse.lab.run.instantiate import make_evaluators
+from cse.lab.run.evaluators import make_evaluators
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import choices
 from cse.training.loop import Training

@@ -10,7 +10,7 @@ from toys import composed, toy_of
 from cse.errors import UserError
 from cse.lab.run.build import make_objective
 from cse.lab.run.compatible import check_score_column, check_views
-from cse.lab.run.sources import for_columns
+from cse.lab.run.texts import for_columns
 from cse.lab.settings.groups import choices
 from cse.sources.catalogue import DATASETS
 

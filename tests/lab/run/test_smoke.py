@@ -11,8 +11,8 @@ from cse.errors import UserError
 from cse.lab.run import from_words
 from cse.lab.settings.compose import composed
 from cse.lab.settings.words import recorded_words, spell_value
-from cse.sources import made_up
-from cse.sources.made_up import ROWS
+from cse.sources import synthetic
+from cse.sources.synthetic import ROWS
 
 
 def fitted(*words: str, command: str = "train"):
@@ -126,7 +126,7 @@ def test_score_sets_that_are_typed_are_used(tmp_path, program):
 
 
 def test_text_of_ones_own_has_no_unknown_tokens(tmp_path):
-    tokenizer = AutoTokenizer.from_pretrained(made_up.encoder(tmp_path, "roberta"))
+    tokenizer = AutoTokenizer.from_pretrained(synthetic.encoder(tmp_path, "roberta"))
     assert tokenizer.tokenize("kadan") == ["kadan"]
     ids = tokenizer("A cat, 你好.", "Sætning").input_ids
     assert tokenizer.unk_token_id not in ids
