@@ -69,14 +69,14 @@ class Ragged:
     def __getitem__(self, i: int) -> np.ndarray:
         return self.flat[self.offsets[i] : self.offsets[i + 1]]
 
-    def rows(self, numbers_N: np.ndarray) -> list[np.ndarray]:
+    def take(self, numbers_N: np.ndarray) -> list[np.ndarray]:
         """Many rows at once. This is ten times as fast as single rows: slicing a memmap is slow."""
         flat = np.asarray(self.flat)
         ends = zip(self.offsets[numbers_N].tolist(), self.offsets[numbers_N + 1].tolist(), strict=True)
         return [flat[first:last] for first, last in ends]
 
 
-class Cache(NamedTuple):
+class CachedColumns(NamedTuple):
     """One Ragged per column, the notes taken while the rows were read, and the CRC-32 of each file by its name."""
 
     columns: list[Ragged]
@@ -85,12 +85,12 @@ class Cache(NamedTuple):
 
 
 def cache_columns(
-    folder: Path, rows: Iterable[tuple[np.ndarray, ...]], names: list[str], dtype: str, notes: Json | None = None
-) -> Cache:
+    folder: Path, rows: Iterable[tuple[np.ndarray, ...]], names: list[str], dtype: str, notes: Callable[[], Json] = dict
+) -> CachedColumns:
     """The columns kept in `folder`. `rows` is read only if there is no intact cache (see cached_folder).
 
-    One row at a time is in memory. notes: saved with the rows, after the last row is read. Raises every error of
-    reading `rows`.
+    One row at a time is in memory. notes: called after the last row is read; the result is saved with the rows. Raises
+    every error of reading `rows`.
     """
 
     def write(temporary: Path) -> Json:
@@ -105,7 +105,7 @@ def cache_columns(
                     flats[column].write(value.astype(dtype, copy=False).tobytes())
                     ends[column] += len(value)
                     offsets[column].write(ends[column].tobytes())
-        return {"dtype": dtype, "notes": notes or {}}
+        return {"dtype": dtype, "notes": notes()}
 
     about = cached_folder(folder, write)
-    return Cache([Ragged(folder, name, about["dtype"]) for name in names], about["notes"], about["checksums"])
+    return CachedColumns([Ragged(folder, name, about["dtype"]) for name in names], about["notes"], about["checksums"])

@@ -5,9 +5,10 @@ wiki1m, triplets and openwebtext are each a `rows` of cse.data.text.Text.
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
-from cse.data.readers import ending_of, files_of, lines_of, read_rows, reading
+from cse.data.readers import Row, ending_of, files_of, lines_of, read_rows, reading
 from cse.errors import UserError, naming
 from cse.files import sha256
 from cse.ranges import Count, File, Folder, Name, Natural
@@ -16,8 +17,6 @@ from cse.sources.catalogue import DATASETS
 from cse.sources.fetch import DatasetNeed
 
 log = logging.getLogger(__name__)
-
-Rows = Iterator[tuple[str, ...]]
 
 
 class CorpusNeed(DatasetNeed):
@@ -81,7 +80,7 @@ def check_copy(corpus: str, copy: str) -> None:
         raise UserError(f"{copy} has {count:,} rows, but the published {corpus} has {about.rows[0]:,}")
 
 
-def wiki1m(file: File | None = None) -> Rows:
+def wiki1m(file: File | None = None) -> Iterator[Row]:
     """SimCSE's million sentences of English Wikipedia, one column. An empty line becomes " ", as in SimCSE's code.
 
     file: a local copy; None: the hub's.
@@ -89,7 +88,9 @@ def wiki1m(file: File | None = None) -> Rows:
     return ((line or " ",) for path in _files("wiki1m", file) for _, line in lines_of(path, "utf-8", "\n"))
 
 
-def triplets(corpus: Name, columns: Sequence[str], file: File | None = None, folder: Folder | None = None) -> Rows:
+def triplets(
+    corpus: Name, columns: Sequence[str], file: File | None = None, folder: Folder | None = None
+) -> Iterator[Row]:
     """The rows of the catalogue's corpus of that name, with two or three columns. file: see `wiki1m`.
 
     columns: the columns to read, in the order of the cells. folder: a local copy of a corpus with many files; the hub's
@@ -98,7 +99,9 @@ def triplets(corpus: Name, columns: Sequence[str], file: File | None = None, fol
     return (row for path in _files(corpus, folder or file) for row in read_rows(path, list(columns), "utf-8"))
 
 
-def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None, folder: Folder | None = None) -> Rows:
+def openwebtext(
+    min_units: Natural, tokenizer: Name | None, limit: Count | None, folder: Folder | None = None
+) -> Iterator[Row]:
     """OpenWebText's documents of at least min_units units, with single spaces. Logs how many are kept.
 
     A unit is a word (text between whitespace), or a piece of the named tokenizer. limit: stop after this many
@@ -106,7 +109,8 @@ def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None,
     """
     columns, count_units = DATASETS["openwebtext"].columns, _counter(tokenizer)
     seen = yielded = 0
-    for text in (text for path in _files("openwebtext", folder) for (text,) in read_rows(path, columns, "utf-8")):
+    rows_of_file = (read_rows(path, columns, "utf-8") for path in _files("openwebtext", folder))
+    for (text,) in chain.from_iterable(rows_of_file):
         if yielded == limit:
             break
         seen += 1

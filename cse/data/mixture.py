@@ -37,7 +37,7 @@ class Source(Text):
 
 
 class Mixture(Part):
-    """The settings of a mixture; conf/data/mixture.yaml explains each.
+    """The settings of a mixture; conf/data/mixture.yaml explains each. cse.lab.run reads `preview`.
 
     Raises UserError for a weight of no source, a source without a weight, and a source with a corpus's name.
     """
@@ -55,9 +55,8 @@ class Mixture(Part):
         for source in sources:
             if source in DATASETS:
                 raise UserError(f"`sources`.{source}: it is a published corpus: give this source another name")
-        self.name, self.sources, self.weights = name, sources, weights
-        for source, text in sources.items():
-            text.name, text.cache = source, Path(cache_dir) / "text"
+        self.name, self.weights = name, weights
+        self.sources = {source: text.named(source, Path(cache_dir)) for source, text in sources.items()}
 
 
 class MixedBatches(Steps):

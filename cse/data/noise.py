@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from typing_extensions import TypedDict
 
+from cse.data.readers import Row
 from cse.ranges import Natural, Seed, Share
 
 
@@ -36,7 +37,7 @@ def add_noise(text: str, delete: float, insert: int, swap: int, rng: np.random.G
     return " ".join(out)
 
 
-def with_noise(rows: Iterable[tuple[str, ...]], noise: Noise, columns: int) -> Iterator[tuple[str, ...]]:
+def with_noise(rows: Iterable[Row], noise: Noise, columns: int) -> Iterator[Row]:
     """The rows, with noise in the first `columns` cells of each. The seed and the row's number determine the noise."""
     for number, row in enumerate(rows):
         rng = np.random.default_rng((noise["seed"], number))

@@ -1,6 +1,6 @@
 """Rows of text from a user's file: .txt, .csv, .tsv, .jsonl (each also .gz), .parquet, or a folder of them.
 
-Every reader yields tuples of str, with one text per column. If a library cannot read a file, its error becomes a
+Every reader yields rows: tuples of str, with one text per column. If a library cannot read a file, its error becomes a
 UserError with the file and the line (for Parquet the row).
 """
 
@@ -9,15 +9,17 @@ import gzip
 import io
 import json
 import logging
+import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from cse.data.listing import list_files, unread_in_words
-from cse.data.score_column import ScoreColumn
 from cse.errors import MissingResource, UserError, first_line, naming, within
 from cse.needs import FileNeed, Place
 from cse.ranges import text_encoding
@@ -31,9 +33,54 @@ DELIMITERS = ",;\t"
 MAX_CELL = 2**26  # characters of a cell of .csv or .tsv; a limit for an unclosed quote
 EMPTY = " "  # as SimCSE's code reads an empty cell
 
-Rows = Iterator[tuple[str, ...]]
-Row = tuple[str, Mapping[str, object]]
-"""The place of a row in its file, and its cells by column."""
+LARGEST = 3e38  # scores are kept as float32
+
+Row = tuple[str, ...]
+"""A row of text: the text of each column, then the score if there is one."""
+
+Record = tuple[str, Mapping[str, object]]
+"""A row in a file, unchecked: its place there, and its cells by column."""
+
+
+class ScoreColumn(NamedTuple):
+    """name: the name of the column. ends: the lowest and the highest number; they become 0 and 1. None: any number,
+    unchanged."""
+
+    name: str
+    ends: tuple[float, float] | None
+
+    def cell(self, cell: object, place: str) -> str:
+        """The scaled number, as text. Raises UserError if the cell is not a number or is outside `ends`.
+
+        place: the file and row, for the message.
+        """
+        number = "" if isinstance(cell, bool) or "_" in str(cell) else cell  # only Python reads 1_0 as a number
+        try:
+            value = float(number) if isinstance(number, str | int | float) else math.nan
+        except (ValueError, OverflowError):
+            value = math.nan
+        if not abs(value) <= LARGEST:
+            why = f"{place}: {self.name} holds {repr(cell)[:40]}, not a number (`scores`={self.name})"
+            if re.fullmatch(r"-?\d+,\d+", str(cell)):
+                why += "; its decimal sign must be a point"
+            raise UserError(why)
+        if self.ends is None:
+            return repr(value)
+        low, high = self.ends
+        if not low <= value <= high:
+            raise UserError(
+                f"{place}: {self.name} is {value:g}, outside `score_range`=[{low:g},{high:g}]: set score_range to the "
+                "ends of the scale, or to null for any numbers"
+            )
+        return repr((value - low) / (high - low))
+
+    def in_words(self, scaled: float) -> str:
+        """The number of a row as in its column, and the scaled number for the objective."""
+        if self.ends is None:
+            return f"{self.name} {scaled:g}"
+        low, high = self.ends
+        return f"{self.name} {low + (high - low) * scaled:g}, scaled to {scaled:g}"
+
 
 Columns = Sequence[str | ScoreColumn]
 """The columns to read, in this order: the name of a column of text, or a column of numbers."""
@@ -129,7 +176,7 @@ def ending_of(file: Path) -> str:
     return Path(file.stem if file.suffix.lower() == GZIP else file.name).suffix.lower()
 
 
-def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
+def read_rows(file: Path, columns: Columns | None, encoding: str) -> Iterator[Row]:
     """The rows of one file. Empty lines are skipped. An empty cell becomes " ", as in SimCSE's code.
 
     Raises UserError at once for columns that the file does not have, and later, while rows are read, for a damaged row.
@@ -140,7 +187,7 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
             raise UserError(why, key="columns", value=f"[{','.join(names_of(columns))}]")
         return ((line,) for _, line in lines_of(file, encoding) if line)
     read = check_columns(columns, header_of(file, encoding), str(file))
-    return (cells_of_row(row, read, f"{file}, {place}") for place, row in _rows_of(file, read, encoding))
+    return (cells_of_row(row, read, f"{file}, {place}") for place, row in _records(file, read, encoding))
 
 
 def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
@@ -233,7 +280,7 @@ def names_of(columns: Columns) -> list[str]:
     return [column if isinstance(column, str) else column.name for column in columns]
 
 
-def _rows_of(file: Path, columns: Columns, encoding: str) -> Iterator[Row]:
+def _records(file: Path, columns: Columns, encoding: str) -> Iterator[Record]:
     if ending_of(file) == ".parquet":
         yield from _parquet(file, names_of(columns))
     elif ending_of(file) == ".jsonl":
@@ -243,8 +290,10 @@ def _rows_of(file: Path, columns: Columns, encoding: str) -> Iterator[Row]:
         _, header = next(table)
         for place, row in table:
             if len(row) != len(header):
-                quotes = "; a cell that contains the delimiter must be in quotes" * (len(row) > len(header))
-                raise UserError(f"{file}, {place}: fields {len(row)}, but the header has {len(header)}{quotes}")
+                why = f"{file}, {place}: fields {len(row)}, but the header has {len(header)}"
+                if len(row) > len(header):
+                    why += "; a cell that contains the delimiter must be in quotes"
+                raise UserError(why)
             if row == header and len(row) > 1:
                 raise UserError(f"{file}, {place}: the header again, as in joined files: delete this line")
             yield place, dict(zip(header, row, strict=True))
@@ -280,7 +329,7 @@ def _table(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
         ) from error
 
 
-def _objects(file: Path, encoding: str) -> Iterator[tuple[str, dict[str, object]]]:
+def _objects(file: Path, encoding: str) -> Iterator[Record]:
     """Each object of a .jsonl file."""
     number = 0
     with reading(file, lambda: f"line {number}"):
@@ -293,7 +342,7 @@ def _objects(file: Path, encoding: str) -> Iterator[tuple[str, dict[str, object]
             yield f"line {number}", row
 
 
-def _parquet(file: Path, columns: list[str]) -> Iterator[Row]:
+def _parquet(file: Path, columns: list[str]) -> Iterator[Record]:
     """Each row of a Parquet file."""
     import pyarrow.parquet as pq
 
@@ -305,7 +354,7 @@ def _parquet(file: Path, columns: list[str]) -> Iterator[Row]:
                 yield f"row {number}", row
 
 
-def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> tuple[str, ...]:
+def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row:
     """The cells of a row as text; an empty cell becomes " ". where: the file and the row, for messages.
 
     Raises UserError for a missing cell, for a cell that is not text (a number, a list, an object), and for half a

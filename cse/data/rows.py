@@ -11,8 +11,8 @@ import numpy as np
 
 from cse.data.cache import Ragged, cache_columns
 from cse.data.corpora import is_published, published
-from cse.data.score_column import ScoreColumn
-from cse.data.usable import Notes, fault
+from cse.data.readers import ScoreColumn
+from cse.data.usable import fault
 from cse.progress import showing, track
 
 if TYPE_CHECKING:  # importing torch takes seconds
@@ -81,17 +81,17 @@ class TextRows:
 
     def texts_of(self, rows_B: np.ndarray, column: int = 0) -> list[str]:
         """The texts of these rows in that column."""
-        return [text.tobytes().decode() for text in self.texts[column].rows(self.chosen[rows_B])]
+        return [text.tobytes().decode() for text in self.texts[column].take(self.chosen[rows_B])]
 
     def ids_of(self, rows_B: np.ndarray, column: int = 0) -> list[np.ndarray]:
         """The ids of these rows in that column, including special tokens: an integer array for each."""
-        return self.token_ids[column].rows(self.chosen[rows_B])
+        return self.token_ids[column].take(self.chosen[rows_B])
 
     def cells(self) -> Iterator[bytes]:
         """The text of every column of the rows in use, as UTF-8. A million texts take half a second."""
         for column in self.texts:
             for start in range(0, len(self), ROWS_PER_BLOCK):
-                yield from (cell.tobytes() for cell in column.rows(self.chosen[start : start + ROWS_PER_BLOCK]))
+                yield from (cell.tobytes() for cell in column.take(self.chosen[start : start + ROWS_PER_BLOCK]))
 
     def provenance(self) -> dict[str, object]:
         """The training data, JSON-ready: source, rows in use, SHA-256 of the published file or of each local file."""
@@ -117,17 +117,21 @@ class TextRows:
         folder = self.cache / f"{key}.ids"
         if not folder.exists():
             log.info("tokenising %s rows of %s (only once, kept in %s)", f"{len(self.texts[0]):,}", self.name, folder)
-        found: Notes = {"unknown": []}
+        names = [f"ids_{name}" for name in self.column_names]
+        unknown_rows: list[int] = []
+        token_rows = self._token_rows(tokenizer, max_length, unknown_rows)
         with showing(f"tokenising {self.name}"):
-            names = [f"ids_{name}" for name in self.column_names]
-            kept = cache_columns(folder, self._token_rows(tokenizer, max_length, found), names, dtype, found)
+            kept = cache_columns(folder, token_rows, names, dtype, lambda: {"unknown": unknown_rows})
         if len(unknown := np.intersect1d(self.chosen, kept.notes["unknown"])):
             said = f"{len(unknown):,} of {len(self):,} rows have a text without any token of the vocabulary"
             log.warning("data=%s: %s, the first: row %d", self.name, said, unknown[0] + 1)
         return replace(self, token_ids=kept.columns)
 
-    def _token_rows(self, tokenizer: "Tokenizer", max_length: int, found: Notes) -> Iterator[tuple[np.ndarray, ...]]:
-        """The ids of every row, a cell for each column. Notes rows without a known token as `unknown`."""
+    def _token_rows(
+        self, tokenizer: "Tokenizer", max_length: int, unknown_rows: list[int]
+    ) -> Iterator[tuple[np.ndarray, ...]]:
+        """The ids of every row, an array for each column. unknown_rows: gets the numbers of the rows with a text
+        without a known token."""
         is_special = np.zeros(tokenizer.id_bound, bool)
         is_special[tokenizer.hf.all_special_ids] = True  # the unknown token, too
         begin = [tokenizer.before_text(column) for column in range(self.num_columns)]
@@ -139,5 +143,5 @@ class TextRows:
             for i, row in enumerate(zip(*ids, strict=True)):
                 unknown = [c for c, one in enumerate(row) if is_special[one[begin[c] : len(one) - after]].all()]
                 if any(fault(cells[c][i]) is None for c in unknown):  # unusable cells are already noted
-                    found["unknown"].append(start + i)
+                    unknown_rows.append(start + i)
                 yield row

@@ -1,28 +1,31 @@
 """The sources of training text: any local file or folder, a hub dataset, or a function that yields rows.
 
-`Text` has the settings. `find` opens the source. `read` makes the rows (cse.data.rows), only once for the same content.
+`Text` has the settings. `find` opens the source, which is then Found. `read` reads its rows, only once for the same
+content, and returns TextRows (cse.data.rows).
 """
 
 import hashlib
-import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from inspect import getmodule, isclass, isroutine
 from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 from annotated_types import MinLen
 
-from cse.data.cache import cache_columns
+from cse.data.cache import CachedColumns, cache_columns
 from cse.data.corpora import CorpusNeed, check_available, is_published
+from cse.data.function import RowsFunction, check_row, rows_by, settings_of, version_of
 from cse.data.noise import Noise, with_noise
 from cse.data.readers import (
     Columns,
+    Row,
+    ScoreColumn,
     TextNeed,
     cells_of_row,
     check_columns,
@@ -34,9 +37,8 @@ from cse.data.readers import (
     reading,
 )
 from cse.data.rows import TextRows
-from cse.data.score_column import ScoreColumn
-from cse.data.usable import Empty, Notes, missing_rows, note_faults, usable_rows
-from cse.errors import RunError, UserError, class_name, in_short, naming
+from cse.data.usable import Empty, RowNotes, usable_numbers
+from cse.errors import UserError, naming
 from cse.files import sha256
 from cse.needs import FileNeed, Need, Part, Place, Settings
 from cse.progress import showing, track
@@ -46,10 +48,7 @@ from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger(__name__)
 
-VERSION = 3  # a part of each cache's key: increase it if the result of the readers, `fault` or `tokenized` changes
-
-
-RowsFunction = Callable[[], Iterator[tuple[str, ...]]]
+CACHE_VERSION = 3  # in each cache's key: increase it if the result of the readers, `fault` or `tokenized` changes
 
 
 @dataclass(frozen=True)
@@ -60,14 +59,14 @@ class Found:
     checksums: SHA-256 of the local files.
     """
 
-    rows: Iterator[tuple[str, ...]]
+    rows: Iterator[Row]
     digest: str
     place: str | None = None
     checksums: dict[str, str] = field(default_factory=dict)
 
 
 class Text(Part):
-    """The settings of a text. conf/data/text.yaml explains all except `rows`.
+    """The settings of a text. conf/data/text.yaml explains all except `rows`. cse.lab.run reads `preview`.
 
     rows: replaces path: a function that yields the rows of a corpus. Then `identity` is the key of their cache. If the
     corpus is not published, the key also has a digest of the function's file and its settings.
@@ -98,32 +97,32 @@ class Text(Part):
         if rows and columns and len(columns) > 1 and name in DATASETS and len(DATASETS[name].columns) < 2:
             why = f"data={name} has one column: leave `columns` null"
             raise UserError(why, key="columns", value=f"[{','.join(columns)}]")
-        if repeated := [one for one in columns or [] if (columns or []).count(one) > 1]:
-            raise UserError(f"it names {repeated[0]} twice", key="columns", value=list(columns or []))
-        if scores in (columns or []):
-            raise UserError(f"`columns`={list(columns or [])} names it as text", key="scores", value=scores)
-        self.name = name
-        self.cache = Path(cache_dir) / "text"
+        self.columns = None if columns is None else list(columns)
+        named = self.columns or []
+        if repeated := [column for column in named if named.count(column) > 1]:
+            raise UserError(f"it names {repeated[0]} twice", key="columns", value=named)
+        if scores in named:
+            raise UserError(f"`columns`={named} names it as text", key="scores", value=scores)
+        self.name, self.cache = name, Path(cache_dir) / "text"
         self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
-        self.columns = list(columns) if columns is not None else None
         self.column_names = self.columns or ["text"]
         self.scores = None if scores is None else ScoreColumn(scores, score_range and (score_range[0], score_range[1]))
-        self.rows, self.identity = rows, identity
+        self.function, self.identity = rows, identity
         self.limit, self.limit_seed, self.empty = limit, limit_seed, empty
         self.noise = noise if noise and (noise["delete"] or noise["insert"] or noise["swap"]) else None
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
         """A published corpus, or the file, folder or hub dataset in the settings."""
-        name, path, rows = str(settings.get("name")), settings.get("path"), settings.get("rows") or {}
-        own = {f"rows.{key}": rows[key] for key in ("file", "folder") if rows.get(key)}
+        name, path, function = str(settings.get("name")), settings.get("path"), settings.get("rows") or {}
+        copies = {f"rows.{key}": function[key] for key in ("file", "folder") if function.get(key)}
         for dataset, about in DATASETS.items():
             if f"data={name}" in about.reads:
                 if about.fetch == "part":
-                    return [SampleNeed(f"{dataset}:{rows['language']}", settings=settings)]
-                return [CorpusNeed(dataset, next(iter(own.values()), None))]
+                    return [SampleNeed(f"{dataset}:{function['language']}", settings=settings)]
+                return [CorpusNeed(dataset, next(iter(copies.values()), None))]
         if path is None:
-            return [FileNeed(str(place), key) for key, place in own.items()]
+            return [FileNeed(str(place), key) for key, place in copies.items()]
         repo = repo_of_text(path) if is_on_hub(path) else None
         columns, encoding = names_typed(settings.get("columns")), settings.get("encoding") or "utf-8"
         subset, split = settings.get("subset"), settings.get("split") or "train"
@@ -134,16 +133,23 @@ class Text(Part):
         """The number of columns; plain text has one."""
         return len(self.column_names)
 
+    def named(self, name: str, cache_dir: Path) -> Self:
+        """The same text under another name, and with another cache."""
+        text = copy(self)
+        text.name, text.cache = name, cache_dir / "text"
+        return text
+
     @property
-    def copy(self) -> str | None:
+    def local_copy(self) -> str | None:
         """The file or folder of a corpus, from the settings of its function."""
-        given = self.rows.keywords if isinstance(self.rows, partial) else {}
-        return given.get("file") or given.get("folder")
+        given = {} if self.function is None else settings_of(self.function)
+        place = given.get("file") or given.get("folder")
+        return None if place is None else str(place)
 
     @property
     def place(self) -> str | None:
         """The file, folder or dataset in the settings."""
-        return self.copy or self.path
+        return self.local_copy or self.path
 
     @property
     def columns_to_read(self) -> Columns | None:
@@ -153,8 +159,8 @@ class Text(Part):
         return [*self.columns, self.scores] if self.scores else self.columns
 
     @property
-    def published_rows(self) -> tuple[int, ...]:
-        """The numbers of rows that the published corpus or its copies have; () for other text."""
+    def published_counts(self) -> tuple[int, ...]:
+        """How many rows the published corpus or its copies have; () for other text."""
         return DATASETS[self.name].rows if self.name in DATASETS else ()
 
     def find(self) -> Found:
@@ -166,7 +172,7 @@ class Text(Part):
         if self.noise:
             noisy = with_noise(found.rows, self.noise, self.num_columns)
             found = replace(found, rows=noisy, digest=key_of_parts(found.digest, sorted(self.noise.items())))
-        if is_published(self.name) and self.copy is None and not (self.cache / found.digest).exists():
+        if is_published(self.name) and self.local_copy is None and not (self.cache / found.digest).exists():
             check_available(self.name)
         return found
 
@@ -180,31 +186,16 @@ class Text(Part):
         cache is left), has fewer than two rows, or has too many unusable rows (`empty`).
         """
         found = found or self.find()
-        notes: Notes = {}
-        published = next(iter(self.published_rows), None)
-        rows = track(note_faults(found.rows, self.column_names, notes), "row", published)
-        encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows)
-        files = [f"text_{name}" for name in self.column_names]
-        if self.scores:
-            files.append("scores")
-        with showing(f"reading {self.name}"):
-            kept = cache_columns(self.cache / found.digest, encoded, files, "uint8", notes)
-        if "faults" not in kept.notes:
+        cached = self._cached(found)
+        if "faults" not in cached.notes:
             raise UserError(f"{self.cache / found.digest} is a cache of an older version: delete it")
+        notes = RowNotes.from_json(cached.notes)
         optional = [] if required is None or self.empty == "keep" else self.column_names[required:]
-        usable = usable_rows(kept.notes, self.empty, self.name, optional)
+        usable = usable_numbers(notes, self.empty, self.name, optional)
         chosen = usable[chosen_rows(len(usable), self.limit, self.limit_seed)]
         if len(chosen) < 2:
             where = self.path or found.place or self.identity
             raise UserError(f"data={self.name} ({where}): {len(chosen)} rows; two or more are needed")
-        targets_N = np.empty(0, np.float32)
-        if self.scores:
-            targets_N = np.array([float(kept.columns[-1][row].tobytes()) for row in chosen.tolist()], np.float32)
-            if np.ptp(targets_N) == 0:
-                same = self.scores.in_words(float(targets_N[0]))
-                why = f"every row has {same}, so there is nothing to learn"
-                raise UserError(why, key="scores", value=self.scores.name)
-        texts = kept.columns[: self.num_columns]
         return TextRows(
             name=self.name,
             place=found.place,
@@ -213,21 +204,43 @@ class Text(Part):
             scores=self.scores,
             cache=self.cache,
             digest=found.digest,
-            content=" ".join(kept.checksums.values()),
+            content=" ".join(cached.checksums.values()),
             checksums=found.checksums,
-            texts=texts,
+            texts=cached.columns[: self.num_columns],
             chosen=chosen,
-            left_out=len(texts[0]) - len(usable),
-            targets_N=targets_N,
-            missing_NC=self.missing(kept.notes, optional, chosen),
+            left_out=notes.total - len(usable),
+            targets_N=self._targets(cached, chosen),
+            missing_NC=self._missing(notes, optional, chosen),
         )
 
-    def missing(self, notes: Notes, optional: Sequence[str], chosen: np.ndarray) -> np.ndarray | None:
+    def _cached(self, found: Found) -> CachedColumns:
+        """The columns of the source in the cache, with RowNotes as JSON. The source is read if they are not there."""
+        notes = RowNotes()
+        rows = track(notes.noting(found.rows, self.column_names), "row", next(iter(self.published_counts), None))
+        encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows)
+        files = [f"text_{name}" for name in self.column_names]
+        if self.scores:
+            files.append("scores")
+        with showing(f"reading {self.name}"):
+            return cache_columns(self.cache / found.digest, encoded, files, "uint8", notes.as_json)
+
+    def _targets(self, cached: CachedColumns, chosen: np.ndarray) -> np.ndarray:
+        """(N,) float32: the scores of the chosen rows; empty without scores. Raises UserError if all are equal."""
+        if self.scores is None:
+            return np.empty(0, np.float32)
+        targets_N = np.array([float(cached.columns[-1][row].tobytes()) for row in chosen.tolist()], np.float32)
+        if np.ptp(targets_N) == 0:
+            same = self.scores.in_words(float(targets_N[0]))
+            why = f"every row has {same}, so there is nothing to learn"
+            raise UserError(why, key="scores", value=self.scores.name)
+        return targets_N
+
+    def _missing(self, notes: RowNotes, optional: Sequence[str], chosen: np.ndarray) -> np.ndarray | None:
         """(N, C) bool: which cells of the chosen rows have no text, in the optional columns; None if all have one. Logs
         how many."""
         missing_NC = np.zeros((len(chosen), self.num_columns), bool)
         for name in optional:
-            missing_N = np.isin(chosen, missing_rows(notes, name))
+            missing_N = np.isin(chosen, notes.missing(name))
             missing_NC[:, self.column_names.index(name)] = missing_N
             if missing_N.all():
                 log.warning("data=%s: no row has a text in %s, which gives no negatives", self.name, name)
@@ -238,21 +251,21 @@ class Text(Part):
 
     def open_source(self) -> Found:
         """The opened source: its rows without noise, and their digest."""
-        if self.rows is not None:
-            return self.of_function(self.rows, self.copy)
+        if self.function is not None:
+            return self.of_function(self.function, self.local_copy)
         if self.path is None:
             raise UserError("`path` is not set: data=text needs `path`=FILE, FOLDER or a hub dataset's name")
         return self._of_hub(self.path) if is_on_hub(self.path) else self._of_files(self.path)
 
-    def of_function(self, rows: RowsFunction, copy: str | None) -> Found:
-        """The rows that a function yields. copy: the file or folder that the function reads, if any."""
+    def of_function(self, function: RowsFunction, place: str | None) -> Found:
+        """The rows that a function yields. place: the file or folder that the function reads, if any."""
         with naming(path="rows.file"):
-            checksums = checksums_of(files_of(Path(copy).expanduser())) if copy else {}
+            checksums = checksums_of(files_of(Path(place).expanduser())) if place else {}
         about = self.identity, self.columns, *checksums.values(), *(self.scores or ())
         if is_published(self.name):  # our function: its identity has its settings, and an error needs a traceback
-            return Found(self._checked(rows, checksums), key_of_parts(*about), copy, checksums)
-        own = partial(rows_by, rows, f"data={self.name}")
-        return Found(self._checked(own, checksums), key_of_parts(*about, *version_of(rows)), copy, checksums)
+            return Found(self._checked(function, checksums), key_of_parts(*about), place, checksums)
+        own = partial(rows_by, function, f"data={self.name}")
+        return Found(self._checked(own, checksums), key_of_parts(*about, *version_of(function)), place, checksums)
 
     def _of_files(self, path: str) -> Found:
         """The rows of a file, or of the files of a folder."""
@@ -266,9 +279,9 @@ class Text(Part):
             )
         files = files_of(Path(path).expanduser())
         checksums = checksums_of(files)
-        parts = [read_rows(file, self.columns_to_read, self.encoding) for file in files]
+        rows_of_file = [read_rows(file, self.columns_to_read, self.encoding) for file in files]
         digest = key_of_parts(*checksums.values(), self.columns, self.encoding, *(self.scores or ()))
-        return Found(self._checked(lambda: chain.from_iterable(parts), checksums), digest, path, checksums)
+        return Found(self._checked(lambda: chain.from_iterable(rows_of_file), checksums), digest, path, checksums)
 
     def _of_hub(self, name: str) -> Found:
         """The rows of a dataset of the hub."""
@@ -277,7 +290,7 @@ class Text(Part):
         rows = (cells_of_row(row, columns, f"{name}, row {number}") for number, row in enumerate(table, 1))
         return Found(rows, key_of_parts(table._fingerprint, self.columns, *(self.scores or ())), name)
 
-    def _checked(self, rows: RowsFunction, checksums: dict[str, str]) -> Iterator[tuple[str, ...]]:
+    def _checked(self, open_rows: RowsFunction, checksums: dict[str, str]) -> Iterator[Row]:
         """The rows, opened only when the first is read.
 
         Raises UserError for a row without a text for each column. After the last row, raises UserError if a local file
@@ -285,15 +298,15 @@ class Text(Part):
         """
         names = [*self.column_names, f"{self.scores.name} (`scores`)"] if self.scores else self.column_names
         count = 0
-        for count, row in enumerate(rows(), 1):
+        for count, row in enumerate(open_rows(), 1):
             check_row(row, names, f"data={self.name}, row {count}")
             yield row
         for file, digest in checksums.items():
             check_unchanged(Path(file), digest, sha256(Path(file)))
-        whole = self.published_rows
-        if whole and count not in whole:
+        counts = self.published_counts
+        if counts and count not in counts:
             raise UserError(
-                f"data={self.name} has {count:,} rows, but the published file has {whole[0]:,}: take a complete copy "
+                f"data={self.name} has {count:,} rows, but the published file has {counts[0]:,}: take a complete copy "
                 "(of the hub's, delete the cached one), or train on it as text of your own, data=text data.path=FILE"
             )
 
@@ -306,10 +319,9 @@ class SampleNeed(CorpusNeed):
 
     def text(self) -> Text:
         """The text with these settings."""
-        rows = dict(self.settings["rows"])
-        made = partial(resolve_name(rows.pop("_target_")), **{key: rows[key] for key in rows if key[0] != "_"})
-        own = {key: value for key, value in self.settings.items() if key[0] != "_"}
-        return Text(**{**own, "rows": made})
+        node = self.settings["rows"]
+        function = partial(resolve_name(node["_target_"]), **without_hydras_keys(node))
+        return Text(**{**without_hydras_keys(self.settings), "rows": function})
 
     def find(self) -> Place:
         """See Need."""
@@ -318,8 +330,13 @@ class SampleNeed(CorpusNeed):
 
     def fetch(self) -> Place:
         """See Need."""
-        rows = self.text().read()
-        return rows.cache / rows.digest
+        text = self.text().read()
+        return text.cache / text.digest
+
+
+def without_hydras_keys(settings: Settings) -> Settings:
+    """The settings of a part without `_target_` and the like."""
+    return {key: value for key, value in settings.items() if key[0] != "_"}
 
 
 def checksums_of(files: Iterable[Path]) -> dict[str, str]:
@@ -336,63 +353,22 @@ def repo_of_text(name: str) -> hub.Repo:
     return hub.Repo(name, "dataset", f"`path`={name} is not a local file", "give a file or a folder")
 
 
-def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.ndarray:
-    """The row numbers that `limit` selects, in order: the first rows, or with a seed a random sample.
+def chosen_rows(total: int, limit: int | float | None, seed: int | None) -> np.ndarray:
+    """The row numbers below `total` that `limit` selects, in order: the first, or with a seed a random sample.
 
     With the same seed, a smaller limit selects a subset of the rows of a larger limit.
     """
-    size = rows if limit is None else round(limit * rows) if isinstance(limit, float) else min(limit, rows)
+    if limit is None:
+        size = total
+    elif isinstance(limit, float):
+        size = round(limit * total)
+    else:
+        size = min(limit, total)
     if seed is None:
         return np.arange(size)
-    return np.sort(np.random.default_rng(seed).permutation(rows)[:size])
+    return np.sort(np.random.default_rng(seed).permutation(total)[:size])
 
 
 def key_of_parts(*parts: object) -> str:
-    """A key of 32 hexadecimal digits from VERSION and the repr of the parts."""
-    return hashlib.sha256(repr((VERSION, *parts)).encode()).hexdigest()[:32]
-
-
-def made_by(function: RowsFunction) -> Callable[..., object]:
-    """The function without its settings, or the class of a callable object."""
-    named = function.func if isinstance(function, partial) else function
-    return named if isroutine(named) or isclass(named) else type(named)
-
-
-def version_of(function: RowsFunction) -> tuple[str, str, str]:
-    """What determines a function's rows, beside its data: its name, a checksum of its file, and its settings."""
-    named = made_by(function)
-    given = (function.args, function.keywords) if isinstance(function, partial) else ()
-    module = getmodule(named)
-    file = vars(module).get("__file__") if module else None  # a built-in of Python has no file
-    settings = json.dumps(given, sort_keys=True, default=lambda value: class_name(type(value)))
-    return class_name(named), sha256(Path(file)) if file else "", settings
-
-
-def rows_by(function: RowsFunction, where: str) -> Iterator[tuple[str, ...]]:
-    """The unchecked rows of a function of the user's own (data.rows). Any error that it raises becomes a UserError."""
-    if not callable(function):
-        raise UserError(f"{where}: `rows` is called later: its YAML needs _partial_: true")
-    name, count = class_name(made_by(function)), 0
-    try:
-        made = function()
-        if not isinstance(made, Iterable):
-            raise UserError(f"{where}: {name} must yield rows, each a tuple of texts, not return {made!r:.40}")
-        for row in made:
-            yield row
-            count += 1
-    except (UserError, RunError):
-        raise
-    except Exception as error:
-        raise UserError(f"{where}, after row {count}: {name} raised {in_short(error)}: fix it, or its data") from error
-
-
-def check_row(row: object, names: Sequence[str], where: str) -> None:
-    """Raise UserError unless a row has a text for each column. names: the names of the columns."""
-    if not isinstance(row, tuple | list):
-        raise UserError(f"{where}: {row!r:.40} is {type(row).__name__}, not a tuple with a text for each column")
-    if len(row) != len(names):
-        asked = f"`columns`=[{','.join(names)}] asks for {len(names)}"
-        raise UserError(f"{where}: a {type(row).__name__} of {len(row)}, but {asked}")
-    for name, cell in zip(names, row, strict=True):
-        if not isinstance(cell, str):
-            raise UserError(f"{where}: {name} is {cell!r:.40}, of type {type(cell).__name__}, not text")
+    """A key of 32 hexadecimal digits from CACHE_VERSION and the repr of the parts."""
+    return hashlib.sha256(repr((CACHE_VERSION, *parts)).encode()).hexdigest()[:32]

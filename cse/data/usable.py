@@ -12,11 +12,14 @@ UTF-16, or of a binary file.
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from cse.data.readers import Row
 from cse.errors import UserError
+from cse.files import Json
 
 log = logging.getLogger(__name__)
 
@@ -34,64 +37,109 @@ MISSING = {
 }
 """How pandas, R, spreadsheets (also for a formula that failed) and databases (MySQL's \\N) write a missing value."""
 
-Notes = dict[str, Any]
-"""Kept beside the cached rows. rows: their number. faults: {reason: the numbers of the unusable rows, from 0}."""
+NUL, IS_EMPTY, INVISIBLE = "holds NUL", "is empty", "has nothing visible"
+REASONS = (NUL, IS_EMPTY, INVISIBLE, *(f"is {word}" for word in MISSING))
+"""All that `fault` may say of a cell. No reason is the end of another, so a fault can be read back from its words."""
 
 
-def note_faults(rows: Iterable[tuple[str, ...]], names: Sequence[str], notes: Notes) -> Iterator[tuple[str, ...]]:
-    """Pass the rows through and fill `notes`. names: the columns of text; they come first in a row."""
-    notes |= {"rows": 0, "faults": {}}
-    for row in rows:
-        for name, cell in zip(names, row, strict=False):
-            if reason := fault(cell):
-                notes["faults"].setdefault(f"{name} {reason}", []).append(notes["rows"])
-        notes["rows"] += 1
-        yield row
+class Fault(NamedTuple):
+    """Why cells of a column are unusable: one of REASONS."""
+
+    column: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.column} {self.reason}"
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no text. NUL is not missing text: it shows a broken file."""
+        return self.reason != NUL
+
+
+@dataclass
+class RowNotes:
+    """What is noted of the rows of a text while they are read, and kept beside them in the cache.
+
+    total: the number of rows. faults: the numbers of the unusable rows, from 0.
+    """
+
+    total: int = 0
+    faults: dict[Fault, list[int]] = field(default_factory=dict)
+
+    def noting(self, rows: Iterable[Row], columns: Sequence[str]) -> Iterator[Row]:
+        """The same rows; each is noted when it is read. columns: the names of the columns of text, the first cells."""
+        for row in rows:
+            for column, cell in zip(columns, row, strict=False):
+                if reason := fault(cell):
+                    self.faults.setdefault(Fault(column, reason), []).append(self.total)
+            self.total += 1
+            yield row
+
+    def as_json(self) -> Json:
+        """The notes as a cache keeps them."""
+        return {"rows": self.total, "faults": {str(fault): numbers for fault, numbers in self.faults.items()}}
+
+    @classmethod
+    def from_json(cls, kept: Json) -> "RowNotes":
+        """The notes of a cache. Raises KeyError for the notes of an older version."""
+        faults = {}
+        for words, numbers in kept["faults"].items():
+            reason = next(reason for reason in REASONS if words.endswith(f" {reason}"))
+            faults[Fault(words.removesuffix(f" {reason}"), reason)] = numbers
+        return cls(kept["rows"], faults)
+
+    def missing(self, column: str) -> list[int]:
+        """The numbers of the rows that have no text in a column."""
+        faults = [fault for fault in self.faults if fault.column == column and fault.is_missing]
+        return [number for fault in faults for number in self.faults[fault]]
 
 
 def fault(cell: str) -> str | None:
     """The reason why a text is unusable, or None."""
     if "\0" in cell:
-        return "holds NUL"
+        return NUL
     if cell.strip() in MISSING:
         return f"is {cell.strip()}"
-    return None if VISIBLE.search(cell) else "is empty" if cell == " " else "has nothing visible"
+    if VISIBLE.search(cell):
+        return None
+    return IS_EMPTY if cell == " " else INVISIBLE
 
 
-def missing_reasons(column: str) -> set[str]:
-    """The faults of a column's cell that say that there is no text. NUL is not among them: it shows a broken file."""
-    return {f"{column} {why}" for why in ("is empty", "has nothing visible", *(f"is {word}" for word in MISSING))}
-
-
-def missing_rows(notes: Notes, column: str) -> list[int]:
-    """The numbers of the rows that have no text in a column."""
-    faults = notes["faults"]
-    return [row for reason in missing_reasons(column) for row in faults.get(reason, [])]
-
-
-def usable_rows(notes: Notes, empty: Empty | None, where: str, optional: Sequence[str] = ()) -> np.ndarray:
+def usable_numbers(notes: RowNotes, empty: Empty | None, where: str, optional: Sequence[str] = ()) -> np.ndarray:
     """The numbers of the rows to use, in order (int64). Logs how many are unusable, and why.
 
     empty: data.empty, see conf/data/text.yaml. where: the name of the data. optional: the columns in which a row may
     have no text. Raises UserError if there are more unusable rows than `empty` allows. The error has the reasons and
     says what to do.
     """
-    total, allowed = notes["rows"], set().union(*map(missing_reasons, optional))
-    faults = {reason: rows for reason, rows in notes["faults"].items() if reason not in allowed}
+    every_number = np.arange(notes.total)
+    faults = {}
+    for fault, numbers in notes.faults.items():
+        if not (fault.is_missing and fault.column in optional):
+            faults[fault] = numbers
     unusable = sorted(set().union(*faults.values()))
     if not unusable:
-        return np.arange(total)
-    why = ", ".join(f"{reason} ({len(rows):,}, the first: row {rows[0] + 1})" for reason, rows in faults.items())
-    said = f"data={where}: {len(unusable):,} of {total:,} rows cannot be used: {why}"
-    few = len(unusable) <= max(1, UNUSABLE_SHARE * total)
-    if empty == "refuse" or not (few or empty == "skip"):
-        limit = "`empty`=refuse" if empty == "refuse" else f"more than {UNUSABLE_SHARE:.0%}"
+        return every_number
+    why = ", ".join(f"{fault} ({len(rows):,}, the first: row {rows[0] + 1})" for fault, rows in faults.items())
+    said = f"data={where}: {len(unusable):,} of {notes.total:,} rows cannot be used: {why}"
+    limit = ""
+    if empty == "refuse":
+        limit = "`empty`=refuse"
+    elif empty != "skip" and are_many(len(unusable), notes.total):
+        limit = f"more than {UNUSABLE_SHARE:.0%}"
+    if limit:
         raise UserError(f"{said}; {limit}: repair or delete them, or leave them out with `empty`=skip")
     if empty == "keep":
         log.warning("%s; they are kept unchanged", said)
-        return np.arange(total)
+        return every_number
     log.warning("%s; they are left out", said)
-    return np.setdiff1d(np.arange(total), unusable)
+    return np.setdiff1d(every_number, unusable)
+
+
+def are_many(unusable: int, total: int) -> bool:
+    """Whether so many unusable items mean a broken data set: more than one, and more than 1 % of all."""
+    return unusable > max(1, UNUSABLE_SHARE * total)
 
 
 def check_share(unusable: int, total: int, items: str, where: str, first: str) -> None:
@@ -99,7 +147,7 @@ def check_share(unusable: int, total: int, items: str, where: str, first: str) -
 
     items: the name of the items. first: the name of the first unusable item.
     """
-    if unusable > max(1, UNUSABLE_SHARE * total):
+    if are_many(unusable, total):
         raise UserError(
             f"{unusable} of the {total} {items} of {where} cannot be used, more than {UNUSABLE_SHARE:.0%} "
             f"(the first: {first}): repair or delete them"

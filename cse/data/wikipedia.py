@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from cse.data.corpora import repo_of
+from cse.data.readers import Row
 from cse.errors import UserError, check_loads
 from cse.files import Json
 from cse.ranges import Count, Name, PositiveShare, Seed, Several
@@ -43,7 +44,7 @@ def wikipedia(
     min_units: Count,
     max_units: Count,
     unit: Unit,
-) -> Iterator[tuple[str, ...]]:
+) -> Iterator[Row]:
     """Rows of one sentence each from the hub's wikimedia/wikipedia: dump "20231101", language "en", "de", ...
 
     share: the share of the articles to use. A hash chooses them, because all of a large Wikipedia takes hours. `sample`

@@ -7,8 +7,7 @@ from typing import Annotated
 
 from annotated_types import Len
 
-from cse.data.readers import KINDS, TextNeed, ending_of, files_of, names_typed, read_rows
-from cse.data.score_column import ScoreColumn
+from cse.data.readers import KINDS, ScoreColumn, TextNeed, ending_of, files_of, names_typed, read_rows
 from cse.errors import UserError, naming
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, labelled

@@ -16,7 +16,7 @@ ROWS = [(np.arange(3),), (np.arange(0),), (np.arange(7),)]
 
 def columns(folder) -> list[list[int]]:
     """The rows of the cache, which is made if need be."""
-    (ids,), notes, _ = cache_columns(folder, iter(ROWS), ["ids"], "int32", {"rows": 3})
+    (ids,), notes, _ = cache_columns(folder, iter(ROWS), ["ids"], "int32", lambda: {"rows": 3})
     assert notes == {"rows": 3}
     return [ids[i].tolist() for i in range(3)]
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from cse.data.text import check_row, rows_by
+from cse.data.function import check_row, rows_by
 from cse.errors import RunError, UserError
 
 

@@ -14,7 +14,7 @@ from cse.augmentation.shuffle import Shuffle
 from cse.augmentation.spans import Spans
 from cse.data import views as views_module
 from cse.data.loader import Batches
-from cse.data.score_column import ScoreColumn
+from cse.data.readers import ScoreColumn
 from cse.data.text import Text
 from cse.data.views import Views
 from cse.errors import UserError

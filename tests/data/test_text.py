@@ -79,7 +79,7 @@ def test_an_older_version_of_the_readers_leaves_no_cache_to_serve(prepared, tiny
         return len([*(tmp_path / "cache" / "text").iterdir()])
 
     assert [folders(), folders()] == [2, 2]
-    monkeypatch.setattr(text_module, "VERSION", "older")
+    monkeypatch.setattr(text_module, "CACHE_VERSION", "older")
     assert folders() == 4
 
 

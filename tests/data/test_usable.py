@@ -22,6 +22,17 @@ def test_a_usable_text_has_something_visible_and_no_nul():
         assert usable.fault(cell) is None
 
 
+@pytest.mark.parametrize("reason", usable.REASONS)
+@pytest.mark.parametrize("column", ["a", "a is", "a is NULL", "is empty", "holds NUL"])
+def test_the_notes_of_a_cache_are_read_as_they_were_written(column, reason):
+    notes = usable.RowNotes(9, {usable.Fault(column, reason): [2, 3], usable.Fault("b", usable.NUL): [4]})
+    kept = json.loads(json.dumps(notes.as_json()))
+    assert kept == {"rows": 9, "faults": {f"{column} {reason}": [2, 3], "b holds NUL": [4]}}
+    assert usable.RowNotes.from_json(kept) == notes
+    assert notes.missing(column) == ([] if reason == usable.NUL else [2, 3])
+    assert notes.missing("b") == []
+
+
 @pytest.fixture
 def pairs(tmp_path):
     """A function that prepares 300 rows of two columns: some have no title, one has NUL in its body."""

@@ -1,0 +1,64 @@
+"""A function that yields rows, such as a user's own (data.rows): what it is, its checked rows, and its version."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from inspect import getmodule, isclass, isroutine
+from pathlib import Path
+
+from cse.data.readers import Row
+from cse.errors import RunError, UserError, class_name, in_short
+from cse.files import sha256
+
+RowsFunction = Callable[[], Iterator[Row]]
+
+
+def rows_by(function: RowsFunction, where: str) -> Iterator[Row]:
+    """The unchecked rows of a function of the user's own. Any error that it raises becomes a UserError."""
+    if not callable(function):
+        raise UserError(f"{where}: `rows` is called later: its YAML needs _partial_: true")
+    name, count = class_name(made_by(function)), 0
+    try:
+        rows = function()
+        if not isinstance(rows, Iterable):
+            raise UserError(f"{where}: {name} must yield rows, each a tuple of texts, not return {rows!r:.40}")
+        for row in rows:
+            yield row
+            count += 1
+    except (UserError, RunError):
+        raise
+    except Exception as error:
+        raise UserError(f"{where}, after row {count}: {name} raised {in_short(error)}: fix it, or its data") from error
+
+
+def check_row(row: object, names: Sequence[str], where: str) -> None:
+    """Raise UserError unless a row has a text for each column. names: the names of the columns."""
+    if not isinstance(row, tuple | list):
+        raise UserError(f"{where}: {row!r:.40} is {type(row).__name__}, not a tuple with a text for each column")
+    if len(row) != len(names):
+        asked = f"`columns`=[{','.join(names)}] asks for {len(names)}"
+        raise UserError(f"{where}: a {type(row).__name__} of {len(row)}, but {asked}")
+    for name, cell in zip(names, row, strict=True):
+        if not isinstance(cell, str):
+            raise UserError(f"{where}: {name} is {cell!r:.40}, of type {type(cell).__name__}, not text")
+
+
+def made_by(function: RowsFunction) -> Callable[..., object]:
+    """The function without its settings, or the class of a callable object."""
+    named = function.func if isinstance(function, partial) else function
+    return named if isroutine(named) or isclass(named) else type(named)
+
+
+def settings_of(function: RowsFunction) -> dict[str, object]:
+    """The settings that a function has from its YAML."""
+    return function.keywords if isinstance(function, partial) else {}
+
+
+def version_of(function: RowsFunction) -> tuple[str, str, str]:
+    """What determines a function's rows, beside its data: its name, a checksum of its file, and its settings."""
+    named = made_by(function)
+    given = (function.args, function.keywords) if isinstance(function, partial) else ()
+    module = getmodule(named)
+    file = vars(module).get("__file__") if module else None  # a built-in of Python has no file
+    settings = json.dumps(given, sort_keys=True, default=lambda value: class_name(type(value)))
+    return class_name(named), sha256(Path(file)) if file else "", settings
