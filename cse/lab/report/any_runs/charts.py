@@ -26,14 +26,14 @@ NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer one is thinned
 RUNS = 100  # whose curves are drawn
 ALL_POINTS = 200_000  # of a page; with many curves, each has fewer points
-NAMED = 8  # settings, the best first, whose curves are numbered
+NAMED = 8  # settings, the best first, whose curves have a name in the legend, a band and their seeds on hover
 CATEGORIES = 7  # values of a key; if more are numbers, they are an axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
-LEGEND = {"orientation": "h", "yanchor": "top", "y": -0.25, "xanchor": "left", "x": 0}
+LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # beside the chart
 AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e"}
 TEMPLATE = go.layout.Template(
     layout={
-        "height": look.CHART_HEIGHT, "margin": {"t": 60, "r": 20, "l": 50, "b": 50},
+        "height": look.CHART_HEIGHT, "margin": {"t": 20, "r": 20, "l": 50, "b": 50},
         "showlegend": False, "colorway": look.SETTINGS,
         "paper_bgcolor": look.CLEAR, "plot_bgcolor": look.CLEAR, "font": {"size": look.CHART_FONT, "color": look.GREY},
         "xaxis": AXIS, "yaxis": AXIS,
@@ -82,7 +82,7 @@ def charts_by_number(
         is_log = numbers.min() > 0 and numbers.max() >= 10 * numbers.min()
         charts[f"Score by {name}"] = with_menu(
             {score: by_number(comparison, values, colours, score) for score in scored},
-            xaxis={"title": name, "type": "log" if is_log else "linear"},
+            {"xaxis": {"title": name, "type": "log" if is_log else "linear"}},
         )
     return charts
 
@@ -91,7 +91,7 @@ def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> dict[str, 
     """The chart of a search's trials, with the score that selects first."""
     selecting = [name for name in scored if name == comparison.scores.best_by]
     so_far = {name: best_so_far(comparison, name) for name in dict.fromkeys([*selecting, *scored])}
-    return {"Best so far": with_menu(so_far, xaxis_title="trial")}
+    return {"Best so far": with_menu(so_far, {"xaxis_title": "trial"})}
 
 
 def chart_by_setting(
@@ -102,28 +102,39 @@ def chart_by_setting(
     names = [escape(comparison.keys[key]) for key in drawn]
     joined = [escape(name) for key, name in comparison.keys.items() if key not in drawn]
     title = f"Score by setting, over all {first_few(joined)}" if joined else "Score by setting"
-    chart = with_menu(
-        {score: by_setting(comparison, drawn, colours, score) for score in scored},
-        xaxis={"title": names[0], "type": "category"},
-        yaxis={"title": names[1], "type": "category"} if len(names) > 1 else {},
-    )
-    return {title: chart}
+    traces = {score: by_setting(comparison, drawn, colours, score) for score in scored}
+    x = {"title": names[0], "type": "category"}
+    if len(names) == 1:
+        return {title: with_menu(traces, {"xaxis": x})}
+    rows = len({setting.values[drawn[1]] for setting in comparison.settings})
+    layout: dict[str, object] = {
+        "xaxis": x | {"showgrid": False},
+        "yaxis": {"title": names[1], "type": "category", "showgrid": False},
+        "height": min(look.CHART_HEIGHT, look.CHART_MARGINS + rows * look.CHART_ROW),
+    }
+    return {title: with_menu(traces, layout, is_y_the_score=False)}
 
 
 def draw_curves(comparison: Comparison, colours: Colours) -> dict[str, go.Figure]:
     """{title: chart} of what runs logged more than once."""
     charts: dict[str, go.Figure] = {}
+    names = ", ".join(comparison.keys[key] for key in comparison.label_keys)
+    about: dict[str, object] = {
+        "xaxis_title": "step",
+        "showlegend": True,
+        "legend": LEGEND | {"title": {"text": escape(names)}},
+    }
     curves = dict(list(curves_of(comparison).groupby("metric")))
     for title, name in TRAINING.items():
         if name in curves:
             lines = curve_lines(curves.pop(name), comparison, colours)
-            charts[title] = go.Figure(lines, go.Layout(template=TEMPLATE, xaxis_title="step"))
+            charts[title] = go.Figure(lines, go.Layout(template=TEMPLATE, yaxis_title=title, **about))
     first = [name for name in (comparison.scores.best_by, comparison.scores.leading) if name in curves]
     by_metric = {name: curve_lines(curves[name], comparison, colours) for name in dict.fromkeys([*first, *curves])}
     if by_metric:
         many = len(comparison.runs)
         title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
-        charts[title] = with_menu(by_metric, xaxis_title="step", showlegend=True, legend=LEGEND)
+        charts[title] = with_menu(by_metric, about)
     return charts
 
 
@@ -192,19 +203,22 @@ def categories(texts: pd.Series) -> pd.Series:
     return texts.astype(pd.CategoricalDtype(order, ordered=True))
 
 
-def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
-    """A figure with a menu that chooses what it shows. traces: by their name in the menu."""
+def with_menu(traces: dict[str, list], layout: dict[str, object], *, is_y_the_score: bool = True) -> go.Figure:
+    """A figure with a menu that chooses the score that it shows. traces: by score."""
     owners = [name for name, lines in traces.items() for _ in lines]
     figure = go.Figure([trace for lines in traces.values() for trace in lines], go.Layout(template=TEMPLATE, **layout))
     for trace, owner in zip(figure.data, owners, strict=True):
         trace.visible = owner == owners[0]
-    buttons = [
-        {"label": escape(name), "method": "update", "args": [{"visible": [owner == name for owner in owners]}]}
-        for name in traces
-    ]
+    buttons = []
+    for name in traces:
+        titles = {"yaxis.title.text": escape(name)} if is_y_the_score else {}
+        shown = {"visible": [owner == name for owner in owners]}
+        buttons.append({"label": escape(name), "method": "update", "args": [shown, titles]})
     menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
     menu |= {"bgcolor": look.CLEAR, "bordercolor": look.GREY}
-    return figure.update_layout(updatemenus=[menu])
+    if is_y_the_score:
+        figure.update_layout(yaxis_title=escape(owners[0]))
+    return figure.update_layout(updatemenus=[menu], margin_t=60)
 
 
 def by_setting(comparison: Comparison, keys: Sequence[str], colours: Colours, score: str) -> list:
@@ -220,7 +234,10 @@ def by_setting(comparison: Comparison, keys: Sequence[str], colours: Colours, sc
         scores[key] = scores[key].astype(order)
     if len(keys) == 1:
         return boxes(scores, keys[0], colours)
-    return [heat_map(scores, keys, comparison.formats[score], reverse=comparison.lower_is_better(score))]
+    names = [escape(comparison.keys[key]) for key in keys]
+    chart = heat_map(scores, keys, names, comparison.formats[score])
+    colours_of_cells = {"reversescale": comparison.lower_is_better(score), "colorbar_title_text": escape(score)}
+    return [chart.update(**colours_of_cells)]
 
 
 def boxes(scores: pd.DataFrame, key: str, colours: Colours) -> list[go.Box]:
@@ -237,14 +254,17 @@ def boxes(scores: pd.DataFrame, key: str, colours: Colours) -> list[go.Box]:
     ]
 
 
-def heat_map(scores: pd.DataFrame, keys: Sequence[str], form: str, *, reverse: bool) -> go.Heatmap:
-    """The means over two keys, with deviations. form: of a score. reverse: a lower score is better."""
+def heat_map(scores: pd.DataFrame, keys: Sequence[str], names: Sequence[str], form: str) -> go.Heatmap:
+    """The means over two keys, with deviations. names: of the keys, in HTML. form: of a score."""
     cells = scores.groupby([keys[1], keys[0]], observed=True)
-    cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), mark=("mark", "max"))
-    cells["text"] = [
-        f"{mean:{form}}{'' if np.isnan(sd) else f'<br>{PLUS_MINUS} {sd:{form}}'}{mark}"
-        for mean, sd, mark in cells.to_numpy()
-    ]
+    cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), n=("score", "size"), mark=("mark", "max"))
+    texts, hovers = [], []
+    for (y, x), mean, sd, n, mark in cells.itertuples():
+        spread = "" if np.isnan(sd) else f"{PLUS_MINUS} {sd:{form}}"
+        texts.append(f"{mean:{form}}{spread and f'<br>{spread}'}{mark}")
+        setting = f"{names[0]}={escape(x)}<br>{names[1]}={escape(y)}"
+        hovers.append(f"{setting}<br>{mean:{form}} {spread}{mark}<br>n = {n}")
+    cells["text"], cells["hover"] = texts, hovers
     means = cells["mean"].unstack()
     return go.Heatmap(
         z=means.to_numpy(),
@@ -252,9 +272,12 @@ def heat_map(scores: pd.DataFrame, keys: Sequence[str], form: str, *, reverse: b
         y=list(map(escape, means.index)),
         text=cells["text"].unstack().fillna("").to_numpy(),
         texttemplate="%{text}",
+        textfont=look.HEAT_FONT,
+        hovertext=cells["hover"].unstack().fillna("").to_numpy(),
+        hovertemplate="%{hovertext}<extra></extra>",
         colorscale=look.HEAT,
-        reversescale=reverse,
-        showscale=False,
+        xgap=2,
+        ygap=2,
     )
 
 
@@ -289,23 +312,63 @@ def thinned(points: pd.DataFrame, most: int) -> pd.DataFrame:
 
 
 def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: Colours) -> list:
-    """A line for each seed. A setting with several seeds has their mean too, as a thick line.
+    """A line for each setting: its mean over seeds, in a band of a deviation to each side.
 
-    The legend has the best settings, by their place in the table.
+    The best settings are in the legend, by their place in the table, and show each seed on hover.
     """
     lines = []
     metric = points["metric"].iloc[0]
     for place, of_setting in points.groupby("setting"):
         setting = comparison.ranked[place]
-        several = of_setting["seed"].nunique() > 1
-        shared = {"mode": "lines", "line_color": colours[setting], "legendgroup": str(place), "showlegend": False}
-        thin = {"line_width": 1, "opacity": 0.45} if several else {"line_width": 2.5}
-        for _, of_seed in of_setting.groupby("seed"):
-            about = f"{of_seed['run'].iloc[0]}<br>{escape(setting.label)}<br>%{{x}}: %{{y:.4g}}<extra></extra>"
-            lines.append(go.Scatter(x=of_seed["step"], y=of_seed["value"], hovertemplate=about, **thin, **shared))
-        if several:
-            mean = of_setting.groupby("step")["value"].mean()
-            lines.append(go.Scatter(x=mean.index, y=mean, hoverinfo="skip", line_width=2.5, **shared))
-        name = f"{place + 1}: {escape(folded(setting.label))}{marks(setting, metric)}"
-        lines[-1].update(name=name, legendrank=place + 1, showlegend=place < NAMED)
+        by_seed = of_setting.pivot(index="step", columns="seed", values="value")
+        is_named = place < NAMED
+        several = len(by_seed.columns) > 1
+        of_which = "mean over seeds" if several else of_setting["run"].iloc[0]
+        about = f"{of_which}<br>{escape(setting.label)}<br>step %{{x}}: %{{y:.4g}}%{{text}}<extra></extra>"
+        values = ", ".join(setting.values[key] for key in comparison.label_keys)
+        if several and is_named:
+            lines.append(band_of(by_seed, colours[setting], str(place)))
+        mean = by_seed.mean(axis="columns")
+        lines.append(
+            go.Scatter(
+                x=mean.index.to_numpy(),
+                y=mean.to_numpy(np.float32),
+                text=seeds_in_words(by_seed) if several and is_named else "",
+                hovertemplate=about,
+                mode="lines",
+                line={"color": colours[setting], "width": 2.5},
+                name=f"{place + 1}: {escape(folded(values))}{marks(setting, metric)}",
+                legendgroup=str(place),
+                legendrank=place + 1,
+                showlegend=is_named,
+            )
+        )
     return lines
+
+
+def band_of(by_seed: pd.DataFrame, colour: str, group: str) -> go.Scatter:
+    """The band of a deviation above and below the mean over seeds. group: of the legend."""
+    mean, sd = by_seed.mean(axis="columns"), by_seed.std(axis="columns").fillna(0.0)
+    there_and_back = np.concatenate([mean + sd, (mean - sd)[::-1]]).astype(np.float32)
+    steps = by_seed.index.to_numpy()
+    return go.Scatter(
+        x=np.concatenate([steps, steps[::-1]]),
+        y=there_and_back,
+        fill="toself",
+        fillcolor=colour,
+        opacity=look.BAND,
+        mode="none",
+        hoverinfo="skip",
+        legendgroup=group,
+        showlegend=False,
+    )
+
+
+def seeds_in_words(by_seed: pd.DataFrame) -> list[str]:
+    """For each step, the deviation and the value of each seed."""
+    texts = []
+    for values, sd in zip(by_seed.to_numpy(), by_seed.std(axis="columns"), strict=True):
+        known = {seed: value for seed, value in zip(by_seed.columns, values, strict=True) if not np.isnan(value)}
+        spread = "" if np.isnan(sd) else f" {PLUS_MINUS} {sd:.2g}"
+        texts.append(spread + "".join(f"<br>seed {escape(seed)}: {value:.4g}" for seed, value in known.items()))
+    return texts

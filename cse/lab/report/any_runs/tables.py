@@ -30,6 +30,9 @@ from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of
 from cse.lab.sections import Section, Sortable
 from cse.lab.sharing.score_tables import MODIFIED
 
+BEHIND = ("why", "partial", "steps", "tokens_per_second", "device", "git_commit", "code", "evaluations", "command")
+"""Columns of runs that a reader of the page may switch on."""
+
 SMOKE = " (smoke runs, of tiny sizes, whose scores mean nothing)"
 
 
@@ -38,7 +41,6 @@ def settings_section(comparison: Comparison, label: str) -> Section:
     shown = comparison.scores.shown
     shared = os.path.commonpath([score.rpartition("/")[0] for score in shown]) if shown else ""
     bold = best_cells(comparison)
-    frame = settings_frame(comparison)
     return Section(
         "Settings, the best first" if comparison.best else "Settings",
         settings_table(comparison),
@@ -49,8 +51,8 @@ def settings_section(comparison: Comparison, label: str) -> Section:
         caption=caption_of(comparison, shared, has_bold=bool(bold)),
         label=label,
         shared=f"{shared}/",
-        frame=frame,
-        sortable=sortable_settings(comparison, frame),
+        frame=settings_frame(comparison),
+        sortable=sortable_settings(comparison),
     )
 
 
@@ -82,12 +84,11 @@ def settings_table(comparison: Comparison) -> pd.DataFrame:
     """The settings as text, the best first."""
     rows = []
     for setting in comparison.ranked:
-        done, runs = len(setting.included), setting.expected
         folder = folders_below(setting.runs, comparison.folders)
         star = "*" if setting is comparison.best else ""
         values = [setting.values[key] for key in comparison.shown_keys]
         scores = [score_text(comparison, setting, name) for name in comparison.scores.shown]
-        rows.append([star, *values, str(runs) if done == runs else f"{done} of {runs}", *scores, folder])
+        rows.append([star, *values, runs_in_words(setting), *scores, folder])
     columns = ["", *comparison.shown_keys.values(), "runs", *comparison.scores.shown, "folder"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
 
@@ -185,12 +186,38 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     return notes
 
 
-def sortable_settings(comparison: Comparison, frame: pd.DataFrame) -> Sortable:
-    """The settings for the page, numbered in the colours of the charts; the reader may switch on what is hidden."""
-    others = [name for name in comparison.scores.all if name not in comparison.scores.shown]
-    hidden = [*others, *(f"{name} sd" for name in others), "remarks"]  # which the notes have too
+def sortable_settings(comparison: Comparison) -> Sortable:
+    """The settings for the page, with every key and score, numbered in the colours of the charts.
+
+    The reader may switch on what is hidden.
+    """
+    scores = [*comparison.scores.shown, *scores_not_shown(comparison)]
+    rows = [
+        [
+            *(setting.values[key] for key in comparison.keys),
+            runs_in_words(setting),
+            *(score_text(comparison, setting, name) for name in scores),
+            "; ".join(remarks_on(setting, comparison)),
+            folders_below(setting.runs, comparison.folders),
+        ]
+        for setting in comparison.ranked
+    ]
+    columns = [*comparison.keys.values(), "runs", *scores, "remarks", "folder"]
+    hidden = [*scores_not_shown(comparison), "remarks"]  # which the notes have too
     hidden += [name for key, name in comparison.keys.items() if key not in comparison.shown_keys]
-    return Sortable(in_text(frame, comparison), hidden, list(colours_of(comparison).values()))
+    table = pd.DataFrame(rows, columns=columns, dtype=object)
+    return Sortable(table, hidden, list(colours_of(comparison).values()))
+
+
+def scores_not_shown(comparison: Comparison) -> list[str]:
+    """The scores that tables of text do not show."""
+    return [name for name in comparison.scores.all if name not in comparison.scores.shown]
+
+
+def runs_in_words(setting: Setting) -> str:
+    """How many runs of a setting are included; if some are not finished, of how many."""
+    done, runs = len(setting.included), setting.expected
+    return str(runs) if done == runs else f"{done} of {runs}"
 
 
 def in_text(table: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
@@ -219,8 +246,7 @@ def runs_section(comparison: Comparison) -> Section:
     texts = in_text(frame_of_runs([comparison]).drop(columns="folder"), comparison)
     for key in (*comparison.keys, comparison.seed):
         texts[key] = format_settings(comparison.runs, key)
-    folders = [folder_below(run, comparison.folders) for run in comparison.runs]
-    texts.insert(texts.columns.get_loc("partial"), "folder", folders)  # first, it would hide the scores
-    hidden = [name for name in comparison.scores.all if name not in comparison.scores.shown]
+    texts["folder"] = [folder_below(run, comparison.folders) for run in comparison.runs]
+    hidden = [*scores_not_shown(comparison), *BEHIND]
     hidden += [key for key in comparison.keys if key not in comparison.shown_keys]
     return Section("Runs", texts, sortable=Sortable(texts, hidden))

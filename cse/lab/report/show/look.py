@@ -14,14 +14,17 @@ BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 SETTINGS = (BLUE, VERMILION, GREEN, PURPLE, "#b07d00", "#56b4e9", "#9467bd", "#7f7f7f")
 """The colours of settings, by Okabe and Ito: people with any colour vision see them apart."""
 
-MANY_SETTINGS, HEAT = "Viridis", "Cividis"
-"""The colour scales of more settings than there are colours, and of a heat map."""
+MANY_SETTINGS, HEAT = "Viridis", ((0.0, "#eef4fa"), (1.0, "#5aa5d8"))
+"""The colour scales of more settings than there are colours, and of a heat map: dark text is legible on all of it."""
+
+HEAT_FONT, BAND = {"size": 14, "color": "#111"}, 0.18
+"""The text in the cells of a heat map, and how opaque the band around a curve is."""
 
 GREY, GRID, CLEAR = "#7a808a", "rgba(128,128,128,.25)", "rgba(0,0,0,0)"
 """Of charts: a grey that is legible on white and on black, the lines of a grid, and nothing."""
 
 FONT = 'system-ui, "Segoe UI", Roboto, sans-serif'
-CHART_HEIGHT, CHART_FONT = 440, 13  # pixels
+CHART_HEIGHT, CHART_FONT, CHART_ROW, CHART_MARGINS = 440, 13, 90, 130  # pixels; a heat map's row; above and below it
 
 LIGHT = {"ground": "#fff", "ink": "#1c1e21", "dim": "#63676e", "line": "#dfe1e4", "soft": "#f2f3f5"}
 DARK = {"ground": "#15171a", "ink": "#e6e8ea", "dim": "#9aa0a8", "line": "#363a40", "soft": "#22262b"}

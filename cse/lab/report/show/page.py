@@ -1,13 +1,17 @@
 """The page of a report: one HTML file, which loads nothing from another file or machine.
 
 To read: `page` fills templates/page.html. The scripts of Plotly and DataTables, which their Python packages ship, are
-inside the page that needs them. Its colours and sizes are cse.lab.report.show.look's.
+inside the page that needs them, packed: a browser unpacks them. Its colours and sizes are cse.lab.report.show.look's.
 """
 
 import base64
+import gzip
 import time
+from collections.abc import Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
@@ -18,8 +22,8 @@ from cse.lab.report.show.document import NOT_DRAWN, Report
 from cse.lab.report.show.look import SIGNS, TONE_OF, VERDICTS
 from cse.lab.sections import Section
 
-PLOTLY = {"responsive": True, "displayModeBar": False}
 LONG = 100  # rows of a table that is shown in pages
+COUNTED = 20  # rows of a table; a longer one says how many of them a filter leaves
 
 
 def page(report: Report, out: Path) -> str:
@@ -29,11 +33,10 @@ def page(report: Report, out: Path) -> str:
         title=report.title,
         now=clock(time.time()),
         out=out,
-        datatables=datatables() if report.all_runs else "",
+        datatables=datatables() if report.all_runs else None,
         plotly=plotly_script() if report.charts else "",
-        charts={title: Markup(chart.to_html(full_html=False, include_plotlyjs=False, config=PLOTLY))
-                for title, chart in report.charts.items()},
-    )  # fmt: skip
+        charts=packed("[{}]".format(",".join(chart.to_json() for chart in report.charts.values()))),
+    )
 
 
 @cache
@@ -54,53 +57,78 @@ def template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def datatables() -> Markup:
-    """The script of tables that sort and filter."""
-    from itables.javascript import generate_init_offline_itables_html
+class Library(NamedTuple):
+    """A library of the page: its script, packed, and its style."""
+
+    script: str
+    style: Markup
+
+
+@cache
+def datatables() -> Library:
+    """DataTables, for tables that sort and filter."""
     from itables.options import dt_bundle
 
-    return Markup(generate_init_offline_itables_html(dt_bundle))
+    script = Path(dt_bundle)
+    return Library(packed(script.read_text("utf-8")), Markup(script.with_suffix(".css").read_text("utf-8")))
 
 
-def plotly_script() -> Markup:
-    """The script of charts."""
+@cache
+def plotly_script() -> str:
+    """The script of charts, packed."""
     from plotly.offline import get_plotlyjs
 
-    return Markup(get_plotlyjs())
+    return packed(get_plotlyjs())
+
+
+def packed(text: str) -> str:
+    """The text, compressed, as letters and digits. A third of the size of a script."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+class Head(NamedTuple):
+    """The head of neighbouring columns. group: above their names, if they are scores of one evaluator; else ""."""
+
+    group: str
+    names: Sequence[Markup]
 
 
 def sortable(section: Section) -> Markup:
     """The section's table that sorts and filters, by DataTables, without empty columns.
 
-    With colours, of the settings in the charts, each line begins with its number in its colour.
+    A column of scores sorts by the number with which its cells begin. With colours, of the settings in the charts, each
+    line begins with its number in its colour.
     """
-    from itables import to_html_datatable
-
     assert section.sortable is not None
     table, hidden, colours = section.sortable
-    escaped = table.map(lambda text: str(escape(text)))
-    escaped = escaped.loc[:, (escaped != "").any()]
-    targets = [place for place, name in enumerate(escaped, start=bool(colours)) if name in hidden]
-    escaped = escaped.rename(columns=lambda name: str(escape(name)).replace("/", "/<wbr>"))  # where it may wrap
-    if colours:
-        numbers = zip(colours, range(1, len(table) + 1), strict=True)
-        places = [f'<b class="place" style="border-color:{colour}">{number}</b>' for colour, number in numbers]
-        escaped.insert(0, "#", places)
+    table = table.loc[:, (table != "").any()]
+    first = ["#"] if colours else []
+    names = [*first, *table.columns]
     return Markup(
-        to_html_datatable(
-            escaped,
-            connected=False,
-            maxBytes=0,
-            allow_html=True,
-            classes="display compact nowrap",
-            style="width:100%",
-            order=[],
-            paging=len(table) > LONG,
-            pageLength=LONG,
-            showIndex=False,
-            text_in_header_can_be_selected=False,  # a click on a header sorts
-            scrollX=True,
-            layout={"topStart": {"buttons": ["searchBuilder", "colvis"]}},
-            columnDefs=[{"targets": targets, "visible": False}],
+        template("sortable_table.html").render(
+            table=table,
+            colours=colours,
+            names=names,
+            heads=heads_of(names),
+            hidden=[place for place, name in enumerate(names) if name in hidden],
+            is_paged=len(table) > LONG,
+            is_counted=len(table) > COUNTED,
+            page_length=LONG,
         )
     )
+
+
+def heads_of(names: Sequence[str]) -> list[Head]:
+    """The heads of columns. A score's name begins with its split and its evaluator, which stand above it."""
+
+    def group_of(name: str) -> str:
+        return "/".join(name.split("/")[:-1][:2])
+
+    heads = []
+    for group, alike in groupby(names, group_of):
+        parts = [str(escape(name.removeprefix(f"{group}/"))).replace("/", "/<wbr>") for name in alike]
+        if group:
+            heads.append(Head(group, list(map(Markup, parts))))
+        else:
+            heads += [Head("", [Markup(part)]) for part in parts]
+    return heads
