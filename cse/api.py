@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, get_args, runtime_checkable
 
@@ -59,25 +60,21 @@ class TrainingRun(Run):
 
     def __init__(self, folder: str | Path):
         run = read_run(Path(folder))
-        super().__init__(
-            folder=run.folder,
-            state=run.state,
-            why=run.why,
-            program=run.program,
-            words=run.words,
-            config=run.config,
-            choices=run.choices,
-            metrics=run.metrics,
-            results=run.results,
-        )
+        super().__init__(**{field.name: getattr(run, field.name) for field in fields(run)})
 
     def __repr__(self) -> str:
         """The folder, and of a finished run the score that chose its step."""
+        return f"TrainingRun({str(self.folder)!r}, {self._outcome})"
+
+    @property
+    def _outcome(self) -> str:
         if not self.is_done:
-            return f"TrainingRun({str(self.folder)!r}, not finished)"
-        select = self.get("trainer.select")
-        chosen = f", {select} {self.metrics[select]:.2f}" if select in self.metrics else ""
-        return f"TrainingRun({str(self.folder)!r}, step {self.results['best_step']}{chosen})"
+            return "not finished"
+        if "best_step" not in self.results:  # nothing was trained
+            return f"of {self.program}"
+        score = self.metrics.get(self.select)
+        chosen = "" if score is None else f", {self.select} {score:.2f}"
+        return f"step {self.results['best_step']}{chosen}"
 
     @property
     def scores(self) -> dict[str, float | None]:
@@ -127,7 +124,7 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
     if command not in PROGRAMS:
         raise UserError(f"command={command}: should be one of {', '.join(PROGRAMS)}")
     with startup.environment_kept():
-        return without_hydra(checked_settings(command, _read(command, words, settings)))
+        return without_hydra(checked_settings(command, _words_of_job(command, _arguments_of(words, settings))))
 
 
 def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
@@ -140,7 +137,7 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     eval={"mine": function} adds the scores of the function to the scores of the configured evaluators, on both splits.
     A higher score of the function is better. "trainer.select=dev/mine/NAME" selects the checkpoint by one of them.
     """
-    with startup.alone(), _reading("train", words, settings) as given:
+    with startup.alone(), _words_of_call("train", words, settings) as given:
         return TrainingRun(start_training(given, folder))
 
 
@@ -179,7 +176,7 @@ def evaluate(
     from cse.eval.scoring import EncodesSides, MemoizedEncode, by_side, check_encode, score
     from cse.score import values
 
-    with startup.alone(), _reading("evaluate", *_with_eval(words, settings)) as given:
+    with startup.alone(), _words_of_call("evaluate", words, settings) as given:
         _check_scoring(given)
         cfg = checked_settings("evaluate", given)
         evaluators = build_evaluators(cfg.eval, cfg.splits)
@@ -220,50 +217,61 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
 
 
 @contextmanager
-def _reading(command: str, words: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Word]]:
-    """The words of a call, read. In the block, the functions in its `eval` are known by their names.
-
-    eval: {name: function}, beside the evaluators of the words, or a list of such and of evaluators' names.
-    """
-    functions, rest = _split_functions(settings)
+def _words_of_call(command: str, words: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Word]]:
+    """The words of the command that a call stands for. In the block, the functions in its `eval` are known by name."""
+    functions, arguments = _functions_and_arguments(command, words, settings)
     if not functions:
-        yield _read(command, words, rest)
+        yield _words_of_job(command, arguments)
         return
     from cse.eval.function import known
 
     with known(functions, choices("eval")) as names:
         added = [Word(f"++eval.{name}={{_target_:{FUNCTION},name:{name}}}", by="cse") for name in names]
-        yield [*_read(command, words, rest), *added]
+        yield [*_words_of_job(command, arguments), *added]
 
 
-def _split_functions(settings: Mapping[str, object]) -> tuple[list[Mapping[str, ScoringFunction]], dict[str, object]]:
-    """(the {name: function}s in `eval`, the settings without them)."""
-    rest = dict(settings)
-    chosen = rest.get("eval")
+def _functions_and_arguments(
+    command: str, words: Sequence[object], settings: Mapping[str, object]
+) -> tuple[list[Mapping[str, ScoringFunction]], list[str]]:
+    """(each {name: function} in `eval`, the arguments of a command that asks for the rest of a call).
+
+    eval: a {name: function}, or a list of these and of evaluators' names. Training scores the function of the former
+    beside the evaluators of the words. `evaluate` scores it alone, and its first word may be the value of `eval`.
+    """
+    words, settings = list(words), dict(settings)
+    if command == "evaluate" and words and not (isinstance(words[0], str) and "=" in words[0]):
+        if "eval" in settings:
+            raise UserError(f"eval={settings['eval']}: the first word is the evaluator already, {words[0]}")
+        settings = {"eval": words.pop(0), **settings}
+    chosen = settings.get("eval")
     parts = chosen if isinstance(chosen, list | tuple) else [chosen]
     if any(map(callable, parts)):
         raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
     functions = [part for part in parts if isinstance(part, Mapping)]
     if isinstance(chosen, Mapping):
-        del rest["eval"]
+        del settings["eval"]
+        if command == "evaluate":
+            words.insert(0, "eval=[]")
     elif functions:
-        rest["eval"] = [part for part in parts if not isinstance(part, Mapping)]
-    return functions, rest
+        settings["eval"] = [part for part in parts if not isinstance(part, Mapping)]
+    return functions, _arguments_of(words, settings)
 
 
-def _with_eval(words: Sequence[object], settings: Mapping[str, object]) -> tuple[list[object], dict[str, object]]:
-    """The words and settings of a call of `evaluate`, whose first word may be the value of `eval`.
+def _arguments_of(words: Sequence[object], settings: Mapping[str, object]) -> list[str]:
+    """The words and keywords of a call as arguments of a command. Raises UserError for what is no word."""
+    if wrong := [word for word in words if not isinstance(word, str)]:
+        raise UserError(f'{wrong[0]!r:.60}: give words, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}')
+    return [*map(str, words), *words_of_settings(flattened(settings))]
 
-    A {name: function} there is scored alone, and not beside the evaluators that cse-eval scores by default.
-    """
-    rest, given = list(words), dict(settings)
-    if rest and not (isinstance(rest[0], str) and "=" in rest[0]):
-        if "eval" in given:
-            raise UserError(f"eval={given['eval']}: the first word is the evaluator already, {rest[0]}")
-        given = {"eval": rest.pop(0), **given}
-    if isinstance(given.get("eval"), Mapping):
-        rest.insert(0, "eval=[]")
-    return rest, given
+
+def _words_of_job(command: str, arguments: Sequence[str]) -> list[Word]:
+    """The words of a command of one job. Raises UserError for several jobs, and for a flag."""
+    given = read_command(adopt_folders(normalized(arguments)), command)
+    if several := starts_many(given.words, given.flags):
+        raise UserError(f"{several} starts several jobs, which needs the command line: {PROGRAMS[command]} {several}")
+    if given.flags:
+        raise UserError(f"{given.flags[0]} is for the command line")
+    return given.words
 
 
 def _check_scoring(words: Sequence[Word]) -> None:
@@ -273,16 +281,3 @@ def _check_scoring(words: Sequence[Word]) -> None:
             f"cse.evaluate scores an encoder as it is, and {idle[0]} has no effect: load it as it is to be, "
             "cse.load(NAME, pooling), or use cse-eval"
         )
-
-
-def _read(command: str, words: Sequence[object], settings: Mapping[str, object]) -> list[Word]:
-    """The words and keywords as a line of one job. Raises UserError for several jobs, and for what is no word."""
-    if wrong := [word for word in words if not isinstance(word, str)]:
-        raise UserError(f'{wrong[0]!r:.60}: give words, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}')
-    texts = [*map(str, words), *words_of_settings(flattened(settings))]
-    line = read_command(adopt_folders(normalized(texts)), command)
-    if several := starts_many(line.words, line.flags):
-        raise UserError(f"{several} starts several jobs, which needs the command line: {PROGRAMS[command]} {several}")
-    if line.flags:
-        raise UserError(f"{line.flags[0]} is for the command line")
-    return line.words

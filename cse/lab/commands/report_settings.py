@@ -47,21 +47,25 @@ def reporting_settings(arguments: list[str]) -> Config:
     Raises UserError for an unknown key, for a value that the key cannot have, and if there is nothing to report.
     """
     defaults = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
-    typed: Config = {}
-    for word in arguments:
-        argument = f"runs={word}" if is_folder_alone(word, list(defaults)) else word
-        check_argument(argument, known=list(defaults), given=typed)
+    given: Config = {}
+    known = list(defaults)
+    for argument in arguments:
+        if is_folder_alone(argument, known):
+            argument = f"runs={argument}"
+        check_argument(argument, known, given)
         key, _, value = argument.partition("=")
-        typed[key] = value if is_text(key, value) else parsed_value(argument)
-    config = resolved(validate_keys(OmegaConf.create({**defaults, **typed}), Reporting))
+        given[key] = value if is_text(key, value) else parsed_value(argument)
+    config = resolved(validate_keys(OmegaConf.create({**defaults, **given}), Reporting))
     check_together(config, defaults)
     config["runs"] = config["runs"] or []
     return config
 
 
-def is_folder_alone(word: str, known: list[str]) -> bool:
-    """Whether a word is no KEY=VALUE but a folder, whose name may have a =."""
-    return word.partition("=")[0] not in known and os.path.isdir(word)
+def is_folder_alone(argument: str, known: list[str]) -> bool:
+    """Whether an argument is no KEY=VALUE but a folder. Its name may have a =, and may be a key's (`runs`)."""
+    key, equals, _ = argument.partition("=")
+    is_setting = bool(equals) and key in known
+    return not is_setting and os.path.isdir(argument)
 
 
 def check_argument(argument: str, known: list[str], given: Config) -> None:

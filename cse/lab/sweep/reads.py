@@ -1,4 +1,4 @@
-"""What a command reads, as cse-data lists it, or the datasets of some names."""
+"""What `cse-data list` and `cse-data fetch` ask about: the needs of a command, or of datasets that are named."""
 
 from collections.abc import Sequence
 
@@ -17,31 +17,40 @@ from cse.sources.catalogue import DATASETS
 from cse.sources.fetch import DatasetNeed
 
 
-def needs_named(words: Sequence[str]) -> list[Need]:
-    """What a command reads, or what the runs of some datasets read. words: the command's arguments, after cse-eval if
-    that is its program; or the names of datasets, with settings of the runs that read them (data.rows.language=de).
+def names_of_datasets(arguments: Sequence[str]) -> list[str]:
+    """The names of datasets among the arguments. [] if these are a command: they begin with its program, or each is
+    KEY=VALUE or ~KEY."""
+    if arguments and arguments[0] in COMMAND_OF_PROGRAM:
+        return []
+    return [argument for argument in arguments if "=" not in argument and not argument.startswith("~")]
+
+
+def needs_asked(arguments: Sequence[str]) -> list[Need]:
+    """What a command reads, or what the runs of the named datasets read of them. Names may come with settings of the
+    runs that read them (data.rows.language=de).
 
     Raises UserError for an unknown name or setting.
     """
-    command, texts = "train", list(words)
-    if texts and texts[0] in COMMAND_OF_PROGRAM:
-        command = COMMAND_OF_PROGRAM[texts.pop(0)]
-    names = [text for text in texts if "=" not in text]
-    return needs_of_datasets(names, texts) if names else needs_of_line(texts, command)
+    if names := names_of_datasets(arguments):
+        return needs_of_datasets(names, [argument for argument in arguments if argument not in names])
+    if arguments and arguments[0] in COMMAND_OF_PROGRAM:
+        return needs_of_command(arguments[1:], COMMAND_OF_PROGRAM[arguments[0]])
+    return needs_of_command(arguments, "train")
 
 
-def needs_of_line(texts: Sequence[str], command: str) -> list[Need]:
-    """What the jobs of a command read; of a search, one of its jobs."""
-    typed = read_command(texts, command)
-    with explaining(texts_of(typed.words), command):
-        return needs_of_jobs(make_plan(read_sweep_command(typed)).jobs)
+def needs_of_command(arguments: Sequence[str], name: str) -> list[Need]:
+    """What the jobs of a command read; of a search, one of its jobs. name: "train" or "evaluate"."""
+    command = read_command(arguments, name)
+    with explaining(texts_of(command.words), name):
+        return needs_of_jobs(make_plan(read_sweep_command(command)).jobs)
 
 
-def needs_of_datasets(names: Sequence[str], texts: Sequence[str]) -> list[Need]:
-    """The datasets of these names, as runs with these settings read them. texts: the names, too."""
-    settings = read_command([text for text in texts if "=" in text], "train").words
+def needs_of_datasets(names: Sequence[str], arguments: Sequence[str]) -> list[Need]:
+    """The datasets of these names, as runs with these settings read them."""
+    settings = read_command(arguments, "train").words
     if "sweep" in values_of(settings):
-        raise UserError(f"{' '.join(texts)}: give a command's arguments or the names of datasets, but not both")
+        given = " ".join([*names, *arguments])
+        raise UserError(f"{given}: give a command's arguments or the names of datasets, but not both")
     if unknown := [name for name in names if name not in DATASETS]:
         near = nearest(unknown[0], list(DATASETS))
         raise UserError(f"there is no dataset {unknown[0]}{near}; cse-data list shows them all")

@@ -13,7 +13,7 @@ from cse.lab.run.needs import needs_of
 from cse.lab.settings import groups
 from cse.lab.settings.compose import composed
 from cse.lab.settings.words import shell_line
-from cse.lab.sweep.reads import needs_named
+from cse.lab.sweep.reads import needs_asked
 from cse.sources.catalogue import DATASETS
 from cse.sources.fetch import DatasetNeed
 
@@ -35,7 +35,7 @@ def test_list(cse_data, senteval, capsys, monkeypatch):
     assert re.search(rf"^  senteval +{senteval}$", here, re.MULTILINE)
     assert re.search(r"^  nli +47 MB  CC BY-SA", missing, re.MULTILINE)
     assert re.search(r"^  imagenet .*gated$", missing, re.MULTILINE)
-    assert cse_data("list", "wordnet", "senteval") == 0
+    assert cse_data("list", "wordnet", "senteval") == 1  # WordNet is missing
     named = capsys.readouterr().out
     assert "augmentation=eda" in named
     assert f"here:{senteval}" in "".join(named.split())  # wherever a line is broken
@@ -85,14 +85,38 @@ def test_a_line_says_what_it_reads(cse_data, capsys, line, names):
     assert shell_line("cse-data", "fetch", *line.removeprefix("-m ").split()) in shown[-1]
 
 
+@pytest.mark.parametrize("asked", [["cse-train"], ["cse-eval", "checkpoint=a/b"], ["cse-train", "model=minilm"]])
+def test_a_command_may_begin_with_its_program(cse_data, capsys, asked):
+    """Also without arguments: its encoder is listed too."""
+    assert cse_data("list", *asked) == 1
+    *shown, last = capsys.readouterr().out.splitlines()
+    assert any("senteval" in line for line in shown)
+    assert any("/" in line or "bert" in line for line in shown)
+    assert shell_line("cse-data", "fetch", *asked) in last
+
+
+def test_named_datasets_are_shown_alike_with_and_without_settings(cse_data, capsys):
+    """If one is missing, the exit code is 1."""
+    shown = []
+    for settings in ([], ["data.rows.language=en"]):
+        assert cse_data("list", "wikipedia", *settings) == 1
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1]
+    assert "needed by " in shown[0]
+    assert cse_data("list", "stsb_multi", "eval.stsb_multi.languages=[de,ru]") == 1
+    lines = " ".join(capsys.readouterr().out.split())
+    assert "stsb_multi:de not here: " in lines
+    assert "stsb_multi:ru not here: " in lines
+
+
 def test_settings_say_which_languages():
-    assert [need.name for need in needs_named(["wikipedia", "data.rows.language=de"])] == ["wikipedia:de"]
-    named = needs_named(["stsb_multi", "eval.stsb_multi.languages=[de,ru]"])
+    assert [need.name for need in needs_asked(["wikipedia", "data.rows.language=de"])] == ["wikipedia:de"]
+    named = needs_asked(["stsb_multi", "eval.stsb_multi.languages=[de,ru]"])
     assert [need.name for need in named] == ["stsb_multi:de", "stsb_multi:ru"]
 
 
 def test_a_folder_of_ones_home_is_found_for_a_named_dataset():
-    (need,) = needs_named(["senteval", "paths.senteval=~/senteval2"])
+    (need,) = needs_asked(["senteval", "paths.senteval=~/senteval2"])
     assert need.copy == str(Path.home() / "senteval2")
 
 

@@ -49,6 +49,11 @@ def test_a_scored_run_has_the_seed_of_its_training(leave):
     assert read_run(leave("a", {"checkpoint": "runs/table1/simcse-seed_3"}, {"test/x": 1}, seed=3)).get("seed") == 3
 
 
+def test_an_evaluation_is_shown_without_a_step(leave):
+    folder = leave("a", {"checkpoint": "x"}, {"test/sts/average": 70.0})
+    assert repr(TrainingRun(folder)) == f"TrainingRun('{folder}', of cse-eval)"
+
+
 def test_an_older_run_has_its_modified_scores(leave):
     """Its results.json says `altered`."""
     folder = leave("a", {"seed": 1}, {"dev/sts/x": 1.0, "dev/stsb/x": 2.0}, modified="dev/sts")

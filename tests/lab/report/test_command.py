@@ -89,7 +89,7 @@ def test_no_setting_is_ignored_silently(words):
         reporting_settings(words)
 
 
-@pytest.mark.parametrize("name", ["x", "x/lr=1"])
+@pytest.mark.parametrize("name", ["x", "x/lr=1", "runs", "out", "sweep"])
 def test_a_folder_alone_is_a_folder_of_runs(folder, name):
     (folder / name).mkdir(parents=True)
     assert reporting_settings([name])["runs"] == [name]

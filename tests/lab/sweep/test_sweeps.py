@@ -11,7 +11,7 @@ from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import names, sweeps
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.reads import needs_named
+from cse.lab.sweep.reads import needs_asked
 from cse.sources.fetch import DatasetNeed
 
 
@@ -144,5 +144,5 @@ def test_a_wrong_key_of_a_sweeps_file_is_named(tmp_path, monkeypatch, content, k
     ],
 )
 def test_the_datasets_of_a_sweep(sweep, datasets):
-    needs = needs_named([f"sweep={sweep}"])
+    needs = needs_asked([f"sweep={sweep}"])
     assert {need.dataset for need in needs if isinstance(need, DatasetNeed)} == datasets
