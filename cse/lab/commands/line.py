@@ -14,7 +14,7 @@ from cse.lab.commands.help import arguments_or_exit
 from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import started_from
-from cse.lab.settings.command import LOOKS, MULTIRUN, Command, read_command, split_flags
+from cse.lab.settings.command import MULTIRUN, Command, flags_that_show, read_command, split_flags
 from cse.lab.settings.compose import explaining, refuse_words
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.lookup import keys_of_command
@@ -33,10 +33,10 @@ def run_command(command: str, text: str, run: Callable[[list[Word]], None]) -> N
     line = read_command(arguments, command)
     if line.shows:
         show_config(line)
+    elif idle := [flag for flag in line.flags if flag not in MULTIRUN]:
+        raise UserError(f"{idle[0]} has no effect on a run: leave it out")
     elif starts_many(line.words, line.flags):
         sys.exit(run_many(line))
-    elif line.flags:
-        raise UserError(f"{line.flags[0]} has no effect on a run: leave it out")
     else:
         run(line.words)
 
@@ -69,7 +69,7 @@ def check_flags(arguments: Sequence[str], command: str) -> None:
     from hydra._internal.utils import get_args_parser
 
     texts, flags = split_flags(arguments)
-    looks = [flag for flag in flags if flag in LOOKS]
+    looks = flags_that_show(flags)
     if looks and {*MULTIRUN} & {*flags}:
         raise UserError(f"{looks[0]} shows one run: leave out -m, and give each key one value")
 

@@ -53,7 +53,7 @@ class Command:
     @property
     def shows(self) -> list[str]:
         """The flags by which it shows something and runs nothing, such as --cfg."""
-        return [flag for flag in self.flags if flag in LOOKS]
+        return flags_that_show(self.flags)
 
 
 def normalized(arguments: Sequence[str]) -> list[str]:
@@ -99,6 +99,11 @@ def split_flags(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         if argument in WITH_VALUE:
             flags += islice(rest, 1)
     return texts, flags
+
+
+def flags_that_show(flags: Sequence[str]) -> list[str]:
+    """The flags that show something and run nothing: --cfg, and --cfg=job."""
+    return [flag for flag in flags if flag.partition("=")[0] in LOOKS]
 
 
 def is_agents(text: str) -> bool:
@@ -162,7 +167,7 @@ def replace_null(words: Sequence[Word], command: str) -> list[Word]:
     """Drop `experiment=null`, `variant=null` and `sweep=null`, the default: Hydra refuses null for a group.
 
     `eval=null` and `eval=[]` score nothing, so they also turn off what selects a step, unless that is typed. These
-    words are the person's, too: a run records them with its command, and smoke=true keeps them.
+    words are the person's, whose words follow those of a sweep: a run records them, and smoke=true keeps them.
     """
     last = values_of(words)
     none = {group for group in EXTRAS if last.get(group) in ("", "null")}
@@ -171,7 +176,9 @@ def replace_null(words: Sequence[Word], command: str) -> list[Word]:
         return words
     selection = {"trainer.select": "null", "trainer.watch": "[]"} if command == "train" else {}
     off = [Word(f"{key}={value}") for key, value in selection.items() if key not in last]
-    return [*off, Word("eval=[]"), *(word for word in words if word.key != "eval")]
+    others = [word for word in words if word.key != "eval"]
+    of_sweep = [word for word in others if word.by == "sweep"]
+    return [*of_sweep, *off, Word("eval=[]"), *others[len(of_sweep) :]]
 
 
 def check_letters(names: Sequence[str]) -> None:
@@ -199,7 +206,7 @@ def from_python(text: str) -> list[str]:
         return [text]
     try:
         python = ast.literal_eval(value)
-    except (ValueError, SyntaxError):  # Hydra's own lists and mappings have no quotes
+    except (ValueError, SyntaxError, TypeError):  # Hydra's own lists and mappings have no quotes
         return [text]
     if isinstance(python, dict) and choices(key_of(text)):
         return words_of_settings({f"{key}.{name}": inner for name, inner in python.items()})

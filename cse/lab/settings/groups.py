@@ -119,6 +119,8 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
             raise UserError(f"{flag} lacks its value: type --config-dir FOLDER")
     folders = list(dict.fromkeys(Path(name).expanduser().absolute() for name in names))
     for folder in folders:
+        if os.pathsep in str(folder):
+            raise UserError(f"--config-dir {folder}: {FOLDERS_VARIABLE} joins folders by {os.pathsep}: rename this one")
         if not folder.is_dir():
             raise UserError(f"--config-dir {folder}: there is no such folder")
         if not any((folder / root).is_dir() for root in roots()):

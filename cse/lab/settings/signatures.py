@@ -23,15 +23,17 @@ def declared_by(target: str) -> dict[str, Annotation]:
     A class that has no constructor, or passes **settings on, has the parameters of its bases, too. The fields of a
     dataclass or a TypedDict count as parameters. Empty where there is no source.
     """
-    module, _, name = target.rpartition(".")
-    tree = tree_of(module)
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            return declared_by_function(node)
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            return declared_by_class(node, module)
-    imported = imports_of(tree, module).get(name)
-    return declared_by(imported) if imported else {}
+    followed: set[str] = set()
+    while target not in followed:
+        followed.add(target)
+        module, _, name = target.rpartition(".")
+        for node in tree_of(module).body:
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                return declared_by_function(node)
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                return declared_by_class(node, module)
+        target = imports_of(module).get(name, target)
+    return {}
 
 
 def declared_by_function(node: ast.FunctionDef) -> dict[str, Annotation]:
@@ -50,10 +52,11 @@ def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Annotation]:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
             declared |= declared_by_function(statement)
             passes_on = statement.args.kwarg is not None
-    imported = imports_of(tree_of(module), module)
     for base in node.bases if passes_on else ():
         first, dot, rest = ast.unparse(base).partition(".")
-        declared = declared_by(f"{imported.get(first, f'{module}.{first}')}{dot}{rest}") | declared
+        origin = imports_of(module).get(first, f"{module}.{first}")
+        if origin != f"{module}.{node.name}":  # class A(A), of a name that `import *` has brought
+            declared = declared_by(f"{origin}{dot}{rest}") | declared
     return declared
 
 
@@ -62,15 +65,22 @@ def names_of_annotation(annotation: ast.expr | None) -> Annotation:
     return frozenset(re.findall(r"\w+", ast.unparse(annotation) if annotation else ""))
 
 
-def imports_of(tree: ast.Module, module: str) -> dict[str, str]:
-    """What each name that a module imports at its top is called where it comes from."""
+@cache
+def imports_of(module: str) -> dict[str, str]:
+    """The full name of each name that a module imports at its top: {"nn": "torch.nn"}."""
+    spec = spec_of(module)
+    is_package = spec is not None and spec.submodule_search_locations is not None
+    package = module if is_package else module.rpartition(".")[0]
     origins: dict[str, str] = {}
-    for node in tree.body:
+    for node in tree_of(module).body:
         if isinstance(node, ast.Import):
-            origins |= {name.asname or name.name.partition(".")[0]: name.name for name in node.names}
+            for name in node.names:
+                first = name.name.partition(".")[0]  # `import a.b` brings a, and `import a.b as c` brings a.b
+                origins[name.asname or first] = name.name if name.asname else first
         if isinstance(node, ast.ImportFrom):
-            origin = resolve_name("." * node.level + (node.module or ""), module.rpartition(".")[0])
-            origins |= {name.asname or name.name: f"{origin}.{name.name}" for name in node.names}
+            with suppress(ImportError):  # a relative import that leads out of the package
+                origin = resolve_name("." * node.level + (node.module or ""), package)
+                origins |= {name.asname or name.name: f"{origin}.{name.name}" for name in node.names}
     return origins
 
 

@@ -73,16 +73,31 @@ def check_file(path: Path, group: str, package: str | None, content: Config) -> 
             opened, closed = ": {".join(key.split(".")), "}" * key.count(".")
             raise UserError(f"{line_of(path, [key])}: {key} is no key: write {opened}: VALUE{closed}")
     defaults = content.get("defaults") or []
+    place = line_of(path, ["defaults"])
     if not isinstance(defaults, list):
-        raise UserError(f"{line_of(path, ['defaults'])}: defaults is a list: below it, `  - {defaults}`")
+        raise UserError(f"{place}: defaults is a list: below it, `  - {defaults}`")
+    for default in defaults:
+        check_entry(place, default)
     if package == "_global_":
         group_names = {*groups("train"), "recipe"}
-        place = line_of(path, ["defaults"])
         for default in defaults:
             for name, choice in default.items() if isinstance(default, dict) else ():
                 check_hydras_choice(place, group, name, choice)
                 check_override(place, name, choice, group_names)
         check_keys(path, group, content, group_names)
+
+
+def check_entry(place: str, entry: object) -> None:
+    """Raise UserError for an entry of a defaults list on which Hydra fails: a number, or several keys."""
+    texts, written = [entry], str(entry)
+    if isinstance(entry, dict) and len(entry) == 1:
+        ((group, choice),) = entry.items()
+        names = choice if isinstance(choice, list) else [choice]
+        if choice is None:  # `- override /tracker: null` chooses nothing
+            names = []
+        texts, written = [group, *names], f"{group}: {choice}"
+    if not all(isinstance(text, str) for text in texts):
+        raise UserError(f"{place}: `- {written}` names no file: write `- CHOICE`, or `- GROUP: CHOICE`, all of text")
 
 
 def check_hydras_choice(place: str, group: str, name: str, choice: object) -> None:

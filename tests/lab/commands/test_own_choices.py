@@ -68,6 +68,9 @@ def test_a_missing_or_a_wrong_folder_and_a_name_of_ours_are_refused(own):
         groups.adopt_folders(["--config-dir", str(own / "nowhere")])
     with pytest.raises(UserError, match="objective/"):  # the folder above
         groups.adopt_folders(["--config-dir", str(own.parent)])
+    (own.parent / "a:b" / "objective").mkdir(parents=True)
+    with pytest.raises(UserError, match="a:b"):  # which CSE_CONF would split
+        groups.adopt_folders(["--config-dir", str(own.parent / "a:b")])
     (own / "objective" / "barlow.yaml").write_text("_target_: nearby_loss.Nearby\n")
     with pytest.raises(UserError, match=r"barlow\.yaml"):  # a name of ours
         groups.adopt_folders(["--config-dir", str(own)])

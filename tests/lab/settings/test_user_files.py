@@ -58,6 +58,8 @@ def test_a_recipe_an_evaluator_and_a_trackers_settings_are_used(written, tmp_pat
     ("model: minilm\n", ":1|- override /model: minilm"), ("eval: [sts]\n", ":1|- override /eval: [sts]"),
     ("defaults:\n  - model: minilm\n", ":1|- override /model: minilm"), ("defaults: minilm\n", ":1|- minilm"),
     ("defaults:\n  - override /hydra/launcher: submitit_slurm\n", ":1|hydra/launcher"),
+    ("defaults:\n  - 1: minilm\n", ":1|- 1: minilm"), ("defaults:\n  - 1\n", ":1|- 1"),
+    ("defaults:\n  - override /model: 0\n", ":1|model: 0"),
     ("hydra: {sweeper: {params: {seed: '1,2'}}}\n", ":1|hydra.sweeper.params.seed"),
     ("hydra: {job: {chdir: true}}\n", ":1|hydra.job.chdir"), ("jobs: {parallel: 2}\n", ":1|jobs.parallel"),
     ("seed: 1\ndry_run: true\n", ":2|dry_run"), ("rerun: x\n", ":1|rerun"), ("- a\n", "|is a list"),

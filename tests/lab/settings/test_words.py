@@ -132,6 +132,15 @@ def test_a_word_that_an_older_edition_wrote_without_quotes_is_read(written, read
     assert Word(spell_word(word.key, read)) == word
 
 
+@pytest.mark.parametrize("words", [
+    "sweep=a/b eval=null hydra.mode=RUN trainer.lr=1", "sweep=a/b eval=stsb hydra.mode=RUN trainer.lr=1 eval=[]",
+])  # fmt: skip
+def test_what_eval_null_turns_off_is_a_persons_in_the_record_too(words):
+    read = read_words(words.split(), "train")
+    assert keys_of_person(read) == ["trainer.select", "trainer.watch", "eval", "trainer.lr"]
+    assert recorded_words(texts_of(read)) == read
+
+
 def test_what_a_damaged_run_wrote_is_no_word():
     assert texts_of(recorded_words(["seed=1", "x", "a b=1", "~cases"])) == ["seed=1", "~cases"]
 
@@ -188,6 +197,7 @@ def test_digits_and_switches_may_be_text_in_python():
      "model.prefix=null|model.name=a b/c|model.lora={r:16}"),
     ("--whitening={'kind': 'pca'}", "whitening={kind:pca}"), ("--data.columns=['a', None]", "data.columns=[a,null]"),
     ("model.lora={r:16,alpha:32}", "model.lora={r:16,alpha:32}"), ("data.path={a}", "data.path={a}"),
+    ("note={{1}}", "note={{1}}"), ("note={[1]:2}", "note={[1]:2}"),
 ])  # fmt: skip
 def test_what_an_agent_writes_of_python_is_read(typed, meant):
     assert normalized([typed]) == meant.split("|")

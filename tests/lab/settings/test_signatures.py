@@ -1,0 +1,82 @@
+"""The two readers of a signature, of the source alone and of the imported part, know the same parameters."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cse.lab.settings.check import validate
+from cse.lab.settings.compose import composed
+from cse.lab.settings.roles import role_of
+from cse.lab.settings.signatures import declared_by, imports_of, tree_of
+from cse.ranges import Mark
+
+BASE = """
+from typing import Annotated
+from cse.ranges import Count, Mark
+class Base:
+    def __init__(self, shards: Annotated[Count, Mark.MACHINE] = 1): ...
+"""
+INHERITING = (
+    "{}\nclass Mine({}):\n    def __init__(self, weight: float = 1.0, **settings): super().__init__(**settings)\n"
+)
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A function that writes modules of a package of the user's own. It can be imported until the test ends."""
+    monkeypatch.syspath_prepend(tmp_path)
+    for cached in (declared_by, imports_of, tree_of):
+        cached.cache_clear()
+
+    def write(modules: dict[str, str]) -> Path:
+        for name, text in modules.items():
+            file = tmp_path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return tmp_path
+
+    yield write
+    for name in [name for name in sys.modules if name.partition(".")[0] == "ownpkg"]:
+        del sys.modules[name]
+
+
+IMPORTS = [  # statement in ownpkg/inner/impl.py, the base class there
+    ("from ownpkg.base import Base", "Base"), ("from ..base import Base", "Base"),
+    ("import ownpkg.base", "ownpkg.base.Base"),
+    ("import ownpkg.base as b", "b.Base"), ("from .. import base", "base.Base"), ("from ..base import Base as B", "B"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statement", "base"), IMPORTS)
+@pytest.mark.parametrize(("target", "exports"), [
+    ("ownpkg.inner.impl.Mine", ("", "")), ("ownpkg.inner.Mine", ("", "from .impl import Mine")),
+    ("ownpkg.Mine", ("from .inner import Mine", "from .impl import Mine")),
+    ("ownpkg.Mine", ("from ownpkg.inner.impl import Mine", "")),
+])  # fmt: skip
+def test_a_class_of_a_package_declares_what_its_constructor_takes(package, statement, base, target, exports):
+    package({
+        "ownpkg/__init__.py": exports[0], "ownpkg/inner/__init__.py": exports[1], "ownpkg/base.py": BASE,
+        "ownpkg/inner/impl.py": INHERITING.format(statement, base),
+    })  # fmt: skip
+    assert declared_by(target).keys() == {"self", "weight", "shards"}
+    assert Mark.MACHINE in role_of("objective.shards", {"objective": {"_target_": target}}).marks
+    assert "ownpkg" not in sys.modules
+
+
+def test_a_part_that_its_package_exports_is_checked(package):
+    package({
+        "ownpkg/__init__.py": "from .impl import Mine",
+        "ownpkg/impl.py": "from cse.types import Objective\nclass Mine(Objective):\n"
+        "    def __init__(self, dim: int, margin: float): ...\n    def forward(self, views): ...\n",
+    })  # fmt: skip
+    config = composed("train", []).copy()
+    config.objective = {"_target_": "ownpkg.Mine", "margin": 1}
+    assert validate(config, "train").objective.margin == 1.0
+
+
+@pytest.mark.parametrize("text", ["from . import ownpkg", "from ...x import Mine", "from .ownpkg import Mine"])
+def test_an_import_that_leads_nowhere_declares_nothing(package, text):
+    package({"ownpkg/__init__.py": text, "ownpkg/ownpkg.py": "from . import Mine\nclass A(A): ..."})
+    for target in ("ownpkg.Mine", "ownpkg.ownpkg", "ownpkg.ownpkg.A"):
+        assert declared_by(target) == {}
