@@ -7,7 +7,7 @@ from typing import Annotated
 
 from annotated_types import Len
 
-from cse.data.readers import KINDS, ScoreColumn, TextNeed, ending_of, files_of, names_typed, read_rows
+from cse.data.readers import KINDS, Columns, ScoreColumn, TextNeed, ending_of, files_of, names_typed, read_rows
 from cse.errors import UserError, naming
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, labelled
@@ -73,17 +73,25 @@ def name_of_file(file: str) -> str:
 def read_pairs(
     folder: DataFolder, name: str, columns: list[str | ScoreColumn], key: str, encoding: str = "utf-8"
 ) -> Examples:
-    """The pairs of a file with columns, or of a folder of such files, with their white space unchanged. key: the
+    """The pairs of a file with columns, or of a folder of such files; see `read_own`."""
+    rows: list[Row] = [
+        (one, other, float(score)) for one, other, score in read_own(folder, name, columns, key, encoding)
+    ]
+    return labelled(folder, name, rows)
+
+
+def read_own(folder: DataFolder, name: str, columns: Columns, key: str, encoding: str) -> list[tuple[str, ...]]:
+    """The rows of a file with columns, or of a folder of such files, with their white space unchanged. key: the
     parameter that names it.
 
-    Raises MissingResource or UserError.
+    Raises MissingResource or UserError, also for an empty cell.
     """
-    rows: list[Row] = []
+    rows: list[tuple[str, ...]] = []
     with naming(path=key, scores="score"):
         for file in files_of(Path(name).expanduser()):
             folder.read_bytes(str(file))  # for its digest; read_rows opens it once more, as it does a Parquet file
-            rows += [(one, other, float(score)) for one, other, score in read_rows(file, columns, encoding)]
-    if empty := [number for number, (one, other, _) in enumerate(rows, 1) if not (one.strip() and other.strip())]:
-        raise UserError(f"{name}: {len(empty)} of {len(rows)} pairs have an empty text, first pair {empty[0]}")
+            rows += read_rows(file, columns, encoding)
+    if empty := [number for number, row in enumerate(rows, 1) if not all(cell.strip() for cell in row)]:
+        raise UserError(f"{name}: {len(empty)} of {len(rows)} rows have an empty cell, first row {empty[0]}")
     folder.expect(name, len(rows), None)
-    return labelled(folder, name, rows)
+    return rows

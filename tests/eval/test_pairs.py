@@ -92,7 +92,7 @@ def test_a_pair_without_text_and_a_test_that_chooses_the_step_are_refused(file):
     with pytest.raises(UserError, match="a test set must not select the checkpoint"):
         pairs(dev=file, test=file.parent / "." / file.name)
     file.write_text("a,b,s\na,b,1\n , b,2\n")
-    with pytest.raises(UserError, match="1 of 2 pairs have an empty text, first pair 2"):
+    with pytest.raises(UserError, match="1 of 2 rows have an empty cell, first row 2"):
         ready(pairs(test=file))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # importing huggingface_hub takes time
 
 TASK = "sentence-similarity"  # as the hub calls it
 TASKS = {
-    **dict.fromkeys(("accuracy", "f1", "ap"), "text-classification"),
+    **dict.fromkeys(("accuracy", "f1", "macro", "ap"), "text-classification"),
     **dict.fromkeys(("recall", "ndcg", "map", "mrr", "median", "recall_average"), "text-retrieval"),
     "v": "text-clustering",
     **dict.fromkeys(("alignment", "uniformity", "effective", "isotropy", "mean"), "feature-extraction"),

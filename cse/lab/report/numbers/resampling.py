@@ -136,5 +136,11 @@ def score_on(items: Items, drawn: np.ndarray) -> float:
         return 100 * float(x @ y) / spread if spread else 0.0
     if items.kind == "accuracy":
         return 100 * float((values == gold).mean())
+    if items.kind == "macro_f1":
+        both = np.concatenate([values, gold])
+        counts_C, hits_C = np.bincount(both), np.bincount(gold[values == gold], minlength=both.max() + 1)
+        return 100 * float((2 * hits_C[counts_C > 0] / counts_C[counts_C > 0]).mean())
+    if items.kind == "mean":
+        return 100 * float(values.mean())
     hits, misses = ((values == gold) & (gold == 1)).sum(), (values != gold).sum()
     return 100 * 2 * float(hits) / max(1, 2 * hits + misses)

@@ -1,0 +1,173 @@
+"""Search in a folder with the layout of BEIR (arXiv:2104.08663): eval=beir eval.folder=FOLDER.
+
+    corpus.jsonl       {"_id": "d1", "title": "", "text": "..."}; the title is optional, and comes before the text
+    queries.jsonl      {"_id": "q1", "text": "..."}
+    qrels/SPLIT.tsv    query-id, corpus-id, score: a header, and then a line for each judged document; dev, test or both
+
+Each query ranks all documents by cosine. The measures are those of trec_eval, as BEIR computes them with pytrec_eval.
+Documents of equal cosine are ranked as trec_eval ranks them: the last id in the order of bytes comes first. A document
+with the id of the query stays in the ranking.
+
+Q is the number of queries, N the documents, K the ranks, B the queries of a chunk, and D the embedding width.
+"""
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from cse.errors import UserError
+from cse.eval.files import DataFolder
+from cse.eval.geometry import unit_rows
+from cse.needs import FileNeed, Need, Settings
+from cse.progress import track
+from cse.ranges import Folder
+from cse.score import Items, Score, Source, digest_of
+from cse.types import Document, Encode, Evaluator, Query
+
+log = logging.getLogger(__name__)
+
+Judged = dict[str, dict[int, int]]
+"""By query: the relevance of each judged document, by its number in the corpus. 1 or more is relevant."""
+
+SPLITS = ("dev", "test")
+QRELS = "qrels/{}.tsv"
+HEADER = ["query-id", "corpus-id", "score"]
+DEPTH = 100  # ranks
+MAX_COSINES = 2**26  # of a chunk: 256 MiB
+
+
+class Beir(Evaluator):
+    """`ndcg@10`, `mrr@10`, `recall@10` and `recall@100`, in percent. Queries and documents have their own prefix.
+
+    folder: see the module. Raises UserError if it is not set.
+    """
+
+    primary = "ndcg@10"
+
+    def __init__(self, folder: Folder | None):
+        if folder is None:
+            raise UserError("eval=beir needs a folder: `folder`=FOLDER with corpus.jsonl, queries.jsonl and qrels/")
+        what = "a folder in BEIR's layout: corpus.jsonl, queries.jsonl, and qrels/dev.tsv, qrels/test.tsv or both"
+        place = Path(folder).expanduser()
+        self.folder = DataFolder(str(place), "folder", what, allow_partial=None)
+        self.splits = tuple(split for split in SPLITS if (place / QRELS.format(split)).is_file()) or SPLITS
+        self.corpus: dict[str, str] = {}
+        self.queries: dict[str, str] = {}
+        self.judged: dict[str, Judged] = {}
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """The folder."""
+        return [FileNeed(settings["folder"], "folder")] if settings.get("folder") else []
+
+    def prepare(self) -> None:
+        """Read the folder. Raises MissingResource or UserError."""
+        texts = self._texts("corpus.jsonl")
+        self.corpus = dict(sorted(texts.items(), key=lambda item: item[0].encode(), reverse=True))  # for equal cosines
+        self.queries = self._texts("queries.jsonl")
+        places = {name: number for number, name in enumerate(self.corpus)}
+        for split in self.splits:
+            self.judged[split] = judged = self._judged(QRELS.format(split), places)
+            about = len(judged), len(self.queries) - len(judged)
+            log.info("%-10s %s: %d queries; %d without a judged document are left out", "beir", split, *about)
+
+    def __call__(self, encode: Encode, split: str) -> list[Score]:
+        """Encode the queries of the split and the corpus in one call."""
+        judged = self.judged[split]
+        queries, documents = [self.queries[name] for name in judged], [*self.corpus.values()]
+        vectors = encode([*map(Query, queries), *map(Document, documents)])
+        found_QK = ranking(vectors[: len(queries)], vectors[len(queries) :])
+        relevant_Q = np.array([sum(score > 0 for score in scores.values()) for scores in judged.values()])
+        digest = digest_of([*queries, *documents, json.dumps(list(judged.values()))])
+        scores = []
+        for name, value_Q in measures(found_QK, [*judged.values()]).items():
+            items = Items("mean", value_Q, relevant_Q, digest=digest)
+            value, unit = 100 * float(value_Q.mean()), f"{name.partition('@')[0]}, %"
+            scores.append(Score(name, value, len(queries), unit, items=items, headline=name != "recall@10"))
+        return scores
+
+    def texts(self) -> Iterator[str]:
+        """The queries and the documents."""
+        yield from self.queries.values()
+        yield from self.corpus.values()
+
+    def source(self) -> Source:
+        """The protocol and the files."""
+        return self.folder.source("trec_eval's measures of rankings by cosine; a document of a query's id stays")
+
+    def _texts(self, name: str) -> dict[str, str]:
+        """The texts of a file, by id. Raises UserError for a repeated id."""
+        rows = self.folder.rows(name, "utf-8", text_with_id, None)
+        texts: dict[str, str] = {}
+        for line, (key, text) in enumerate(rows, 1):
+            if key in texts:
+                raise UserError(f"{self.folder.root / name}, line {line}: the _id {key} again")
+            texts[key] = text
+        return texts
+
+    def _judged(self, name: str, places: dict[str, int]) -> Judged:
+        """The judgements of a file. Raises UserError for an id that the other files do not have."""
+        path = self.folder.root / name
+        header, *rows = self.folder.rows(name, "utf-8", lambda line: line.split("\t"), None)
+        if header != HEADER:
+            raise UserError(f"{path}, line 1: the header must be {', '.join(HEADER)}, with tabs")
+        judged: Judged = {}
+        for line, row in enumerate(rows, 2):
+            if len(row) != len(HEADER) or not row[2].lstrip("-").isdecimal():
+                raise UserError(f"{path}, line {line}: not a query, a document and a whole number, with tabs")
+            query, document, score = row
+            if query not in self.queries or document not in places:
+                missing = f"{query} in queries.jsonl" if query not in self.queries else f"{document} in corpus.jsonl"
+                raise UserError(f"{path}, line {line}: there is no _id {missing}")
+            judged.setdefault(query, {})[places[document]] = int(score)
+        return judged
+
+
+def text_with_id(line: str) -> tuple[str, str]:
+    """The id and the text of a line. Raises ValueError."""
+    row = json.loads(line)
+    if not isinstance(row, dict) or not isinstance(row.get("text"), str):
+        raise ValueError('not {"_id": ..., "text": "..."}')
+    return str(row["_id"]), f"{row.get('title') or ''} {row['text']}".strip()
+
+
+def ranking(queries_QD: np.ndarray, corpus_ND: np.ndarray, depth: int = DEPTH) -> np.ndarray:
+    """(Q, K) int: the numbers of the nearest documents of each query, best first. Of equal cosines, the lower number
+    is first. K is `depth`, or N if that is less."""
+    unit_QD, unit_ND = unit_rows(queries_QD), unit_rows(corpus_ND)
+    chunks = torch.arange(len(unit_QD)).split(max(1, MAX_COSINES // len(unit_ND)))
+    depth = min(depth, len(unit_ND))
+    found = []
+    for rows_B in track(chunks, "chunk"):
+        cosines_BN = (unit_QD[rows_B] @ unit_ND.T).nan_to_num(-1)
+        last_B = cosines_BN.topk(depth).values[:, -1]  # topk does not order equal values
+        for cosine_N, last in zip(cosines_BN, last_B, strict=True):
+            near = (cosine_N >= last).nonzero()[:, 0]
+            found.append(near[cosine_N[near].argsort(descending=True, stable=True)][:depth])
+    return torch.stack(found).numpy()
+
+
+def measures(found_QK: np.ndarray, judged: Sequence[dict[int, int]]) -> dict[str, np.ndarray]:
+    """Each measure of each query, (Q,) from 0 to 1. judged: the relevance of documents, by number, for each query.
+
+    For example, with document 7 first, of two relevant ones:
+
+        >>> {name: value_Q.round(3).tolist() for name, value_Q in measures(np.array([[7, 3]]), [{7: 1, 5: 1}]).items()}
+        {'ndcg@10': [0.613], 'mrr@10': [1.0], 'recall@10': [0.5], 'recall@100': [0.5]}
+    """
+    named: dict[str, list[float]] = {name: [] for name in ("ndcg@10", "mrr@10", "recall@10", "recall@100")}
+    discounts = 1 / np.log2(np.arange(2, 12))
+    for found_K, scores in zip(found_QK.tolist(), judged, strict=True):
+        gains = np.array([max(0, scores.get(number, 0)) for number in found_K])
+        relevant = np.array(sorted((score for score in scores.values() if score > 0), reverse=True))
+        ideal = float(relevant[:10] @ discounts[: len(relevant)])
+        named["ndcg@10"].append(float(gains[:10] @ discounts[: len(gains)]) / (ideal or 1))
+        first = np.flatnonzero(gains[:10])
+        named["mrr@10"].append(1 / (1 + int(first[0])) if len(first) else 0.0)
+        for depth in (10, 100):
+            named[f"recall@{depth}"].append(np.count_nonzero(gains[:depth]) / max(1, len(relevant)))
+    return {name: np.array(values) for name, values in named.items()}

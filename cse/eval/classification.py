@@ -1,0 +1,117 @@
+"""Texts of the user's own with labels: eval=classification eval.train=FILE eval.test=FILE.
+
+SentEval's linear classifier learns the labels of the training texts from their embeddings. dev selects its strength and
+stops its training, and the dev scores are those of this classifier on dev, as in SentEval. Without a file for dev, dev
+is a random tenth of the training texts.
+"""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Len
+
+from cse.data.readers import TextNeed, names_typed
+from cse.errors import UserError
+from cse.eval.files import DataFolder
+from cse.eval.pairs import read_own
+from cse.eval.scoring import MemoizedEncode
+from cse.eval.senteval.data import Examples, Parts
+from cse.eval.senteval.suite import features
+from cse.eval.senteval.validation import SEED, Mode, Procedure, given_split
+from cse.needs import Need, Settings
+from cse.ranges import Encoding, File, Name
+from cse.score import Items, Score, Source
+from cse.types import Encode, Evaluator
+
+log = logging.getLogger(__name__)
+
+DEV = 10  # without a file for dev, one of so many training texts is in dev
+
+
+class Classification(Evaluator):
+    """`accuracy` and `macro_f1` in percent. conf/eval/classification.yaml explains the settings.
+
+    Raises UserError without a file to train the classifier on.
+    """
+
+    primary = "accuracy"
+
+    def __init__(
+        self,
+        train: File | None,
+        dev: File | None,
+        test: File | None,
+        columns: Annotated[list[Name], Len(2, 2)],
+        mode: Mode,
+        classifiers: dict[Mode, Procedure],
+        encoding: Encoding = "utf-8",
+    ):
+        if train is None:
+            raise UserError("eval=classification needs a file: `train`=FILE of texts and labels, and `test`=FILE")
+        self.files = {name: file for name, file in (("train", train), ("dev", dev), ("test", test)) if file}
+        self.columns, self.encoding, self.mode, self.procedure = columns, encoding, mode, classifiers[mode]
+        self.splits = ("dev", "test") if test else ("dev",)
+        self.folder = DataFolder("classification", "train", "", allow_partial=None, find=Path)
+        self.parts: Parts = {}
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """The files."""
+        columns, encoding = names_typed(settings.get("columns")), settings.get("encoding") or "utf-8"
+        named = {part: settings.get(part) for part in ("train", "dev", "test")}
+        return [TextNeed(file, part, columns=columns, encoding=encoding) for part, file in named.items() if file]
+
+    def prepare(self) -> None:
+        """Read the files. Raises MissingResource or UserError."""
+        rows = {
+            part: read_own(self.folder, file, self.columns, part, self.encoding) for part, file in self.files.items()
+        }
+        labels = sorted({label for _, label in rows["train"]})
+        if len(labels) < 2:
+            raise UserError(f"{self.files['train']}: all {len(rows['train'])} rows have the label {labels[0]}")
+        for part, found in rows.items():
+            if unknown := sorted({label for _, label in found} - set(labels)):
+                raise UserError(f"{self.files[part]}: no row of {self.files['train']} has the label {unknown[0]}")
+        if "dev" not in rows:
+            order = np.random.RandomState(SEED).permutation(len(rows["train"])).tolist()
+            dev = set(order[: max(1, len(order) // DEV)])
+            whole = rows["train"]
+            rows["dev"] = [row for number, row in enumerate(whole) if number in dev]
+            rows["train"] = [row for number, row in enumerate(whole) if number not in dev]
+            log.info("%-10s dev: %d of the %d training texts", "classify", len(dev), len(whole))
+        numbers = {label: number for number, label in enumerate(labels)}
+        for part, found in rows.items():
+            classes_N = np.array([numbers[label] for _, label in found])
+            self.parts[part] = Examples(([text for text, _ in found],), classes_N)
+
+    def __call__(self, encode: Encode, split: str) -> list[Score]:
+        """Train the classifier, and score it on the split."""
+        from sklearn.metrics import f1_score
+
+        tested = self.parts[split]
+        parts = {"train": self.parts["train"], "dev": self.parts["dev"], "test": tested}
+        memoized = MemoizedEncode(encode, limit=None)
+        memoized.add(text for part in parts.values() for text in part.texts())
+        x, y = features(parts, memoized, "split")
+        found = given_split(x, y, self.procedure["fit"], self.procedure["kfold"]).items
+        predicted_N, gold_N, digest = found.values_N, found.gold_N, tested.digest()
+        macro = 100 * float(f1_score(gold_N, predicted_N, average="macro"))
+        return [
+            Score("accuracy", 100 * float((predicted_N == gold_N).mean()), len(tested), "accuracy, %",
+                  items=Items("accuracy", predicted_N, gold_N, digest=digest)),
+            Score("macro_f1", macro, len(tested), "mean F1 of the classes, %",
+                  items=Items("macro_f1", predicted_N, gold_N, digest=digest)),
+        ]  # fmt: skip
+
+    def texts(self) -> Iterator[str]:
+        """The texts of all parts."""
+        for examples in self.parts.values():
+            yield from examples.texts()
+
+    def source(self) -> Source:
+        """The protocol and the files."""
+        dev = "" if "dev" in self.files else f"; dev is a random tenth of train (seed {SEED})"
+        return self.folder.source(f"SentEval's torch logistic regression, mode {self.mode}; dev selects{dev}")
