@@ -16,6 +16,8 @@ LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
         "<": "$<$",
+        ">": "$>$",
+        "|": "$|$",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "\\": r"\textbackslash{}",

@@ -15,11 +15,12 @@ def test_columns_are_as_wide_as_their_widest_cell_and_align_numbers_to_the_right
 
 
 def test_a_name_ends_no_cell_of_a_table():
-    table = pd.DataFrame({"a|b": ["c\nd", "10 % of x_1"]})
-    assert to_markdown(table) == "| a\\|b |\n| --- |\n| c d |\n| 10 % of x_1 |"
+    table = pd.DataFrame({"a|b": ["c\nd", "10 % of x_1 > 2"]})
+    assert to_markdown(table) == "| a\\|b |\n| --- |\n| c d |\n| 10 % of x_1 > 2 |"
     latex = Section("50 %", table, ["a note\nof two lines"], words=1, label="a", bold=[(0, 0)]).latex()
     assert "\\textbf{c d}" in latex
-    assert "10 \\% of x\\_1" in latex
+    assert "10 \\% of x\\_1 $>$ 2" in latex
+    assert "a$|$b" in latex
     assert "50 \\%" in latex
     assert "% a note of two lines\n" in latex
 

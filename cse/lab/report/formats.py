@@ -54,6 +54,11 @@ def first_few(words: Sequence[str]) -> str:
     return f"{shown}, {len(words) - FEW} more" if len(words) > FEW else shown
 
 
+def counted_noun(count: int, noun: str) -> str:
+    """A number of things: 1 job, 2 jobs."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def folded(text: str) -> str:
     """A long name without its middle."""
     return text if len(text) <= LONG else f"{text[: LONG // 2 - 1]}…{text[-LONG // 2 :]}"

@@ -2,13 +2,18 @@
 
 import shutil
 from functools import partial
+from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
+from run_folders import leave_heartbeat
 from typed import exit_code
 
 from cse.errors import UserError
 from cse.lab.commands.report_settings import reporting_settings
 from cse.lab.report.paper import sweep_runs
+from cse.lab.report.show.document import Picture, Report
+from cse.lab.report.show.terminal import open_console, show_report
 from cse.lab.settings import groups
 from cse.lab.sweep import sweeps
 
@@ -109,12 +114,56 @@ def test_a_sweep_without_a_report_is_refused_by_its_files_name(folder, monkeypat
 
 def test_planned_jobs_are_the_product_of_the_axes_and_the_cases():
     groups = [32, 48, 64, 96, 128, 192, 256, 384]
-    assert sweep_runs.planned(sweeps.load_sweep("whitenedcse/table4")) == [
+    assert sweep_runs.planned(sweeps.load_sweep("whitenedcse/table4"), "seed") == [
         {"objective.whitening.num_groups": k, "objective.whitening.shuffle": s} for k in groups for s in (True, False)
     ]
-    planned = sweep_runs.planned(sweeps.load_sweep("nonling/table3"))
+    planned = sweep_runs.planned(sweeps.load_sweep("nonling/table3"), "seed")
     assert (len(planned), planned[0]) == (20, {"case": "simcse_bert", "seed": 1})
-    assert sweep_runs.planned(sweeps.load_sweep("noncontrastive/table1_vicreg")) == []  # a search
+    assert sweep_runs.planned(sweeps.load_sweep("noncontrastive/table1_vicreg"), "seed") == []  # a search
+
+
+def test_planned_jobs_of_another_key_of_seeds_have_it_last_and_encoders_only_scored_have_none():
+    cases = {"trained": {"set": []}, "scored": {"program": "cse-eval"}}
+    params = {"data.seed": "1,2", "objective.m": "3"}
+    sweep = sweeps.Sweep(name="a/b", params=params, sweeper="basic", cases=cases)
+    jobs = [list(job.items()) for job in sweep_runs.planned(sweep, "data.seed")]
+    trained = [("case", "trained"), ("objective.m", 3)]
+    assert jobs == [
+        [*trained, ("data.seed", 1)],
+        [*trained, ("data.seed", 2)],
+        [("case", "scored"), ("objective.m", 3)],
+    ]
+
+
+def test_a_sweep_without_claims_has_no_file_of_them(folder, monkeypatch):
+    block = {"paper": "whitenedcse", "tolerance": 0.1, "seed": "data.seed", "columns": {}}
+    sweep = sweeps.Sweep(name="whitenedcse/figure3", params={}, sweeper="basic", report=block)
+    monkeypatch.setattr(sweeps, "load_sweep", lambda name: sweep)
+    (folder / "runs").mkdir()
+    assert cse_report("sweep=whitenedcse/figure3", "runs=runs", "out=out") == 0
+    assert not (folder / "out/claims.csv").exists()
+
+
+def test_a_key_of_seeds_may_hold_lists(leave, folder, capsys):
+    for seeds in ([1, 2], [3, 4]):
+        leave(f"{seeds[0]}", {"trainer.select": "dev/x", "data.seeds": seeds}, {"dev/x": 70.0})
+    assert cse_report("runs=runs", "seed=data.seeds", "out=out") == 0
+    assert "more seeds" not in capsys.readouterr().out  # nothing says which lists come next
+
+
+def test_while_the_first_runs_of_a_sweep_are_running_its_page_says_how_far_they_are(leave, folder):
+    words = ["sweep=whitenedcse/table5", "objective.m=3", "seed=1"]
+    events = [{"time": 100.0 + step, "train/loss": 1.0} for step in range(51)]
+    about = {"status": "running", "events": events, "total_steps": 100, "choices": {"sweep": "whitenedcse/table5"}}
+    leave_heartbeat(leave("a", {"objective.m": 3, "seed": 1}, overrides=words, **about), age=-3600)
+    assert cse_report("sweep=whitenedcse/table5", "runs=runs", "out=out") == 0
+    assert "running, step 50 of 100" in (folder / "out/report.html").read_text()
+
+
+def test_a_figures_folder_is_named_whatever_its_letters(folder, capsys):
+    report = Report("t", "", [], {}, pictures=[Picture("figure3", Figure())])
+    show_report(report, Path("reports/[bold]x"), open_console())
+    assert "figure3: reports/[bold]x/figures/figure3.png" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("status", ["done", "failed"])

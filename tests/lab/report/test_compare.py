@@ -279,6 +279,18 @@ def test_seeds_trained_since_a_search_replace_the_score_that_picked_its_setting(
     assert list(section.frame["difference"]) == [2.5]
 
 
+def test_a_trial_that_is_left_out_marks_no_score(leave, compared):
+    config = {"trainer.select": "dev/x", "trainer.lr": 1e-5}
+    about = {"untrained": {"dev/x": 75.0}, "modified": "dev/x"}
+    folder = leave("trial", {**config, "seed": 1}, {"dev/x": 74.0}, **about)
+    leave("seeds/2", {**config, "seed": 2}, {"dev/x": 76.0}, untrained={"dev/x": 75.0})
+    (folder.parent / ".smac").mkdir()
+    since = compared()
+    assert score_text(since, since.settings[0], "dev/x") == "76.00"
+    assert settings_frame(since)["partial"].tolist() == [""]
+    assert not [line for line in settings_section(since, "").legend if line.startswith(("†", "‡"))]
+
+
 def test_a_copy_of_a_trial_is_no_seed_trained_since(leave, compared):
     config = {"trainer.select": "dev/x", "seed": 1}
     for name, lr, score in (("a", 1e-5, 74.0), ("b", 2e-5, 60.0), ("b.bak", 2e-5, 60.0)):

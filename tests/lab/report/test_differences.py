@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from typed import exit_code
 
+from cse.lab.report.any_runs import differences
 from cse.lab.report.any_runs.differences import compare_settings, differences_section
 from cse.lab.report.any_runs.tables import notes_on_settings, settings_frame
 from cse.lab.report.numbers.statistics import seeds_for
@@ -130,6 +131,34 @@ def test_a_gate_passes_only_what_is_shown(three_rates, words, code):
     if words == ["runs=runs", "baseline=lr=1e-05", "gate=1.5"]:
         with open("out/differences.csv") as file:
             assert ["1.5 better: p" in row["gate"] for row in csv.DictReader(file)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "doubt"),
+    [
+        (None, "not significantly better than 1 of the others"),
+        ("lr=3e-05", "not significantly better than 1 of the others"),  # the best itself
+        ("lr=1e-05", "no verdict: it is compared with lr=1e-05 alone"),
+    ],
+)
+def test_beside_a_baseline_the_best_is_not_named_as_if_it_had_won(three_rates, compared, baseline, doubt):
+    assert compare_settings(compared(), baseline, 0.95).doubt == doubt
+
+
+@pytest.mark.parametrize(
+    ("lower", "line"),
+    [
+        (0, None),
+        (1, "1 further setting, which ranks lower, is not compared."),
+        (2, "2 further settings, which rank lower, are not compared."),
+    ],
+)
+def test_settings_that_are_not_compared_are_counted(leave, compared, monkeypatch, lower, line):
+    monkeypatch.setattr(differences, "MOST", 2)
+    for lr, seed in product(range(2 + lower), (1, 2, 3)):
+        leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70 + seed + lr / 10})
+    notes = differences_section(compare_settings(compared(), None, 0.95)).notes
+    assert [note for note in notes if "not compared" in note] == ([line] if line else [])
 
 
 def test_differences_are_in_every_file(three_rates, tmp_path, capsys):

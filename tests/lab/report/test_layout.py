@@ -69,7 +69,7 @@ def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
 def test_latex_escapes_and_keeps_its_columns(narrow):
     tex = latex([narrow])
     assert r"A \& B\_1 & Avg. (test) & 76.96 $\pm$ 0.38 (5)" in tex
-    assert r"$<$other>" in tex
+    assert r"$<$other$>$" in tex
     assert all(told in tex for told in (r"\centering", r"\label{tab:two-rows}"))
     assert r"\begin{tabular}{llrrrrrrrrrr}" in tex
     assert {line.replace(r"\&", "").count("&") for line in tex.splitlines() if line.endswith(r"\\")} == {11}
@@ -81,10 +81,10 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     pictures = [Picture("f", Figure(), ["x < y"]), Picture("g", None)]
     finding = JudgedClaim("a claim", "here", "HOLDS", effect=1.0, p=0.01, parts_measured=1, parts=2)
     sections = [narrow, wide, claims_section([finding])]
-    report = Report("A & B", "sub", sections, {}, pictures=pictures, log=log_of_runs([run]))
+    report = Report("A & B", "sub", sections, {}, pictures=pictures, log=log_of_runs([run], "data.seed"))
     text = page(report, tmp_path)
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
-    for shown in ("76.96 ± 0.38 (5)",
+    for shown in ("76.96 ± 0.38 (5)", "<th>data.seed<",
                   "cse-train &#34;data.path=&#39;&lt;b&gt;&#39;&#34;", '<td class="bad">DIFFERS',
                   'chip good">HOLDS (1 of 2 parts)<', "data:image/png;base64,iVBORw==", "Not drawn: ",
                   "x &lt; y"):  # fmt: skip

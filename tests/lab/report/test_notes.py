@@ -108,6 +108,11 @@ def test_many_missing_jobs_are_counted():
     assert missing_jobs([], jobs) == ["case=a: 7 jobs not started", "case=b: 7 jobs not started"]
 
 
+def test_one_missing_job_is_no_several():
+    jobs = [{"case": case, "seed": seed} for case, seeds in (("a", 13), ("b", 1)) for seed in range(seeds)]
+    assert missing_jobs([], jobs) == ["case=a: 13 jobs not started", "case=b: 1 job not started"]
+
+
 def test_evaluation_texts_in_the_training_text_are_told(leave, runs):
     """Of a hundredth on: a paper's corpus has some of any benchmark's sentences."""
     for name, found in (("a", 1), ("b", 99), ("c", 5000)):

@@ -19,7 +19,7 @@ def repeat_command(run: Run) -> str:
 
 
 def more_seeds_command(
-    runs: Sequence[Run], key: str, seeds: Collection[object], folders: Sequence[Path], keys: Collection[str]
+    runs: Sequence[Run], key: str, seeds: Sequence[object], folders: Sequence[Path], keys: Collection[str]
 ) -> str:
     """The command that trains a setting's runs with three more seeds. Seeds of other settings come first.
 

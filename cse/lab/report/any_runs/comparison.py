@@ -80,8 +80,8 @@ class Setting:
 
     @property
     def modified(self) -> set[str]:
-        """The scores that a run has on modified data."""
-        return {name for run in self.runs for name in run.modified}
+        """The scores that an included run has on modified data."""
+        return {name for run in self.included for name in run.modified}
 
     @property
     def no_better(self) -> bool:

@@ -24,7 +24,7 @@ from functools import partial
 import pandas as pd
 
 from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named
-from cse.lab.report.formats import bounds, digits_of, probability, signed
+from cse.lab.report.formats import bounds, counted_noun, digits_of, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
 from cse.lab.report.numbers.resampling import OVER_ITEMS
 from cse.lab.report.numbers.statistics import (
@@ -148,9 +148,11 @@ class Differences:
 
     @property
     def doubt(self) -> str:
-        """Why the best has not won; "" if it has."""
-        if not self.is_best:
+        """Why the best has not won; "" if it has, and if no setting is the best."""
+        if self.comparison.best is None:
             return ""
+        if self.reference is not self.comparison.best:
+            return f"no verdict: it is compared with {self.reference.label} alone"
         if self.why_missing or self.no_verdict:
             return f"no verdict: {self.why_missing or self.no_verdict}"
         tied = [line for line in self.lines if line.tied]
@@ -254,7 +256,7 @@ def differences_section(differences: Differences, label: str = "") -> Section:
         differences.terms.spread.in_words(differences.terms.level, max(1, *sides)),
         f"No verdict: {differences.no_verdict}." if differences.no_verdict else "",
         not_paired(comparison.seed, differences.base, [line.group for line in differences.lines]),
-        f"{differences.lower} further settings, which rank lower, are not compared." if differences.lower else "",
+        settings_left_out(differences.lower),
     ]
     return Section(
         f"{score}: difference to {best if differences.is_best else ''}{differences.reference.label}",
@@ -265,6 +267,14 @@ def differences_section(differences: Differences, label: str = "") -> Section:
         label=label,
         frame=differences_frame(differences),
     )
+
+
+def settings_left_out(lower: int) -> str:
+    """A line if settings rank too low to be compared; "" for none."""
+    if not lower:
+        return ""
+    verbs = "which ranks lower, is" if lower == 1 else "which rank lower, are"
+    return f"{counted_noun(lower, 'further setting')}, {verbs} not compared."
 
 
 def differences_table(differences: Differences) -> pd.DataFrame:

@@ -110,7 +110,8 @@ def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None
         return None
     again = ""
     if not is_part:
-        seeds = {run.get(comparison.seed) for run in comparison.runs} - {None}
+        values = [run.get(comparison.seed) for run in comparison.runs]
+        seeds = [value for value in values if value is not None]
         again = more_seeds_command(setting.runs, comparison.seed, seeds, comparison.folders, comparison.keys)
     shown = score_text(comparison, setting, str(scores.leading))
     return Best(setting.label, str(scores.best_by), str(scores.leading), shown, doubt, again)

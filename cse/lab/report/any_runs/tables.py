@@ -155,7 +155,7 @@ def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
 
 def legend_of_settings(comparison: Comparison) -> list[str]:
     """What the marks beside scores mean, and what chose the best trial of a search."""
-    no_better = any(run.no_better for run in comparison.runs)
+    no_better = any(setting.no_better for setting in comparison.settings)
     lines = legend_of({MODIFIED: any(setting.modified for setting in comparison.settings), NO_BETTER: no_better})
     trials = sum(setting.trial is not None for setting in comparison.settings)
     if trials and comparison.best:

@@ -11,6 +11,7 @@ from cse.files import Json
 from cse.lab.folder.facts import scoring_facts, training_facts
 from cse.lab.folder.runs import Run, Where, grouped
 from cse.lab.folder.status import State, Status
+from cse.lab.report.formats import counted_noun
 from cse.lab.report.numbers.keys_that_differ import keys_that_vary
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import format_value
@@ -36,7 +37,7 @@ def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
     missing = [(words, status) for words, status in jobs if status.state != State.DONE]
     if expected and len(missing) > SINGLY:
         groups = Counter((words[0], status.state) for words, status in missing)
-        return [f"{first}: {count} jobs {state}" for (first, state), count in groups.items()]
+        return [f"{first}: {counted_noun(count, 'job')} {state}" for (first, state), count in groups.items()]
     lines = []
     for words, status in missing:
         progress = f", {status.why}" if status.state == State.RUNNING else ""
@@ -83,8 +84,7 @@ def remarks(runs: list[Run], seed: str) -> list[str]:
     seeds = grouped(runs, seed)
     lines = []
     if all(run.get(seed) is not None for run in runs) and len(runs) > len(seeds):
-        many = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
-        lines.append(f"{len(runs)} runs of {many}, each of which counts once")
+        lines.append(f"{len(runs)} runs of {counted_noun(len(seeds), 'seed')}, each of which counts once")
     return (
         lines
         + joins_unlike(unlike_in_one(runs, seed, also_settings=True))

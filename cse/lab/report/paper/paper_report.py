@@ -34,9 +34,9 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
     folders: where the runs are; []: where `cse-train sweep=...` puts them.
     """
     sweep = read_sweep_runs(config, folders)
-    claims = claims_section(judge_claims(sweep))
+    claims = claims_section(judge_claims(sweep)) if sweep.spec.claims else None
     table = paper_table(sweep, sweep.published) if sweep.published else None
-    sections = [table, beside_each_other(sweep), smoke_section(sweep), claims if sweep.spec.claims else None]
+    sections = [table, beside_each_other(sweep), smoke_section(sweep), claims]
     paper = read_paper(sweep.spec.paper)
     source = paper | paper["tables"].get(sweep.spec.table, {})  # a table may have a paper and link of its own
     states = counted([run.state for run in sweep.every_run]) if sweep.every_run else "No run"
@@ -44,9 +44,9 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
         title=sweep.name,
         subtitle=f"{source['paper']}. {states} ({', '.join(map(str, sweep.places))}).",
         sections=[section for section in sections if section is not None],
-        csv={"report.csv": table.frame if table else None, "claims.csv": claims.frame},
+        csv={"report.csv": table.frame if table else None, "claims.csv": claims.frame if claims else None},
         pictures=[picture_of(plot, sweep.spec, sweep.runs) for plot in sweep.spec.figures],
-        log=log_of_runs(sweep.every_run),
+        log=log_of_runs(sweep.every_run, sweep.spec.seed),
         link=source.get("link", ""),
         start="" if any(run.is_done for run in sweep.every_run) else f"cse-train sweep={sweep.name}",
     )
@@ -95,8 +95,8 @@ def picture_of(plot: Plot, spec: Spec, runs: list[Run]) -> Picture:
     return Picture(plot.name, figures.draw_figure(plot, spec, runs), published.claims if published else [])
 
 
-def log_of_runs(runs: Sequence[Run]) -> pd.DataFrame | None:
-    """What made the numbers: every run's command, commit and device; None without runs."""
-    frame = runs_frame(runs, ["seed"], [])
-    columns = ["folder", "state", "seed", "command", "git_commit", "code", "device"]
+def log_of_runs(runs: Sequence[Run], seed: str) -> pd.DataFrame | None:
+    """What made the numbers: every run's command, commit and device; None without runs. seed: the key of seeds."""
+    frame = runs_frame(runs, [seed], [])
+    columns = ["folder", "state", seed, "command", "git_commit", "code", "device"]
     return frame[columns].fillna("").astype(str) if runs else None

@@ -72,7 +72,7 @@ def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
         spec,
         table,
         runs=mark_departures([run for run in every_run if not run.is_smoke], sweep.name, spec.seed),
-        expected=planned(sweep),
+        expected=planned(sweep, spec.seed),
         confidence=config["confidence"],
         name=name,
         places=places,
@@ -110,15 +110,18 @@ def read_sweep(sweep: str) -> tuple[sweeps.Sweep, Config, str]:
     return content, content.report, name
 
 
-def planned(sweep: sweeps.Sweep) -> list[Config]:
-    """The axes' values of every job of a grid, the seed last; [] for a search, whose trials are not known."""
+def planned(sweep: sweeps.Sweep, seed: str) -> list[Config]:
+    """The axes' values of every job of a grid, the seed last; [] for a search, whose trials are not known.
+
+    seed: the key of seeds.
+    """
     rows: list[Config] = []
     for job in combinations(sweep.axes()) if sweep.is_grid else ():
-        axes = sorted(job, key=lambda axis: axis.key == "seed")
+        axes = sorted(job, key=lambda axis: axis.key == seed)
         values = {axis.key: yaml.safe_load(axis.value) for axis in axes}
         case = sweep.cases.get(values_of(job).get("case", ""))
         if case and case.is_untrained:
-            values.pop("seed", None)  # an encoder that is only scored: one job for all seeds
+            values.pop(seed, None)  # an encoder that is only scored: one job for all seeds
         if values and values not in rows:
             rows.append(values)
     return rows

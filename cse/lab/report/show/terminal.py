@@ -33,7 +33,8 @@ def show_report(report: Report, out: Path, console: Console) -> None:
     if report.hint:
         console.print(Text(report.hint, style="dim"))
     for picture in report.pictures:
-        console.print(f"{picture.name}: {out / picture.file if picture.figure else NOT_DRAWN}", style="dim")
+        drawn = str(out / picture.file) if picture.figure else NOT_DRAWN
+        console.print(Text(f"{picture.name}: {drawn}", style="dim"))
     if report.best:
         show_best(report.best, console)
 
