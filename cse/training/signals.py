@@ -27,13 +27,13 @@ class Signals:
     """A context manager that handles the signals. Python allows this only in the main thread; elsewhere it does
     nothing.
 
-    requested: the first signal received, or None. advice: returns the end of the message: how to resume.
+    requested: the first signal received, or None. advice: returns the end of the message: how to resume. waits: as in
+    a block of `waiting`.
     """
 
-    def __init__(self, advice: Callable[[], str]):
-        self.advice = advice
+    def __init__(self, advice: Callable[[], str], *, waits: bool = False):
+        self.advice, self.waits = advice, waits
         self.requested: signal.Signals | None = None
-        self.waits = False
         self.process, self.parent, self.requested_at = os.getpid(), os.getppid(), 0.0
 
     def __enter__(self) -> Self:
@@ -95,8 +95,8 @@ class Signals:
 class SignalForwarder(Signals):
     """For a process that starts others and waits for them. It forwards each signal to the processes that still run."""
 
-    def __init__(self, advice: Callable[[], str]):
-        super().__init__(advice)
+    def __init__(self, advice: Callable[[], str], *, waits: bool = False):
+        super().__init__(advice, waits=waits)
         self.processes: list[Popen] = []
 
     def add(self, process: Popen) -> None:

@@ -55,19 +55,20 @@ def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
 
 
 def check_some_valid(unlike: Sequence[PlannedJob], jobs: Sequence[PlannedJob]) -> None:
-    """Raise the first refusal if no job has valid settings. unlike: the ones that are checked first.
+    """Raise the first mistake if no job has valid settings. unlike: the ones that are checked first.
 
-    One sentence for all the unlike ones is about an argument that every job has. Else another job, which combines
+    One message for all the unlike ones is about an argument that every job has. Else another job, which combines
     theirs, may be valid.
     """
-    refusals: list[UserError] = []
+    mistakes: list[UserError] = []
     for job in unlike:
-        if (refusal := job.refusal) is None:
+        mistake = job.find_mistake()
+        if mistake is None:
             return
-        refusals.append(refusal)
-    sentences = {str(refusal) for refusal in refusals}
-    if len(sentences) == 1 or all(job.refusal for job in jobs):
-        raise refusals[0]
+        mistakes.append(mistake)
+    messages = {str(mistake) for mistake in mistakes}
+    if len(messages) == 1 or all(job.find_mistake() for job in jobs):
+        raise mistakes[0]
 
 
 def check_wandb_id(jobs: Sequence[PlannedJob]) -> None:
@@ -97,18 +98,21 @@ def refusals_of(jobs: Sequence[PlannedJob]) -> dict[str, UserError]:
 def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
     """What the jobs read, each once, without the runs of other jobs."""
     needs: list[Need] = []
-    for job in one_of_each(jobs, what_may_be_read):
+    for job in one_of_each(jobs, what_inputs_depend_on):
         of_others = EncoderNeed if job.scores else ()
         needs += [need for need in needs_of(job.config) if not isinstance(need, of_others)]
     return list(dict.fromkeys(needs))
 
 
-def what_may_be_read(job: PlannedJob) -> Hashable:
+def what_inputs_depend_on(job: PlannedJob) -> Hashable:
     """What jobs have in common that read the same."""
-    return (job.program, *(word.text for word in job.words if may_be_read(word)))
+    return (job.program, *(word.text for word in job.words if may_change_inputs(word)))
 
 
-def may_be_read(word: Word) -> bool:
+def may_change_inputs(word: Word) -> bool:
     """Whether what a job reads may depend on an argument."""
-    chooses = is_group(word.key) or word.text.startswith("~")
-    return chooses or Mark.ENCODER in role_of(word.key).marks or word.root not in COMPUTING
+    if is_group(word.key) or word.text.startswith("~"):  # another choice, or none
+        return True
+    if Mark.ENCODER in role_of(word.key).marks:
+        return True
+    return word.root not in COMPUTING

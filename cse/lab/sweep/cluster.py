@@ -53,8 +53,7 @@ class OnNode(Checkpointable):
 
         If a signal stopped it and it should start again, submitit's handler ends this process.
         """
-        signals = SignalForwarder(str)
-        signals.waits = True
+        signals = SignalForwarder(str, waits=True)
         outcome = None
         with signals:
             if os.environ.get("SLURM_PROCID", "0") == "0":
@@ -88,7 +87,7 @@ def result_of_first_task() -> Path:
 
 
 class Cluster:
-    """SLURM as a place of jobs (see cse.lab.sweep.outcomes).
+    """SLURM as a place of jobs (see cse.lab.sweep.plan).
 
     Raises UserError for an invalid value of hydra.launcher.*, or without SLURM, which a dry run does not need.
     """
@@ -248,7 +247,7 @@ def requested(jobs: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> Requ
     nodes, tasks = parameters.get("nodes", 1), parameters.get("tasks_per_node", 1)
     gres = str(parameters.get("gres"))
     gpus = number_at_end(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
-    devices = max(job.devices for job in jobs)
+    devices = max(job.count_devices() for job in jobs)
     return Requested(nodes, gpus, devices, processes=max(devices, nodes * tasks))
 
 

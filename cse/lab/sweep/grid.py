@@ -9,7 +9,8 @@ from cse.errors import UserError
 from cse.lab.settings.words import Word, merged, parse_word
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.outcomes import Outcomes, Place
+from cse.lab.sweep.outcomes import Outcomes
+from cse.lab.sweep.plan import Place, write_plan
 from cse.lab.sweep.sweep_command import SweepCommand
 
 
@@ -46,7 +47,7 @@ class Grid:
     def run(self, place: Place, outcomes: Outcomes) -> list[str]:
         """Run the jobs, last the jobs that score runs of the others. Returns the names of all, also of jobs that did
         not start."""
-        outcomes.write_plan(self.jobs)
+        write_plan(outcomes.folder, self.jobs)
         made = {(outcomes.folder / job.name).absolute() for job in self.jobs}
         last = [job for job in self.jobs if job.scores and job.scores.folder in made]
         place.run([job for job in self.jobs if job not in last], outcomes)

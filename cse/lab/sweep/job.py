@@ -78,8 +78,7 @@ class PlannedJob:
                 check_selection(config)
         return config
 
-    @property
-    def refusal(self) -> UserError | None:
+    def find_mistake(self) -> UserError | None:
         """What is wrong with its settings; None if nothing is."""
         try:
             self.checked()
@@ -93,15 +92,13 @@ class PlannedJob:
         if self.trains_in_full:
             rehearse(config)
 
-    @property
-    def steps(self) -> str:
+    def count_steps(self) -> str:
         """How many steps it makes, for a table. Its settings are valid."""
         if self.program != "cse-train":
             return "only scored"
         return steps_in_words(self.checked()) if self.trains_in_full else "a smoke test"
 
-    @property
-    def devices(self) -> int:
+    def count_devices(self) -> int:
         """How many devices it works on; 1 if its own process will refuse what it was given."""
         trains = self.trains_in_full or (
             self.program == "cse-train" and "trainer.devices" in keys_of_person(self.words)

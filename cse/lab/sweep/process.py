@@ -17,6 +17,7 @@ from cse.errors import RunError, UserError
 from cse.files import make_folder
 from cse.lab.folder.changes import Change, changed_code, changed_files, changed_settings, changes_in_words
 from cse.lab.folder.heartbeat import read_beat
+from cse.lab.folder.jobs_file import LOG
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
 from cse.lab.run.evaluators import selected_score
@@ -30,7 +31,7 @@ from cse.training.signals import SIGNALS, SignalForwarder
 
 
 class Machine:
-    """This machine as a place of jobs (see cse.lab.sweep.outcomes). parallel: how many jobs run at a time.
+    """This machine as a place of jobs (see cse.lab.sweep.plan). parallel: how many jobs run at a time.
 
     Raises UserError if they need more GPUs than there are.
     """
@@ -44,7 +45,7 @@ class Machine:
     @property
     def advice(self) -> str:
         """How many GPUs stay idle while jobs like the first one run."""
-        idle = len(visible_gpus()) - self.jobs[0].devices * self.parallel
+        idle = len(visible_gpus()) - self.jobs[0].count_devices() * self.parallel
         more = "jobs.parallel=N runs N jobs, trainer.devices=N one job on N"
         return f"{idle} of this machine's GPUs are idle: {more}" if idle > 0 else ""
 
@@ -75,7 +76,7 @@ def shares_of(jobs: Sequence[PlannedJob], parallel: int) -> list[str | None]:
     A job gets as many as it has devices. Jobs of one device may share a GPU; raises UserError if others would.
     """
     gpus = visible_gpus()
-    devices = max(job.devices for job in jobs) if gpus else 1
+    devices = max(job.count_devices() for job in jobs) if gpus else 1
     if devices > 1 and devices * parallel > len(gpus):
         raise UserError(
             f"jobs.parallel={parallel} trainer.devices={devices}: that takes {devices * parallel} GPUs, and "
@@ -155,16 +156,16 @@ def final_outcome(job: PlannedJob, folder: Path, code: int, seconds: float, *, s
         return Outcome(job.name, State.KILLED, detail=detail, seconds=seconds)
     if running := running_outcome(job, folder):  # by another start, so this process was refused
         return running
-    lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
     last = lines[-1].removeprefix(f"{job.program}: ") if lines else "it printed nothing"
-    return Outcome(job.name, State.FAILED, detail=f"{last} ({folder / 'job.log'})", seconds=seconds)
+    return Outcome(job.name, State.FAILED, detail=f"{last} ({folder / LOG})", seconds=seconds)
 
 
 def start_process(command: Sequence[str], folder: Path, gpus: str | None = None) -> "subprocess.Popen[bytes]":
     """Start a job's process, which logs into its folder. gpus: as of run_job."""
     environment = {"PYTHONUNBUFFERED": "1"} | ({} if gpus is None else {"CUDA_VISIBLE_DEVICES": gpus})
     make_folder(folder, "hydra.sweep.dir")
-    with open(folder / "job.log", "ab") as log:
+    with open(folder / LOG, "ab") as log:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

@@ -4,38 +4,36 @@ VICReg's search in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade
 trials, five at least, then a random forest and expected improvement. A search that is started again continues: the jobs
 of the points that it remembers (memory.py) come first, as of a grid that is started again.
 
-To read: Searches, the plan of a command; Search, one of them, and its `run`; then what an axis is, and its values.
+To read: Searches, the plan of a command; Search, one of them, and its `run`. axes.py has the values of an axis.
 """
 
 import contextlib
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
 from omegaconf import DictConfig
 
 from cse.errors import UserError
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.words import Word, merged, parse_word, texts_of
+from cse.lab.settings.words import Word, merged, texts_of
+from cse.lab.sweep.axes import as_python, at_point, check_range, choices_of, first_values, interval_of, values_to_try
 from cse.lab.sweep.checks import check_jobs
-from cse.lab.sweep.grid import combinations, one_by_one
+from cse.lab.sweep.grid import combinations
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.memory import Memory, Point
 from cse.lab.sweep.names import hash_of
-from cse.lab.sweep.outcomes import Outcomes, Place
+from cse.lab.sweep.outcomes import Outcomes
+from cse.lab.sweep.plan import Place, write_plan, write_trials
 from cse.lab.sweep.sweep_command import SweepCommand
 
 if TYPE_CHECKING:  # the package smac is an extra
     from smac import HyperparameterOptimizationFacade as Facade
     from smac.runhistory.dataclasses import TrialInfo
-
-UNEVEN = 3.1
-"""An interval divided by it gives a fraction, where a key of whole numbers is refused."""
 
 
 class Searches:
@@ -138,12 +136,12 @@ class Search:
     def refusal_at(self, axis: Word, text: str) -> UserError | None:
         """The error of the example with this value of an axis, or None."""
         words = merged([*first_values(self.words), replace(axis, text=f"{axis.key}={text}")])
-        return self.command.job(words).refusal
+        return self.command.job(words).find_mistake()
 
     def refusal_without(self, axis: Word) -> UserError | None:
         """The error of the example with the default of an axis, or None."""
         words = [word for word in first_values(self.words) if word.key != axis.key]
-        return self.command.job(words).refusal
+        return self.command.job(words).find_mistake()
 
     def run(self, place: Place, outcomes: Outcomes) -> None:
         """Ask, run and tell until all trials are made, by this or an earlier start.
@@ -154,10 +152,10 @@ class Search:
         from smac.runhistory.dataclasses import TrialValue
 
         optimiser = optimiser_of(self.axes, self.settings, self.memory.file.parent)
-        outcomes.write_trials(self.name, self.settings.n_trials)
+        write_trials(outcomes.folder, self.name, self.settings.n_trials)
         for trials in self.batches(optimiser, outcomes):
             jobs = [self.command.job(merged([*self.words, *at_point(self.axes, trial.config)])) for trial in trials]
-            outcomes.write_plan(jobs, self.name)
+            write_plan(outcomes.folder, jobs, self.name)
             for trial, outcome in zip(trials, place.run(jobs, outcomes), strict=True):
                 if score := outcome.score:  # a failure, which may be the machine's, is ignored by the optimizer
                     optimiser.tell(trial, TrialValue(cost=score.value if score.lower_is_better else -score.value))
@@ -180,7 +178,7 @@ class Search:
             trials = known[count : count + size] or self.new_trials(optimiser, size)
             if not trials:
                 print(f"every point of {self.memory.ranges_in_words()} was tried: {count} of {wanted} trials")
-                outcomes.write_trials(self.name, count)
+                write_trials(outcomes.folder, self.name, count)
                 return
             yield trials
             count += len(trials)
@@ -225,82 +223,3 @@ def optimiser_of(axes: Sequence[Word], settings: DictConfig, folder: Path) -> "F
     spread = min(max(5, settings.n_trials // 4), settings.n_trials)  # from fewer points the forest stays where it began
     design = Facade.get_initial_design(scenario, n_configs=spread, max_ratio=1.0)
     return Facade(scenario, lambda config, seed: math.nan, initial_design=design, overwrite=True, logging_level=False)
-
-
-# An axis
-
-
-def check_range(axis: Word) -> None:
-    """Raise UserError for a seed, and for an interval without values or, if logarithmic, with some below 0."""
-    if axis.key.rpartition(".")[2] == "seed":
-        raise UserError(
-            f"{axis}: a search of seeds finds the luckiest one. Give one seed; the report of the search has the "
-            "command that trains more seeds of its best"
-        )
-    interval = interval_of(axis)
-    if interval is None:
-        return
-    if interval.start >= interval.end or (interval.is_log and interval.start <= 0):
-        raise UserError(f"{axis}: the lower bound comes first, and above 0 where the range is logarithmic")
-
-
-class Interval(NamedTuple):
-    """An axis that may have any value between two. is_log: a search chooses the logarithm."""
-
-    start: float
-    end: float
-    is_log: bool
-
-
-def interval_of(word: Word) -> Interval | None:
-    """The interval of key=interval(a,b), tag(log,interval(a,b)) or int(interval(a,b)); None for another argument."""
-    from hydra.core.override_parser.types import IntervalSweep
-
-    value = word.parsed
-    if not isinstance(value, IntervalSweep):
-        return None
-    assert value.start is not None  # Hydra's grammar wants both
-    assert value.end is not None
-    return Interval(value.start, value.end, is_log="log" in value.tags)
-
-
-def choices_of(axis: Word) -> list[str]:
-    """The values of an axis that is no interval."""
-    return list(parse_word(axis.text).sweep_string_iterator())
-
-
-def values_to_try(axis: Word) -> list[str]:
-    """The choices of an axis, or the ends of its interval and, if it has fractions, one between them."""
-    interval = interval_of(axis)
-    if interval is None:
-        return choices_of(axis)
-    values = [interval.start, interval.end]
-    if isinstance(interval.start, float):
-        values.append(interval.start + (interval.end - interval.start) / UNEVEN)
-    return [str(value) for value in values]
-
-
-def first_values(words: Iterable[Word]) -> list[Word]:
-    """The arguments with each axis at its first value, or at the lower end of its interval."""
-    return [first_value(word) for word in merged(words)]
-
-
-def first_value(word: Word) -> Word:
-    """The argument with one value: the first of its values, or the lower end of its interval."""
-    interval = interval_of(word)
-    return one_by_one(word)[0] if interval is None else replace(word, text=f"{word.key}={interval.start}")
-
-
-def at_point(axes: Sequence[Word], point: Mapping[str, object]) -> list[Word]:
-    """The axes at SMAC's values, numbers with six significant digits."""
-    return [replace(axis, text=f"{axis.key}={value_in_digits(as_python(point[axis.key]))}") for axis in axes]
-
-
-def value_in_digits(value: object) -> str:
-    """A value as an argument has it."""
-    return f"{value:.6g}" if isinstance(value, float) else f"{value}"
-
-
-def as_python(value: object) -> object:
-    """NumPy's numbers, in which SMAC thinks, as Python's."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -38,15 +38,15 @@ from cse.lab.sweep.cases import Case, CaseJob, EncoderScoring, RunScoring, Train
 from cse.lab.sweep.job import PlannedJob, ScoredRun
 from cse.lab.sweep.names import decisive, existing_name, folder_name
 
-Axes = dict[str, Annotated[str, BeforeValidator(str)]]
-"""Values in Hydra's notation, by key."""
-
 
 class Sweep(BaseModel):
-    """A sweep with a YAML: PAPER/TABLE, and what the file has besides settings; see above."""
+    """A sweep with a YAML: PAPER/TABLE, and what the file has besides settings; see above.
+
+    params: the values of each axis, in Hydra's notation, by key.
+    """
 
     name: str
-    params: Axes
+    params: dict[str, Annotated[str, BeforeValidator(str)]]
     sweeper: str
     cases: dict[str, Case] = {}
     report: Config | None = None

@@ -17,8 +17,8 @@ from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import FOLDERS_VARIABLE
 from cse.lab.settings.words import Word, shell_line, texts_of
 from cse.lab.sweep import process
+from cse.lab.sweep.axes import first_values
 from cse.lab.sweep.names import existing_name
-from cse.lab.sweep.search import first_values
 from cse.lab.sweep.sweep_command import starts_many
 from cse.lab.sweep.sweeps import AdHocSweep
 

@@ -28,8 +28,8 @@ from cse.lab.settings.groups import SINGLE, choices, is_group
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import Config, flattened, format_value, in_one_form, same
 from cse.lab.settings.words import Word, key_of, texts_of
+from cse.lab.sweep.axes import interval_of
 from cse.lab.sweep.grid import one_by_one
-from cse.lab.sweep.search import interval_of
 from cse.lab.sweep.sweeps import Sweep, load_sweep
 
 GROUPS = (*SINGLE, "data")

@@ -1,0 +1,120 @@
+"""What a command prints: the plan of a dry run, and at the end of a start what became of the jobs."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from cse.errors import UserError
+from cse.lab.folder.status import State
+from cse.lab.run.needs import look_for
+from cse.lab.sections import to_columns
+from cse.lab.settings.groups import config_dirs
+from cse.lab.settings.words import shell_line, texts_of
+from cse.lab.sweep.checks import needs_of_jobs, refusals_of
+from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
+from cse.lab.sweep.outcomes import Outcome, Outcomes, score_in_words
+from cse.lab.sweep.plan import Place, Plan
+from cse.lab.sweep.sweep_command import SweepCommand
+from cse.lab.sweep.sweeps import asks_for_smoke
+from cse.lab.tracking.wandb_offline import sync_line
+
+# A dry run
+
+
+def show_plan(command: SweepCommand, plan: Plan, place: Place) -> int:
+    """Print each planned job (of each search, one for example) with its steps, and what is missing. Returns what the
+    run would: 1 if a job would be refused. Raises the first refusal if all would be."""
+    jobs = plan.jobs
+    refused = refusals_of(jobs)
+    if len(refused) == len(jobs):
+        raise next(iter(refused.values()))
+    print_jobs(jobs, refused)
+    print(plan.summary)
+    print_missing(command, jobs)
+    if place.submission:
+        print(place.submission)
+    if refused:
+        print(f"{len(refused)} of {len(jobs)} jobs would be refused before their first step")
+    return 1 if refused else 0
+
+
+def print_jobs(jobs: Sequence[PlannedJob], refused: Mapping[str, UserError]) -> None:
+    """Print a table of the jobs, each with its steps or its refusal."""
+    accepted = [job for job in jobs if job.name not in refused]
+    steps = {but_for_seed(job): job.count_steps() for job in one_of_each(accepted, but_for_seed)}
+    rows = [("job", "steps")]
+    for job in jobs:
+        error = refused.get(job.name)
+        rows.append((job.name, f"refused: {error}" if error else steps[but_for_seed(job)]))
+    print(to_columns(rows))
+
+
+def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
+    """Print what the jobs read that is not here, and the command that fetches it; then what is wrong with the rest."""
+    missing: list[str] = []
+    mistakes: list[str] = []
+    for need in needs_of_jobs(jobs):
+        place, wrong = look_for(need)
+        if wrong:
+            mistakes.append(wrong)
+        elif place is None:
+            missing.append(need.name)
+    if missing:
+        of_program = "cse-eval" if command.program == "cse-eval" else command.sweep.word
+        words = filter(None, [of_program, *texts_of(command.given)])
+        fetch = shell_line("cse-data", "fetch", *words)
+        print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
+    for mistake in dict.fromkeys(mistakes):
+        print(mistake)
+
+
+# The end of a start
+
+
+def show_outcomes(command: SweepCommand, outcomes: Outcomes, names: Sequence[str]) -> None:
+    """Print what became of the jobs of these names, a search's best trial, and what can be done with the runs."""
+    if asks_for_smoke(command.given):
+        print("smoke tests: synthetic data, and a score means nothing")
+    print_table(command.sweep.name, [outcomes.by_job.get(name, Outcome(name, State.NOT_RUN)) for name in names])
+    if command.sweeper is not None:
+        print_best(list(outcomes.by_job.values()))
+    if sync := sync_line(command.folder, names):
+        print(f"this uploads to W&B what was logged offline:\n  {sync}")
+    if outcomes.any_done:
+        print(f"every score of each job, and how they compare:\n  {report_command(command, outcomes)}")
+
+
+def print_table(title: str, outcomes: Sequence[Outcome]) -> None:
+    """Print a row for each outcome, and how many jobs are done."""
+    rows = [("job", "state", "score", "time", "")]
+    for outcome in outcomes:
+        score = "" if outcome.score is None else score_in_words(outcome.score)
+        seconds = f"{outcome.seconds:.0f} s" if outcome.seconds else ""
+        rows.append((outcome.job, outcome.state, score, seconds, outcome.detail))
+    print(to_columns(rows))
+    states = Counter(outcome.state for outcome in outcomes)
+    done = states[State.DONE] + states[State.DONE_BEFORE]
+    named = (State.FAILED, State.KILLED, State.INTERRUPTED, State.RUNNING)
+    others = [f"{states[state]} {state}" for state in named if states[state]]
+    print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}")
+
+
+def print_best(outcomes: Sequence[Outcome]) -> None:
+    """Print the job with the best score; of equal ones the first by name, as in a report."""
+    best: Outcome | None = None
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.job):
+        if outcome.score is not None and outcome.score.better_than(best.score if best else None):
+            best = outcome
+    if best is not None and best.score is not None:
+        equal = sum(outcome.score == best.score for outcome in outcomes) - 1
+        tied = f", and {equal} more like it" if equal else ""
+        print(f"best trial: {best.job}, {score_in_words(best.score)}{tied}")
+
+
+def report_command(command: SweepCommand, outcomes: Outcomes) -> str:
+    """The command that shows the finished runs: beside the published numbers, if the runs have a score of the table."""
+    scores = {name for run in outcomes.runs_done() for name in run.metrics}
+    if scores.isdisjoint(command.sweep.names_in_report):
+        return shell_line("cse-report", f"runs={command.folder}")
+    elsewhere = [f"runs={command.folder}"] if command.folder != command.sweep.folder_of_jobs([]) else []
+    apart = [f"out=reports/smoke/{command.sweep.name}"] if asks_for_smoke(command.given) else []
+    return shell_line("cse-report", command.sweep.word, *elsewhere, *apart, *config_dirs())
