@@ -38,8 +38,8 @@ RATE = 16_000  # LibriSpeech's
 FRAMES, BANDS = 1024, 128  # the authors' input of the encoder (Appendix B: B x 1024 x 128)
 SAMPLES = 400 + (FRAMES - 1) * 160  # 1024 frames of 25 ms every 10 ms; later samples are truncated
 KALDI: Json = {"htk_compat": True, "use_energy": False, "window_type": "hanning", "dither": 0.0, "frame_shift": 10}
-ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".aif", ".aiff")  # libsndfile reads these
-VERSION = 2  # increase it if `read_wave` changes, so that no older cache is used
+SOUND_ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".aif", ".aiff")  # libsndfile reads these
+FBANK_VERSION = 2  # increase it if `read_wave` changes, so that no older cache is used
 SILENCE = 1e-4  # a clip is silent if its loudest sample is below this (-80 dB)
 FBANK, WAVE = "fbank.npy", "wave.npy"  # the arrays of a cache
 SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's mean and deviation; SSAST normalises with them
@@ -78,11 +78,14 @@ class Speech(Stream[AudioBatch]):
         files = files_of_speakers(root, speakers)
         self.store, index, digests = filter_banks(root, files, Path(cache) / "fbank")
         labels = np.array(index["labels"], dtype=np.int64)
-        super().__init__(labels, str(root), batch_size, workers, seed, shuffle_labels=shuffle_labels)
-        self.inputs = by_class("clips", ((name, "", digests[path]) for name in files for path in files[name]))
+        inputs = by_class("clips", ((name, "", digests[path]) for name in files for path in files[name]))
+        super().__init__(labels, str(root), batch_size, workers, seed, inputs=inputs, shuffle_labels=shuffle_labels)
         self.rows_in_store, self.samples = np.array(index["rows"], dtype=np.int64), index["samples"]
-        names = ", ".join([*files][:3]) + ", ..." * (len(files) > 3)
-        names += "; shuffled" * shuffle_labels
+        names = ", ".join([*files][:3])
+        if len(files) > 3:
+            names += ", ..."
+        if shuffle_labels:
+            names += "; shuffled"
         log.info("audio      %d clips of %d speakers (%s), from %s", len(self), self.num_classes, names, root)
         self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
         self.frequency_mask, self.time_mask = frequency_mask, time_mask
@@ -97,7 +100,7 @@ class Speech(Stream[AudioBatch]):
         waves = np.load(self.store / WAVE, mmap_mode="r")
         clips, labels = [], []
         with self.randomness(number):
-            for row in self.rows(number):
+            for row in self.items_of(number):
                 if torch.rand(()) < self.mixup:
                     partner = int(torch.randint(len(self), ()))
                     share = float(torch.distributions.Beta(self.mixup_beta, self.mixup_beta).sample())
@@ -178,9 +181,9 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
     if not root.is_dir():
         why = "there is no such folder; it should hold one folder per speaker"
         raise MissingResource(why, key="folder", value=root)
-    found, others = list_files(root, lambda file: file.suffix.lower() in ENDINGS and file.parent != root)
+    found, others = list_files(root, lambda file: file.suffix.lower() in SOUND_ENDINGS and file.parent != root)
     if not found:
-        why = f"it holds no folders of {', '.join(ENDINGS)} files; it needs one per speaker"
+        why = f"it holds no folders of {', '.join(SOUND_ENDINGS)} files; it needs one per speaker"
         raise UserError(why, key="folder", value=root)
     check_depth(root, found, 2, "clips")  # LibriSpeech has a folder per chapter
     tell_unread("audio", root, found, others)
@@ -203,7 +206,7 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
     labels = [label for label, group in enumerate(files.values()) for _ in group]
     with ThreadPoolExecutor() as pool, showing("audio"):
         digests = dict(zip(paths, track(pool.map(_digest, paths), "checksum", len(paths)), strict=True))
-    content = json.dumps([VERSION, RATE, FRAMES, BANDS, list(zip(digests.values(), labels, strict=True))])
+    content = json.dumps([FBANK_VERSION, RATE, FRAMES, BANDS, list(zip(digests.values(), labels, strict=True))])
     folder = cache / hashlib.sha256(content.encode()).hexdigest()[:16]
 
     index = cached_folder(folder, lambda temporary: _compute(temporary, digests, labels, root))

@@ -4,7 +4,7 @@ import hashlib
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,30 +16,101 @@ from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 from cse.sources.fetch import DatasetNeed
 
+if TYPE_CHECKING:  # importing datasets takes seconds
+    from datasets import IterableDataset
+
 log = logging.getLogger(__name__)
 
 PINNED = {DATASETS["imagenet"].repo: DATASETS["imagenet"].revision}
 
-Wanted = tuple[Any, ...]
-"""split, image_column, label_column, classes, per_class, seed: the arguments of `class_subset` after the name."""
+
+@dataclass(frozen=True)
+class ImageSubset:
+    """Some images of a dataset on the hub: the first `per_class` images of `classes` classes (None: all).
+
+    seed: draws the classes.
+    """
+
+    repository: str
+    split: str
+    image_column: str
+    label_column: str
+    classes: int | None
+    per_class: int | None
+    seed: int
+
+    @property
+    def repo(self) -> hub.Repo:
+        """The repository, at the commit to read."""
+        instead = "give a folder that holds one folder per class, paths.images=FOLDER (CSE_IMAGES)"
+        return hub.Repo(self.repository, "dataset", f"`hub`={self.repository}", instead, PINNED.get(self.repository))
+
+    def folder(self, cache: Path) -> Path:
+        """The folder where these images are kept."""
+        revision = self.repo.revision
+        key = (self.repository, revision, self.split, self.image_column, self.label_column, self.classes)
+        return cache / "images" / hashlib.sha256(repr((*key, self.per_class, self.seed)).encode()).hexdigest()[:16]
+
+    def fetch(self, cache: Path) -> Path:
+        """The folder, written once: it has one folder per class.
+
+        The dataset is streamed until these classes are full. Other images are not kept. Raises MissingResource, and
+        UserError for columns that the dataset does not have.
+        """
+        folder = self.folder(cache)
+        return written_once(folder, lambda temporary: self._write(temporary, folder))
+
+    def _write(self, temporary: Path, folder: Path) -> None:
+        """Stream the dataset, and write its images into a temporary folder that becomes `folder`."""
+        rows = hub.stream_split(self.repo, None, self.split)
+        chosen = np.random.default_rng(self.seed).permutation(np.arange(self._count_classes(rows)))[: self.classes]
+        counts = dict.fromkeys(sorted(chosen.tolist()), 0)
+        kept = self.per_class or "all"
+        log.info("hub        %s: keeping %s images a class of %d in %s", self.repository, kept, len(counts), folder)
+        for label in counts:
+            (temporary / f"{label:04d}").mkdir()
+        with hub.refusals(self.repo), showing(f"fetching {self.repository}"):
+            for row in track(rows.decode(False), "image"):
+                label = row[self.label_column]
+                if label not in counts or counts[label] == self.per_class:
+                    continue
+                path = temporary / f"{label:04d}" / f"{counts[label]:05d}.jpg"  # PIL looks at the content
+                path.write_bytes(content_of(row[self.image_column], self.repo))
+                counts[label] += 1
+                if set(counts.values()) == {self.per_class}:
+                    break
+
+    def _count_classes(self, rows: "IterableDataset") -> int:
+        """The number of classes of the dataset. Raises UserError for columns that it does not have."""
+        import datasets
+
+        features = rows.features or {}
+        for setting, column in (("image_column", self.image_column), ("label_column", self.label_column)):
+            if column not in features:
+                there = ", ".join(features or ["no named columns"])
+                raise UserError(f"{self.repository} has {there}", key=setting, value=column)
+        labels = features[self.label_column]
+        if not isinstance(labels, datasets.ClassLabel):
+            why = f"{self.repository} does not say how many classes it has"
+            raise UserError(why, key="label_column", value=self.label_column)
+        return labels.num_classes
 
 
 @dataclass(frozen=True)
 class SubsetNeed(DatasetNeed):
     """The images that are kept of a dataset on the hub."""
 
-    repository: str = field(compare=False, kw_only=True)
-    wanted: Wanted = field(compare=False, kw_only=True)
+    subset: ImageSubset = field(compare=False, kw_only=True)
 
     def find(self) -> Place:
         """See Need."""
-        folder = folder_of_subset(self.repository, *self.wanted, cache=self.cache)
+        folder = self.subset.folder(self.cache)
         return folder if folder.exists() else None
 
     def fetch(self) -> Place:
         """See Need."""
         with within("aux_modality.data"):  # cse-data has no config
-            return class_subset(self.repository, *self.wanted, cache=self.cache)
+            return self.subset.fetch(self.cache)
 
 
 def image_needs(settings: Settings) -> list[Need]:
@@ -48,71 +119,16 @@ def image_needs(settings: Settings) -> list[Need]:
     is_imagenet = repository == DATASETS["imagenet"].repo
     if folder:
         return [DatasetNeed("imagenet", folder) if is_imagenet else FileNeed(folder, "folder")]
-    keys = ("split", "image_column", "label_column", "classes", "per_class", "subset_seed")
-    wanted = tuple(settings.get(key) for key in keys)
-    return [SubsetNeed("imagenet" if is_imagenet else repository, repository=repository, wanted=wanted)]
-
-
-def image_repo(name: str) -> hub.Repo:
-    """The repository of an image dataset, at the commit to read."""
-    instead = "give a folder that holds one folder per class, paths.images=FOLDER (CSE_IMAGES)"
-    return hub.Repo(name, "dataset", f"`hub`={name}", instead, PINNED.get(name))
-
-
-def folder_of_subset(name: str, *wanted: str | int | None, cache: Path) -> Path:
-    """The folder of `class_subset` for these arguments. wanted: its arguments after the name."""
-    key = (name, image_repo(name).revision, *wanted)
-    return cache / "images" / hashlib.sha256(repr(key).encode()).hexdigest()[:16]
-
-
-def class_subset(
-    name: str,
-    split: str,
-    image_column: str,
-    label_column: str,
-    classes: int | None,
-    per_class: int | None,
-    seed: int,
-    *,
-    cache: Path,
-) -> Path:
-    """A folder with one folder per class: the first `per_class` images of `classes` classes (None: all).
-
-    `seed` draws the classes. The dataset is streamed until these classes are full. Other images are not kept. The
-    folder is written once. Raises MissingResource, and UserError for columns that the dataset does not have.
-    """
-    import datasets
-
-    wanted = split, image_column, label_column, classes, per_class, seed
-    repo, folder = image_repo(name), folder_of_subset(name, *wanted, cache=cache)
-
-    def write(temporary: Path) -> None:
-        rows = hub.stream_split(repo, None, split)
-        features = rows.features or {}
-        for setting, column in (("image_column", image_column), ("label_column", label_column)):
-            if column not in features:
-                there = ", ".join(features or ["no named columns"])
-                raise UserError(f"{name} has {there}", key=setting, value=column)
-        labels = features[label_column]
-        if not isinstance(labels, datasets.ClassLabel):
-            raise UserError(f"{name} does not say how many classes it has", key="label_column", value=label_column)
-        chosen = np.random.default_rng(seed).permutation(np.arange(labels.num_classes))[:classes]
-        counts = dict.fromkeys(sorted(chosen.tolist()), 0)
-        log.info("hub        %s: keeping %s images a class of %d in %s", name, per_class or "all", len(counts), folder)
-        for label in counts:
-            (temporary / f"{label:04d}").mkdir()
-        with hub.refusals(repo), showing(f"fetching {name}"):
-            for row in track(rows.decode(False), "image"):
-                label = row[label_column]
-                if label not in counts or counts[label] == per_class:
-                    continue
-                path = temporary / f"{label:04d}" / f"{counts[label]:05d}.jpg"  # PIL looks at the content
-                path.write_bytes(content_of(row[image_column], repo))
-                counts[label] += 1
-                if set(counts.values()) == {per_class}:
-                    break
-
-    return written_once(folder, write)
+    subset = ImageSubset(
+        repository=repository,
+        split=str(settings.get("split")),
+        image_column=str(settings.get("image_column")),
+        label_column=str(settings.get("label_column")),
+        classes=settings.get("classes"),
+        per_class=settings.get("per_class"),
+        seed=settings.get("subset_seed", 0),
+    )
+    return [SubsetNeed("imagenet" if is_imagenet else repository, subset=subset)]
 
 
 def content_of(image: dict[str, Any] | None, repo: hub.Repo) -> bytes:

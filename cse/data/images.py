@@ -8,19 +8,17 @@ import hashlib
 import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from io import BytesIO
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
 from annotated_types import Ge, Le
-from PIL import Image
-from PIL.TiffImagePlugin import BITSPERSAMPLE, PHOTOMETRIC_INTERPRETATION, SAMPLEFORMAT, TiffImageFile
 from torch import Tensor
 
-from cse.data import hub_images
+from cse.data.hub_images import ImageSubset, image_needs
 from cse.data.listing import list_files
+from cse.data.pixels import IMAGE_ENDINGS, check_image, read_rgb
 from cse.data.stream import Stream, by_class, check_depth, tell_unread
 from cse.data.usable import check_share
 from cse.device import to_device
@@ -47,23 +45,12 @@ from cse.ranges import (
 
 log = logging.getLogger(__name__)
 
-FORMATS = ("JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP")  # not EPS: it is a program that Ghostscript would run
-ENDINGS = (
-    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
-    *(".ppm", ".pgm", ".pbm", ".pnm", ".pfm"),
-)  # the endings of these formats, from Pillow
-LAST_BYTES = 4096
-ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # the last bytes of a complete file contain this
 # ColorJitter's parameters in its own order, each with the value that has no effect
 NEUTRAL = {"brightness_factor": 1.0, "contrast_factor": 1.0, "saturation_factor": 1.0, "hue_factor": 0.0}
 MEAN_STD = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "vit": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),  # google/vit-*-in21k was trained with these
 }
-
-
-PLAIN = {"1", "L", "P", "RGB", "RGBA", "LA", "PA", "CMYK", "YCbCr", "HSV"}  # modes that Pillow converts to RGB
-REPAIR = "save it again as RGB or gray with 8 or 16 bits"
 
 
 class ImageBatch(NamedTuple):
@@ -113,16 +100,23 @@ class Images(Stream[ImageBatch]):
 
         where = folder or hub
         if folder is None:
-            wanted = hub, split, image_column, label_column, classes, per_class, subset_seed
-            folder = str(hub_images.class_subset(*wanted, cache=Path(cache)))
+            chosen = ImageSubset(hub, split, image_column, label_column, classes, per_class, subset_seed)
+            folder = str(chosen.fetch(Path(cache)))
         names, labels = _from_folder(folder, files)
         there, classes_there = len(names), len(np.unique(labels))
         rows, labels = subset(labels, classes, per_class, subset_seed)
         self.names = [names[row] for row in rows]
-        super().__init__(labels, where, batch_size, workers, seed, shuffle_labels=shuffle_labels)
-        self.inputs, self.unreadable = _fingerprints(folder, self.names)
-        counts = len(self) - self.unreadable, there, self.num_classes, classes_there
-        log.info("images     %d of %d, in %d of %d classes%s, from %s", *counts, ", shuffled" * shuffle_labels, where)
+        self.check_size(labels, where, batch_size)  # before all files are read
+        inputs, unreadable = _fingerprints(folder, self.names)
+        super().__init__(
+            *(labels, where, batch_size, workers, seed),
+            inputs=inputs,
+            unreadable=unreadable,
+            shuffle_labels=shuffle_labels,
+        )
+        counts = len(self) - unreadable, there, self.num_classes, classes_there
+        shuffled = ", shuffled" if shuffle_labels else ""
+        log.info("images     %d of %d, in %d of %d classes%s, from %s", *counts, shuffled, where)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop, self.jitter = v2.RandomResizedCrop(size, scale=tuple(crop_scale)), v2.ColorJitter(*jitter)
         self.flip_probability, self.jitter_probability = flip_probability, jitter_probability
@@ -132,13 +126,13 @@ class Images(Stream[ImageBatch]):
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
         """The user's own folder, or the subset that is kept of a dataset on the hub."""
-        return hub_images.image_needs(settings)
+        return image_needs(settings)
 
     def __getitem__(self, number: int) -> ImageBatch:
         skipped: dict[str, str] = {}
         with self.randomness(number):
             rows, views = [], []
-            for drawn_row in self.rows(number):
+            for drawn_row in self.items_of(number):
                 row, image_CHW = self._readable(drawn_row, skipped)
                 rows.append(row)
                 views += [self._cropped(image_CHW), self._cropped(image_CHW)]
@@ -188,8 +182,7 @@ class Images(Stream[ImageBatch]):
         """(3, h, w) uint8: in its original size, or with the shorter side resized to `resize`."""
         from torchvision.transforms.v2 import functional
 
-        with Image.open(self.names[row], formats=FORMATS) as image:
-            image_CHW = functional.pil_to_tensor(rgb(image))
+        image_CHW = functional.pil_to_tensor(read_rgb(self.names[row]))
         return image_CHW if self.resize is None else functional.resize(image_CHW, [self.resize])
 
     def _cropped(self, image_CHW: Tensor) -> Tensor:
@@ -251,8 +244,7 @@ def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed:
 def _fingerprints(folder: str, paths: list[str]) -> tuple[dict[str, str], int]:
     """A digest for each class of the files (see by_class), and the number of unusable files.
 
-    A file is unusable if it is no image, is truncated, or has pixels that `rgb` refuses. Raises UserError if many are.
-    Decoding takes ten times as long as reading. So only files without a proper end or with unusual pixels are decoded.
+    A file is unusable if `check_image` refuses it. Raises UserError if many are.
     """
     reasons: dict[str, str] = {}
 
@@ -260,11 +252,7 @@ def _fingerprints(folder: str, paths: list[str]) -> tuple[dict[str, str], int]:
         """The file's SHA-256, or "" if it is unusable; then `reasons` has the reason."""
         try:
             content = Path(path).read_bytes()
-            with Image.open(BytesIO(content), formats=FORMATS) as image:
-                if image.mode not in PLAIN:
-                    rgb(image)
-                elif ENDS.get(image.format or "", b"") not in content[-LAST_BYTES:]:
-                    image.load()
+            check_image(content)
             return hashlib.sha256(content).hexdigest()
         except Exception as error:  # for a broken file a decoder may raise nearly anything; `_readable` skips it
             reasons[path] = first_line(error)
@@ -286,14 +274,10 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
     if not root.is_dir():
         why = "there is no such folder; it should hold one folder per class"
         raise MissingResource(why, key="folder", value=folder)
-    found, others = list_files(root, lambda file: file.suffix.lower() in ENDINGS and file.parent != root)
+    found, others = list_files(root, lambda file: file.suffix.lower() in IMAGE_ENDINGS and file.parent != root)
     if not found:
-        raise UserError(
-            f"it holds no folders of images ({', '.join(ENDINGS)}); it needs one per class, or one with all images for "
-            "aux_modality.loss=simclr",
-            key="folder",
-            value=folder,
-        )
+        why = f"it holds no folders of images ({', '.join(IMAGE_ENDINGS)}); it needs one per class, or one with all "
+        raise UserError(f"{why}images for aux_modality.loss=simclr", key="folder", value=folder)
     check_depth(root, found, 1, "images")
     tell_unread("images", root, found, others)
     if files is not None:
@@ -308,48 +292,3 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
     class_of = {path: path.relative_to(root).parts[0] for path in found}
     found.sort(key=lambda path: (class_of[path], str(path.parent), path.name))
     return [*map(str, found)], np.unique([class_of[path] for path in found], return_inverse=True)[1]
-
-
-def rgb(image: Image.Image) -> Image.Image:
-    """An opened picture as mode RGB: v >> 8 for 16 bits, 255 v for floats from 0 to 1, Pillow's own rules for 8 bits.
-
-    A file with several pictures (GIF, TIFF) gives the first. As in torchvision's ImageFolder, transparency is dropped,
-    and EXIF's orientation is not applied. Raises ValueError for numbers without a known black and white.
-    """
-    if isinstance(image, TiffImageFile) and 2 in image.tag_v2.get(SAMPLEFORMAT, ()):  # Pillow ignores an 8-bit sign
-        raise ValueError(f"its pixels are signed integers, and their white is not known: {REPAIR}")
-    if image.mode in PLAIN:
-        return image.convert("RGB")
-    if image.mode == "La":  # gray times its opacity
-        return image.convert("LA").convert("RGB")
-    if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
-        gray_HW = (_sixteen_bits(image) >> 8).astype(np.uint8)
-    elif image.mode == "F":
-        gray_HW = _of_floats(np.asarray(image))
-        if _white_is_0(image):
-            gray_HW = 255 - gray_HW
-    else:
-        kind = "are 32-bit integers, and their white is not known" if image.mode == "I" else f"are {image.mode}"
-        raise ValueError(f"its pixels {kind}: {REPAIR}")
-    return Image.fromarray(gray_HW).convert("RGB")
-
-
-def _sixteen_bits(image: Image.Image) -> np.ndarray:
-    """(H, W), 0 to 65535 from black to white."""
-    gray_HW = np.asarray(image).astype(np.int64)
-    if isinstance(image, TiffImageFile):
-        gray_HW <<= 16 - image.tag_v2[BITSPERSAMPLE][0]  # cameras write 12 bits
-    return 65535 - gray_HW if _white_is_0(image) else gray_HW
-
-
-def _white_is_0(image: Image.Image) -> bool:
-    """Whether a TIFF says that white is 0. Pillow obeys this only for 8 bits."""
-    return isinstance(image, TiffImageFile) and image.tag_v2.get(PHOTOMETRIC_INTERPRETATION) == 0
-
-
-def _of_floats(gray_HW: np.ndarray) -> np.ndarray:
-    """(H, W) uint8. Raises ValueError unless every number is from 0 to 1."""
-    if not (gray_HW.min() >= 0 and gray_HW.max() <= 1):  # true for NaN, too
-        found = f"{gray_HW.min():g} to {gray_HW.max():g}"
-        raise ValueError(f"its pixels are floats from {found}, not from 0 (black) to 1 (white): {REPAIR}")
-    return (gray_HW * 255).round().astype(np.uint8)

@@ -75,7 +75,8 @@ def files_in_words(files: Sequence[Path]) -> str:
 
 def some(words: Collection[str]) -> str:
     """The first few words, and how many more there are."""
-    return ", ".join([*words][:NAMED]) + f", and {len(words) - NAMED} more" * (len(words) > NAMED)
+    first = ", ".join([*words][:NAMED])
+    return first if len(words) <= NAMED else f"{first}, and {len(words) - NAMED} more"
 
 
 def classes_without(root: Path, read: Sequence[Path]) -> list[str]:

@@ -18,7 +18,7 @@ from cse.data.rows import TextRows
 from cse.files import read_json, write_json
 from cse.types import Evaluator
 
-VERSION = 4
+COUNT_VERSION = 4
 LOWER = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase.encode())
 OTHER = bytes(byte for byte in range(128) if not chr(byte).isalnum())
 
@@ -41,7 +41,7 @@ def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
     sets = {}
     for name, evaluator in evaluators.items():
         sets[name] = {normalised(scored.encode()) for scored in evaluator.texts()}
-    content = hashlib.sha256(repr((VERSION, text.digest)).encode() + text.chosen.tobytes())
+    content = hashlib.sha256(repr((COUNT_VERSION, text.digest)).encode() + text.chosen.tobytes())
     for name in sorted(sets):
         content.update(b"\0\0" + name.encode() + b"\0" + b"\0".join(sorted(sets[name])))
     kept = text.cache / f"{content.hexdigest()[:32]}.overlap.json"

@@ -4,18 +4,19 @@ import hashlib
 import json
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic
 
 import numpy as np
 import torch
 from torch.utils.data import Dataset
 
 from cse.data.listing import classes_without, some, unread_in_words
-from cse.data.prefetch import prefetch
+from cse.data.prefetch import B, prefetch
 from cse.device import count_gpus, usable_cores
 from cse.errors import UserError
 from cse.needs import Part
@@ -25,17 +26,15 @@ log = logging.getLogger(__name__)
 
 MAX_WORKERS = 8
 
-B = TypeVar("B")
-"""A batch of a stream."""
-
 
 class Stream(Part, Dataset[B], Generic[B]):
-    """A data set of whole batches. A subclass makes stream[number] from rows(number).
+    """A data set of whole batches. A subclass makes stream[number] from items_of(number).
 
     labels: the class of each item. where: the folder or dataset of the items, for messages. workers: None for one per
     core. `batches` reads it with worker processes, so that a batch is ready when a training step needs it.
-    shuffle_labels: the seed shuffles the classes over the items: a control without information in the classes.
-    Raises UserError if there is less than one batch.
+    inputs: digests of the items, see by_class. unreadable: how many of the items cannot be read. shuffle_labels: the
+    seed shuffles the classes over the items: a control without information in the classes. Raises UserError if there is
+    less than one batch.
     """
 
     kind = "items"
@@ -49,19 +48,25 @@ class Stream(Part, Dataset[B], Generic[B]):
         workers: int | None,
         seed: int,
         *,
+        inputs: dict[str, str],
+        unreadable: int = 0,
         shuffle_labels: bool = False,
     ):
-        if len(labels) < batch_size:
-            raise UserError(
-                f"{where} has {len(labels)} {self.kind}, fewer than `batch_size`={batch_size}: lower it, or add data"
-            )
+        self.check_size(labels, where, batch_size)
         if shuffle_labels:
             labels = labels[torch.randperm(len(labels), generator=seeded(seed, 2)).numpy()]
         self.labels, self.where, self.batch_size, self.seed = labels, where, batch_size, seed
         self.workers = min(MAX_WORKERS, usable_cores()) if workers is None else workers
-        self.shuffled, self.unreadable = shuffle_labels, 0  # a subclass sets how many items are unreadable
-        self.inputs: dict[str, str] = {}  # set by subclasses, see by_class
+        self.inputs, self.unreadable, self.shuffled = inputs, unreadable, shuffle_labels
         self.seconds_waited = 0.0  # how long the reader of `batches` has waited so far
+
+    @classmethod
+    def check_size(cls, labels: np.ndarray, where: str, batch_size: int) -> None:
+        """Raise UserError if there are fewer items than one batch has."""
+        if len(labels) < batch_size:
+            raise UserError(
+                f"{where} has {len(labels)} {cls.kind}, fewer than `batch_size`={batch_size}: lower it, or add data"
+            )
 
     def provenance(self) -> dict[str, object]:
         """The training data, JSON-ready. source: the name of the folder, or of the dataset on the hub."""
@@ -83,7 +88,7 @@ class Stream(Part, Dataset[B], Generic[B]):
         """Items in one pass."""
         return len(self.labels)
 
-    def rows(self, number: int) -> list[int]:
+    def items_of(self, number: int) -> list[int]:
         """The items of batch `number`. Each pass has a new order, and drops the last incomplete batch, as released."""
         epoch, place = divmod(number, len(self) // self.batch_size)
         order = torch.randperm(len(self), generator=seeded(self.seed, 0, epoch))
@@ -131,7 +136,7 @@ def tell_unread(kind: str, root: Path, read: Sequence[Path], others: Sequence[Pa
 
 def by_class(kind: str, files: Iterable[tuple[str, str, str]]) -> dict[str, str]:
     """A digest of the files of each class. Resumed runs compare it. files: (class, name, digest). kind: the items."""
-    found: dict[str, Any] = {}
+    listed: dict[str, list[str]] = defaultdict(list)
     for name, *file in files:
-        found.setdefault(f"the {kind} of {name}", hashlib.sha256()).update(repr(file).encode())
-    return {name: content.hexdigest()[:16] for name, content in found.items()}
+        listed[f"the {kind} of {name}"].append(repr(file))
+    return {name: hashlib.sha256("".join(lines).encode()).hexdigest()[:16] for name, lines in listed.items()}

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 TRAINING_ARTICLES = 1000  # for Punkt: a few megabytes and seconds
 WIDE_STOP = re.compile("(?<=[。！？])(?![”’」』）])|(?<=[。！？][”’」』）])")
-ENDS = re.compile(r"""[.!?…。！？]["'“”’»」』)）\]]*$""")  # headings and list items do not end like this
+SENTENCE_END = re.compile(r"""[.!?…。！？]["'“”’»」』)）\]]*$""")  # headings and list items do not end like this
 Unit = Literal["words", "characters"]
 LENGTH: dict[Unit, Callable[[str], int]] = {
     "words": lambda sentence: len(sentence.split()),
@@ -77,7 +77,7 @@ def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units
     count = candidates = 0
     for count, article in enumerate(itertools.chain(first, articles), 1):  # noqa: B007 (used below)
         for sentence in split(article):
-            if not (min_units <= LENGTH[unit](sentence) <= max_units and ENDS.search(sentence)):
+            if not (min_units <= LENGTH[unit](sentence) <= max_units and SENTENCE_END.search(sentence)):
                 continue
             candidates += 1
             rank = _hash(sentence, seed)

@@ -119,7 +119,7 @@ def test_batches_hold_each_clips_own_filter_banks(folder, cache):
     files = [(path, label) for label, paths in enumerate(files_of_speakers(folder, None).values()) for path in paths]
     for number in range(3):
         batch = stream[number]
-        for row, clip, label in zip(stream.rows(number), batch.fbank_BTF, batch.labels_B.tolist(), strict=True):
+        for row, clip, label in zip(stream.items_of(number), batch.fbank_BTF, batch.labels_B.tolist(), strict=True):
             path, speaker = files[row]
             assert torch.equal(clip, fixed_length(fbank(torch.from_numpy(soundfile.read(path, dtype="float32")[0]))))
             assert label == speaker

@@ -14,12 +14,12 @@ from cse.data.images import change_colours
 
 def test_every_pass_has_every_item_once_in_a_new_order_apart_from_an_incomplete_batch(image_folder):
     stream = images(image_folder)
-    passes = [[row for number in range(5 * p, 5 * p + 5) for row in stream.rows(number)] for p in range(3)]
+    passes = [[row for number in range(5 * p, 5 * p + 5) for row in stream.items_of(number)] for p in range(3)]
     assert [sorted(rows) for rows in passes] == [list(range(20))] * 3
     assert passes[0] != passes[1] != passes[2]
     stream = images(image_folder, batch_size=6)
-    assert len({row for number in range(3) for row in stream.rows(number)}) == 18
-    assert all(len(stream.rows(number)) == 6 for number in range(9))
+    assert len({row for number in range(3) for row in stream.items_of(number)}) == 18
+    assert all(len(stream.items_of(number)) == 6 for number in range(9))
 
 
 def test_restart_at_any_batch_is_bit_identical_and_leaves_the_runs_random_numbers_alone(image_folder):

@@ -8,7 +8,7 @@ import pytest
 from made_up_images import images
 from PIL import Image, TiffImagePlugin
 
-from cse.data.images import rgb
+from cse.data.pixels import rgb
 from cse.errors import UserError
 
 GRAY_HW = np.linspace(0, 65535, 64 * 64).reshape(64, 64).astype(np.uint16)

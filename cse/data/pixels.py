@@ -1,0 +1,80 @@
+"""The pixels of an image file: whether it is whole, and as RGB in 8 bits."""
+
+from io import BytesIO
+
+import numpy as np
+from PIL import Image
+from PIL.TiffImagePlugin import BITSPERSAMPLE, PHOTOMETRIC_INTERPRETATION, SAMPLEFORMAT, TiffImageFile
+
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP")  # not EPS: it is a program that Ghostscript would run
+IMAGE_ENDINGS = (
+    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
+    *(".ppm", ".pgm", ".pbm", ".pnm", ".pfm"),
+)  # the endings of these formats, from Pillow
+LAST_BYTES = 4096
+END_MARKS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # the last bytes of a complete file contain this
+PLAIN = {"1", "L", "P", "RGB", "RGBA", "LA", "PA", "CMYK", "YCbCr", "HSV"}  # modes that Pillow converts to RGB
+REPAIR = "save it again as RGB or gray with 8 or 16 bits"
+
+
+def read_rgb(path: str) -> Image.Image:
+    """An image file as mode RGB; see `rgb`."""
+    with Image.open(path, formats=FORMATS) as image:
+        return rgb(image)
+
+
+def check_image(content: bytes) -> None:
+    """Raise an error, of Pillow or a ValueError, for content that is no image, is truncated, or that `rgb` refuses.
+
+    Decoding takes ten times as long as reading. So only files without a proper end or with unusual pixels are decoded.
+    """
+    with Image.open(BytesIO(content), formats=FORMATS) as image:
+        if image.mode not in PLAIN:
+            rgb(image)
+        elif END_MARKS.get(image.format or "", b"") not in content[-LAST_BYTES:]:
+            image.load()
+
+
+def rgb(image: Image.Image) -> Image.Image:
+    """An opened picture as mode RGB: v >> 8 for 16 bits, 255 v for floats from 0 to 1, Pillow's own rules for 8 bits.
+
+    A file with several pictures (GIF, TIFF) gives the first. As in torchvision's ImageFolder, transparency is dropped,
+    and EXIF's orientation is not applied. Raises ValueError for numbers without a known black and white.
+    """
+    if isinstance(image, TiffImageFile) and 2 in image.tag_v2.get(SAMPLEFORMAT, ()):  # Pillow ignores an 8-bit sign
+        raise ValueError(f"its pixels are signed integers, and their white is not known: {REPAIR}")
+    if image.mode in PLAIN:
+        return image.convert("RGB")
+    if image.mode == "La":  # gray times its opacity
+        return image.convert("LA").convert("RGB")
+    if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
+        gray_HW = (_sixteen_bits(image) >> 8).astype(np.uint8)
+    elif image.mode == "F":
+        gray_HW = _of_floats(np.asarray(image))
+        if _white_is_0(image):
+            gray_HW = 255 - gray_HW
+    else:
+        kind = "are 32-bit integers, and their white is not known" if image.mode == "I" else f"are {image.mode}"
+        raise ValueError(f"its pixels {kind}: {REPAIR}")
+    return Image.fromarray(gray_HW).convert("RGB")
+
+
+def _sixteen_bits(image: Image.Image) -> np.ndarray:
+    """(H, W), 0 to 65535 from black to white."""
+    gray_HW = np.asarray(image).astype(np.int64)
+    if isinstance(image, TiffImageFile):
+        gray_HW <<= 16 - image.tag_v2[BITSPERSAMPLE][0]  # cameras write 12 bits
+    return 65535 - gray_HW if _white_is_0(image) else gray_HW
+
+
+def _white_is_0(image: Image.Image) -> bool:
+    """Whether a TIFF says that white is 0. Pillow obeys this only for 8 bits."""
+    return isinstance(image, TiffImageFile) and image.tag_v2.get(PHOTOMETRIC_INTERPRETATION) == 0
+
+
+def _of_floats(gray_HW: np.ndarray) -> np.ndarray:
+    """(H, W) uint8. Raises ValueError unless every number is from 0 to 1."""
+    if not (gray_HW.min() >= 0 and gray_HW.max() <= 1):  # true for NaN, too
+        found = f"{gray_HW.min():g} to {gray_HW.max():g}"
+        raise ValueError(f"its pixels are floats from {found}, not from 0 (black) to 1 (white): {REPAIR}")
+    return (gray_HW * 255).round().astype(np.uint8)
