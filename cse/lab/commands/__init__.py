@@ -1,8 +1,13 @@
-"""cse-train, cse-eval, cse-report, cse-doctor and cse-data: words in, a sentence and an exit code out.
+"""cse-train, cse-eval, cse-report, cse-doctor and cse-data: arguments in, messages and an exit code out.
 
 Read in this order.
-train       its text of --help, and one job as its line says; evaluate: the same for scores
-line        how both read a line, and do what it asks for: help, --cfg, many jobs, or one
-help        how each command begins: what --help and question marks ask for; exits: how each ends; streams: its output
-report      cse-report, with its settings in report_settings; data and doctor: the commands that train nothing
+train            cse-train: its help, and one run as its arguments say
+evaluate         cse-eval: the same for scores
+dispatch         what a command of these two asks for: help, --cfg, several jobs, or one run
+help             how each command begins: its arguments, or the answer to --help and question marks
+exits            how each command ends: an error's message, the exit code, and output that nobody reads any more
+report           cse-report
+report_settings  its settings
+data             cse-data: what a command reads, what is missing, and how to fetch it
+doctor           cse-doctor: what this machine has
 """

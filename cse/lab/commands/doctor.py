@@ -1,4 +1,4 @@
-"""cse-doctor: what this machine has: processors, hub, packages and data. What a line lacks is cse-data's to say.
+"""cse-doctor: what this machine has: processors, hub, packages and data. cse-data says what a command lacks.
 
 Downloads nothing, builds no model, and asks the hub only whether it answers.
 """
@@ -8,7 +8,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ cse-doctor: what this machine has: Python, processors, disks, hub, W&B, packages
   cse-doctor                              a table
   cse-doctor paths.senteval=FOLDER        as if that folder were set; also paths.images=, paths.audio=, ...
   cse-doctor --json                       the same for programs
-  cse-data list COMMAND                   what a command of cse-train or a sweep reads, and what is missing
+  cse-data list ARGUMENTS                 what cse-train with these arguments reads, and what is missing
 
 Exit codes
   0    done, whatever it found
@@ -48,24 +48,32 @@ class Finding(NamedTuple):
     note: str
 
 
+Findings = dict[str, dict[str, Finding]]
+"""By group (machine, packages, paths), then by name."""
+
+
 def main() -> None:
     """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
     with exit_on_error():
         arguments = arguments_or_exit(HELP)
-        folders = [argument for argument in arguments if argument != "--json"]
-        for argument in folders:
-            if not (argument.startswith("paths.") and "=" in argument):
-                raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a line: cse-data list)")
-        hub = ask_hub()
-        cfg = checked_settings("train", read_command(folders, "train").words)
-        findings = {"machine": dict(machine(cfg, hub)), "packages": dict(packages()), "paths": dict(paths(cfg))}
-    if "--json" in arguments:
-        plain = {}
-        for group, named in findings.items():
-            plain[group] = {name: finding._asdict() for name, finding in named.items()}
-        print(json.dumps(plain, indent=2))
-        return
-    print("\n".join(summary(findings)))
+        findings = find_all([argument for argument in arguments if argument != "--json"])
+        print(as_json(findings) if "--json" in arguments else "\n".join(summary(findings)))
+
+
+def find_all(folders: Sequence[str]) -> Findings:
+    """What this machine has. folders: paths.KEY=FOLDER, as if these were set. Raises UserError for another argument."""
+    for argument in folders:
+        if not (argument.startswith("paths.") and "=" in argument):
+            raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a command: cse-data list)")
+    hub = ask_hub()
+    cfg = checked_settings("train", read_command(folders, "train").words)
+    return {"machine": dict(machine(cfg, hub)), "packages": dict(packages()), "paths": dict(paths(cfg))}
+
+
+def as_json(findings: Findings) -> str:
+    """The findings for programs."""
+    plain = {group: {name: finding._asdict() for name, finding in named.items()} for group, named in findings.items()}
+    return json.dumps(plain, indent=2)
 
 
 def ask_hub() -> str:
@@ -76,7 +84,7 @@ def ask_hub() -> str:
     return "answers" if startup.settle_hub() else "does not answer (docs/offline.md)"
 
 
-def summary(findings: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
+def summary(findings: Findings) -> Iterator[str]:
     """The machine, then what of packages and folders is here, then what is missing, and what to do."""
     for name, finding in findings["machine"].items():
         yield entry(name, finding.note)
@@ -90,9 +98,9 @@ def summary(findings: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
                 yield entry(name, finding.note)
         if unset:
             yield entry("not set", f"{', '.join(unset)}: the hub's datasets stand in for these")
-    yield "cse-data list LINE says what that line of cse-train reads and lacks; cse-data fetch LINE gets it."
+    yield "cse-data list ARGUMENTS shows what a command reads and lacks; cse-data fetch ARGUMENTS gets it."
     yield "paths.KEY=FOLDER or CSE_KEY=FOLDER names a copy of your own. cse-doctor --json has every place."
-    yield "cse-train experiment=demo needs none of these, nor does any line with smoke=true, on made-up data."
+    yield "cse-train experiment=demo needs none of these; nor does smoke=true, which uses synthetic data."
 
 
 def entry(name: str, text: str) -> str:
@@ -152,7 +160,8 @@ def packages() -> Iterator[tuple[str, Finding]]:
         brings = [extra for extra in extras if requirement.marker and requirement.marker.evaluate({"extra": extra})]
         if requirement.marker and not brings:
             continue
-        version, wanted = installed(requirement.name), f"-e '.[{brings[0]}]'" if brings else f"'{requirement}'"
+        wanted = f"-e '.[{brings[0]}]'" if brings else f"'{requirement}'"
+        version = installed(requirement.name)
         if version is not None and requirement.specifier.contains(version, prereleases=True):
             yield requirement.name, have(True, version)
         else:

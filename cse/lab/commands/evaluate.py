@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from cse.lab.commands.dispatch import run_command
 from cse.lab.commands.exits import exit_on_error
-from cse.lab.commands.line import run_command
 from cse.lab.run import startup
 from cse.lab.run.start import start_evaluation
 from cse.lab.settings.words import Word
@@ -50,12 +50,12 @@ Exit codes
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
     with exit_on_error():
-        run_command("evaluate", HELP, evaluate_as_typed)
+        run_command("evaluate", HELP, evaluate_as_given)
 
 
-def evaluate_as_typed(words: Sequence[Word]) -> None:
+def evaluate_as_given(words: Sequence[Word]) -> None:
     """Score as the words of one job say."""
-    with Signals(lambda: "the same line starts again"), startup.alone():
+    with Signals(lambda: "the same command starts again"), startup.alone():
         start_evaluation(words)
 
 

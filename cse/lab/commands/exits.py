@@ -1,9 +1,11 @@
-"""How our commands end: an error is a sentence (one for each missing thing) on standard error, and an exit code.
+"""How our commands end: an error is a message (one for each missing thing) on standard error, and an exit code.
 
-Of the processes of torchrun, accelerate and srun, only the first reports an error.
+Of the processes of torchrun, accelerate and srun, only the first reports an error. A command goes on if the reader of
+its output exits early, as that of `| head -1` does.
 """
 
 import errno
+import io
 import json
 import os
 import signal
@@ -12,11 +14,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE, cannot_write
-from cse.lab.commands.streams import tolerate_broken_pipe
 from cse.lab.run import slurm
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the quota, the largest size of a file
 FIRST = 10.0  # seconds within which a launcher ends the others, once the first process has failed
@@ -24,7 +29,7 @@ FIRST = 10.0  # seconds within which a launcher ends the others, once the first 
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Run a command in the block. It outlives the readers of its output; an error becomes a sentence and a code."""
+    """Run a command in the block. It outlives the readers of its output; an error becomes a message and a code."""
     tolerate_broken_pipe()
     try:
         yield
@@ -33,14 +38,14 @@ def exit_on_error() -> Iterator[None]:
             wait_for_the_first()
             if isinstance(error, Interrupted):  # with our code, srun --kill-on-bad-exit would kill the first
                 sys.exit(0)
-        ended = sentence_and_code(error)
+        ended = message_and_code(error)
         if ended is None:
             raise
         sys.exit(report_error(*ended))
 
 
-def sentence_and_code(error: BaseException) -> tuple[str, int] | None:
-    """(sentence, exit code) of an error; None for one that needs its traceback."""
+def message_and_code(error: BaseException) -> tuple[str, int] | None:
+    """(message, exit code) of an error; None for one that needs its traceback."""
     match error:
         case UserError():
             return str(error), 2
@@ -51,7 +56,7 @@ def sentence_and_code(error: BaseException) -> tuple[str, int] | None:
         case KeyboardInterrupt():
             return "stopped", 130  # 128 + SIGINT, as in a shell
         case OSError() if error.errno in (*NO_PLACE, *FULL):
-            return sentence_and_code(cannot_write(error.filename or "the run's folder or the cache", error))
+            return message_and_code(cannot_write(error.filename or "the run's folder or the cache", error))
     return None
 
 
@@ -67,13 +72,38 @@ def wait_for_the_first() -> None:
 
 
 def report_error(message: str, code: int) -> int:
-    """Print one sentence on stderr. Returns the exit code.
+    """Print an error on stderr. Returns the exit code.
 
     It is also written to the file from which torchrun and accelerate take it for their own report.
     """
-    sentence = f"{Path(sys.argv[0]).name}: {message}"
+    line = f"{Path(sys.argv[0]).name}: {message}"
     if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):
-        failure = {"message": sentence, "extraInfo": {"timestamp": int(time.time())}}
+        failure = {"message": line, "extraInfo": {"timestamp": int(time.time())}}
         Path(file).write_text(json.dumps({"message": failure}), encoding="utf-8")
-    print(sentence, file=sys.stderr)
+    print(line, file=sys.stderr)
     return code
+
+
+class Pipe(io.FileIO):
+    """A file that ignores a broken pipe: nobody reads the output any more, but the run's results go to its folder."""
+
+    def write(self, content: "ReadableBuffer") -> int:
+        """Returns the number of bytes written or ignored."""
+        try:
+            return super().write(content)
+        except BrokenPipeError:
+            return memoryview(content).nbytes
+
+
+def tolerate_broken_pipe() -> None:
+    """Let this process outlive the readers of its output. Leaves streams alone that a test has replaced."""
+    if sys.stdout is sys.__stdout__ and sys.stdout is not None:
+        sys.stdout = tolerant_stream(sys.stdout)
+    if sys.stderr is sys.__stderr__ and sys.stderr is not None:
+        sys.stderr = tolerant_stream(sys.stderr)
+
+
+def tolerant_stream(stream: TextIO) -> TextIO:
+    """A stream onto the same file, which ignores a broken pipe."""
+    pipe = io.BufferedWriter(Pipe(stream.fileno(), "w", closefd=False))
+    return io.TextIOWrapper(pipe, stream.encoding, "backslashreplace", line_buffering=True)

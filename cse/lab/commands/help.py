@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING, NoReturn
 
 from cse.errors import UserError
 from cse.lab.sections import in_column
@@ -28,6 +29,9 @@ from cse.lab.settings.groups import (
 from cse.lab.settings.lookup import find
 from cse.lab.settings.mistakes import no_choice
 
+if TYPE_CHECKING:  # importing omegaconf takes time
+    from cse.lab.sweep.sweeps import Sweep
+
 IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
 """A line of two columns: the left one with the blanks behind it, and the right one."""
 BELOW = " " * 6
@@ -36,42 +40,73 @@ QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 """A word that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
 
 
-def arguments_or_exit(text: str, command: str | None = None) -> list[str]:
-    """What was typed, with --config-dir's folders adopted. If that asks a question, prints the answer and exits.
-
-    text and command: as `answer` takes them.
-    """
-    arguments = adopt_folders(normalized(sys.argv[1:]))
-    shown = answer(text, arguments, command)
-    if shown is not None:
-        print(shown)
-        sys.exit(0)
+def arguments_or_exit(page: str) -> list[str]:
+    """The arguments of a command that has one page of help. Exits after --help and --version."""
+    arguments = given_arguments()
+    if asks_for_help(arguments):
+        exit_showing(page_at_width(page))
     return arguments
 
 
-def answer(text: str, arguments: Sequence[str], command: str | None = None) -> str | None:
-    """What --help, --version or a question mark asks for; None if the arguments have none of them.
+def run_arguments_or_exit(page: str, command: str) -> list[str]:
+    """The arguments of cse-train or cse-eval. Exits after --version and after a question. command: "train" or
+    "evaluate", whose groups, choices and settings one may ask about."""
+    arguments = given_arguments()
+    shown = answer_question(page, arguments, command)
+    if shown is not None:
+        exit_showing(shown)
+    return arguments
 
-    text: what --help alone shows. command: "train" or "evaluate", whose choices and settings one may ask about, too:
-    WORD=?, WORD.? and ?WORD mean `--help WORD`, which needs no quotes in shells that expand question marks. Raises
-    UserError for a word that is not the name of a group, a choice or a setting.
-    """
+
+def given_arguments() -> list[str]:
+    """What was given on the command line, with --config-dir's folders adopted. Exits after --version."""
+    arguments = adopt_folders(normalized(sys.argv[1:]))
     if "--version" in arguments:
         import cse
 
-        return f"cse {cse.__version__}"
-    is_helped = bool({"-h", "--help"} & {*arguments})
-    if command is None:
-        return "\n".join(map(at_width, text.splitlines())) if is_helped else None
-    if is_helped or "?" in arguments or list(arguments[:1]) == ["help"]:
+        exit_showing(f"cse {cse.__version__}")
+    return arguments
+
+
+def exit_showing(text: str) -> NoReturn:
+    """Print a text, and exit with 0."""
+    print(text)
+    sys.exit(0)
+
+
+def answer_question(page: str, arguments: Sequence[str], command: str) -> str | None:
+    """What the arguments of cse-train or cse-eval ask for; None if they ask nothing. page: what --help alone shows.
+
+    Raises UserError for a word that is not the name of a group, a choice or a setting.
+    """
+    if topics := topics_asked(arguments):
+        return "\n\n".join(help_on(command, topic) for topic in topics)
+    if asks_for_help(arguments):
+        lines = [what_to_choose(command) if line == "CHOICES" else at_width(line) for line in page.splitlines()]
+        return "\n".join(lines)
+    return None
+
+
+def asks_for_help(arguments: Sequence[str]) -> bool:
+    """Whether --help, -h, a question mark alone, or `help` before all others was given."""
+    return bool({"-h", "--help", "?"} & {*arguments}) or list(arguments[:1]) == ["help"]
+
+
+def topics_asked(arguments: Sequence[str]) -> list[str]:
+    """The groups, choices and settings that are asked about: the words beside --help.
+
+    WORD=?, WORD.? and ?WORD mean `--help WORD`, and need no quotes in shells that expand question marks.
+    """
+    if asks_for_help(arguments):
         asked = [word for word in arguments if not word.startswith("-") and word not in ("", "?", "help")]
-        if not asked:
-            lines = [what_to_choose(command) if line == "CHOICES" else at_width(line) for line in text.splitlines()]
-            return "\n".join(lines)
     else:
         asked = [word for word in arguments if QUESTION.fullmatch(word)]
-    helped = [help_on(command, word.strip("?").rstrip("=.")) for word in asked]
-    return "\n\n".join(helped) if helped else None
+    return [word.strip("?").rstrip("=.") for word in asked]
+
+
+def page_at_width(page: str) -> str:
+    """A page of help at the terminal's width."""
+    return "\n".join(map(at_width, page.splitlines()))
 
 
 def terminal_width() -> int:
@@ -186,20 +221,24 @@ def wrapped_comment(indent: str, text: str, width: int) -> str:
 
 def help_on_sweep(name: str) -> str:
     """What a sweep is, the values of its axes (`case` is one of its rows), and how many jobs they make."""
-    from cse.lab.sweep.grid import combinations
     from cse.lab.sweep.sweeps import load_sweep
 
-    sweep = load_sweep(name)
-    axes, is_grid = sweep.axes(), sweep.is_grid
-    rows = combinations(axis for axis in axes if is_grid or axis.key in sweep.search_each)
-    count = (
-        f"{len({sweep.job(row, sweep.folder_of_jobs(row)).name for row in rows})} {'jobs' if is_grid else 'searches'}"
-    )
-    lines = [in_column(f"{name}: ", first_comment("sweep", name), terminal_width())]
-    for axis in axes:
-        wrapped = in_column(f"  {axis.key}=", axis.spelled.replace(",", ", "), terminal_width())
-        lines.append(wrapped.replace(", ", ","))
-    lines.append(
-        at_width(f"  {count}: sweep={name} dry_run=true lists them. KEY=A,B replaces an axis; seed=1,2,3 adds one.")
-    )
-    return "\n".join(lines)
+    sweep, width = load_sweep(name), terminal_width()
+    lines = [in_column(f"{name}: ", first_comment("sweep", name), width)]
+    lines += [list_at_width(f"  {axis.key}=", axis.spelled, width) for axis in sweep.axes()]
+    advice = f"sweep={name} dry_run=true lists them. KEY=A,B replaces an axis; seed=1,2,3 adds one."
+    return "\n".join([*lines, at_width(f"  {jobs_in_words(sweep)}: {advice}")])
+
+
+def list_at_width(head: str, values: str, width: int) -> str:
+    """Values with commas between them, beside their head. A line ends behind a comma, and no blank is added."""
+    return in_column(head, values.replace(",", ", "), width).replace(", ", ",")
+
+
+def jobs_in_words(sweep: "Sweep") -> str:
+    """How many jobs a sweep has, or how many searches."""
+    from cse.lab.sweep.grid import combinations
+
+    axes = [axis for axis in sweep.axes() if sweep.is_grid or axis.key in sweep.search_each]
+    names = {sweep.job(row, sweep.folder_of_jobs(row)).name for row in combinations(axes)}
+    return f"{len(names)} {'jobs' if sweep.is_grid else 'searches'}"

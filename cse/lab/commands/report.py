@@ -52,10 +52,10 @@ Exit codes
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 a gate that is not passed or a full disk, 2 the user's mistake."""
     with exit_on_error():
-        words = arguments_or_exit(HELP)
+        arguments = arguments_or_exit(HELP)
         from cse.lab.commands.report_settings import reporting_settings
 
-        report(reporting_settings(words))
+        report(reporting_settings(arguments))
 
 
 def report(config: Config) -> None:
@@ -93,8 +93,8 @@ def report_name(folders: list[Path], where: str | None) -> str:
     from cse.lab.sweep.names import folder_name
 
     paths = [str(Path(re.sub(r"[*?]", "", str(folder.resolve())))) for folder in folders]
-    names = short_names(paths, os.sep).values()
-    name = "+".join(one.strip(os.sep).replace(os.sep, "_") for one in names)[:200]  # a name may have 255
+    ends = short_names(paths, os.sep).values()
+    name = "+".join(end.strip(os.sep).replace(os.sep, "_") for end in ends)[:200]  # a name may have 255
     if not where:
         return name
     words = [f"{key}={','.join(values)}" for key, values in named_settings(where).items()]

@@ -1,12 +1,12 @@
-"""cse-train: one line, one experiment."""
+"""cse-train: one command, one experiment."""
 
 import logging
 import os
 from collections.abc import Sequence
 
 from cse.errors import UserError
+from cse.lab.commands.dispatch import run_command
 from cse.lab.commands.exits import exit_on_error
-from cse.lab.commands.line import run_command
 from cse.lab.run import slurm, startup
 from cse.lab.run.start import start_training
 from cse.lab.settings.words import Word
@@ -68,16 +68,16 @@ def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
     slurm.hold()
     with exit_on_error():
-        run_command("train", HELP, train_as_typed)
+        run_command("train", HELP, train_as_given)
 
 
-def train_as_typed(words: Sequence[Word]) -> None:
+def train_as_given(words: Sequence[Word]) -> None:
     """Train as the words of one job say, in this process or in several."""
     slurm.join()
     if slurm.is_follower():
         logging.disable(logging.WARNING)
     refuse_lone_process()
-    with Signals(lambda: "the same line starts again"), startup.alone():
+    with Signals(lambda: "the same command starts again"), startup.alone():
         start_training(words)
 
 

@@ -134,7 +134,7 @@ def build_parts(job: Job, accelerator: Accelerator) -> Parts:
             names = lacking(job.cfg)
             if len(names) < 2:
                 raise
-            lacks = f"not here, in all: {', '.join(names)}; cse-data fetch LINE gets what it reads"
+            lacks = f"not here, in all: {', '.join(names)}; cse-data fetch ARGUMENTS gets what it reads"
             raise combine([error, MissingResource(f"{lacks}; cse-train experiment=demo needs no hub")]) from error
 
 

@@ -13,7 +13,7 @@ from typed import PROGRAMS, exit_code
 
 from cse.errors import UserError
 from cse.lab.commands import evaluate, train
-from cse.lab.commands.help import answer
+from cse.lab.commands.help import answer_question
 from cse.lab.settings.groups import CONF_DIR, choices, first_comment, groups
 from cse.training.signals import SIGNALS
 
@@ -21,7 +21,7 @@ CHOICES = Path(__file__).resolve().parents[3] / "docs" / "choices.md"
 
 
 def help_of(*words: str) -> str | None:
-    return answer(train.HELP, words, "train")
+    return answer_question(train.HELP, words, "train")
 
 
 @pytest.mark.parametrize("module", [
@@ -37,7 +37,7 @@ def test_cse_and_its_commands_import_nothing_heavy(module):
 
 @pytest.mark.parametrize(("command", "text"), [("train", train.HELP), ("evaluate", evaluate.HELP)])
 def test_help_names_every_choice(command, text):
-    lines = answer(text, ["--help"], command)
+    lines = answer_question(text, ["--help"], command)
     assert max(map(len, lines.splitlines())) <= 120
     for group in set(groups(command)) - {"paths", "trainer", "sweep"}:
         offered = lines.partition(f"  {group}=")[2].split()
@@ -87,7 +87,6 @@ def test_every_way_to_ask():
     assert about.startswith("nonling/table3: ")
     assert "case=simcse_bert,visual_bert," in about
     assert "20 jobs" in about
-    assert help_of("--version") == f"cse {version('cse-lab')}"
     assert "cse-report" in help_of("--help", "significance")
     assert help_of("--help", "objective=?") == lines
     assert help_of("objective=barlow") is help_of("data.path=what?") is None  # a value that ends so
@@ -107,7 +106,7 @@ def test_a_choices_keys_are_shown_with_their_comments(words):
     assert "lambd: 5e-3" in lines
     assert "batch_size: 256  # Appendix A" in lines  # of a file that it includes
     assert "defaults:" not in lines
-    assert "eval.mteb.KEY=VALUE" in answer(evaluate.HELP, ["eval=mteb.?"], "evaluate")
+    assert "eval.mteb.KEY=VALUE" in answer_question(evaluate.HELP, ["eval=mteb.?"], "evaluate")
 
 
 def test_every_group_and_choice_is_explained():

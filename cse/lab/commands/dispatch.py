@@ -1,16 +1,17 @@
-"""A command line of cse-train or cse-eval: `run_command` reads it, and does what it asks for.
+"""What a command of cse-train or cse-eval asks for: `run_command` reads it, and does that.
 
-It asks for help, for a look at a configuration (--cfg), for many jobs, or for one, which cse.lab.run.start does.
+It may ask for help, for a look at a configuration (--cfg), for several jobs, or for one run.
 """
 
 import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NoReturn
 
 from cse.errors import UserError
-from cse.lab.commands.help import arguments_or_exit
+from cse.lab.commands.help import run_arguments_or_exit
 from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import started_from
@@ -23,22 +24,22 @@ from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep.sweep_command import starts_many
 
 
-def run_command(command: str, text: str, run: Callable[[list[Word]], None]) -> None:
-    """Do what this process's command line asks for. Exits after help, and with the code of many jobs.
+def run_command(name: str, page: str, run: Callable[[list[Word]], None]) -> None:
+    """Do what this process's command asks for. Exits after help, and with the code of several jobs.
 
-    command: "train" or "evaluate". text: its help. run: does one job, as its words say.
+    name: "train" or "evaluate". page: its help. run: does one job, as its words say.
     """
-    arguments = arguments_or_exit(text, command)
-    check_flags(arguments, command)
-    line = read_command(arguments, command)
-    if line.shows:
-        show_config(line)
-    elif idle := [flag for flag in line.flags if flag not in MULTIRUN]:
+    arguments = run_arguments_or_exit(page, name)
+    check_flags(arguments, name)
+    command = read_command(arguments, name)
+    if command.shows:
+        show_config(command)
+    elif idle := [flag for flag in command.flags if flag not in MULTIRUN]:
         raise UserError(f"{idle[0]} has no effect on a run: leave it out")
-    elif starts_many(line.words, line.flags):
-        sys.exit(run_many(line))
+    elif starts_many(command.words, command.flags):
+        sys.exit(run_many(command))
     else:
-        run(line.words)
+        run(command.words)
 
 
 def show_config(command: Command) -> None:
@@ -64,7 +65,7 @@ def run_many(command: Command) -> int:
         return engine.run_sweep(command)
 
 
-def check_flags(arguments: Sequence[str], command: str) -> None:
+def check_flags(arguments: Sequence[str], name: str) -> None:
     """Raise UserError for -m with a flag that shows one run, and for a flag that is unknown or lacks its value."""
     from hydra._internal.utils import get_args_parser
 
@@ -72,15 +73,16 @@ def check_flags(arguments: Sequence[str], command: str) -> None:
     looks = flags_that_show(flags)
     if looks and {*MULTIRUN} & {*flags}:
         raise UserError(f"{looks[0]} shows one run: leave out -m, and give each key one value")
-
-    def refuse(message: str) -> NoReturn:
-        hint = ""
-        if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", message):
-            known = list(keys_of_command(command))
-            close = nearest(flag[1].replace("-", "_"), known).replace("?", "=...?")
-            hint = f"; {topic(flag[1], known) or f'a setting is KEY=VALUE{close}'}"
-        raise UserError(f"{message}{hint}")
-
     parser = get_args_parser()
-    parser.error = refuse  # type: ignore[method-assign]
+    parser.error = partial(refuse_flag, name)  # type: ignore[method-assign]
     parser.parse_args([*texts, *flags])
+
+
+def refuse_flag(name: str, message: str) -> NoReturn:
+    """Raise UserError with the message of Hydra's parser, and a hint to the setting that an unknown flag may mean."""
+    hint = ""
+    if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", message):
+        known = list(keys_of_command(name))
+        close = nearest(flag[1].replace("-", "_"), known).replace("?", "=...?")
+        hint = f"; {topic(flag[1], known) or f'a setting is KEY=VALUE{close}'}"
+    raise UserError(f"{message}{hint}")
