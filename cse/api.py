@@ -116,7 +116,7 @@ class Encodes(Protocol):
         """n texts -> (n, D)."""
 
 
-def compose(*words: str, command: str = "train", **settings: object) -> DictConfig:
+def compose(*arguments: str, command: str = "train", **settings: object) -> DictConfig:
     """The configuration that `cse-train` (or command="evaluate": `cse-eval`) would run with these arguments.
 
     Raises UserError for an argument that the command would refuse.
@@ -124,10 +124,10 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
     if command not in PROGRAMS:
         raise UserError(f"command={command}: should be one of {', '.join(PROGRAMS)}")
     with startup.environment_kept():
-        return without_hydra(checked_settings(command, _words_of_job(command, _arguments_of(words, settings))))
+        return without_hydra(checked_settings(command, _words_of_job(command, _arguments_of_call(arguments, settings))))
 
 
-def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
+def train(*arguments: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
     """Train in this process as `cse-train` does, and return the finished run.
 
     folder: the folder of a new run. None: hydra.run.dir, by default outputs/DATE/TIME below the working directory.
@@ -137,8 +137,8 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     eval={"mine": function} adds the scores of the function to the scores of the configured evaluators, on both splits.
     A higher score of the function is better. "trainer.select=dev/mine/NAME" selects the checkpoint by one of them.
     """
-    with startup.alone(), _words_of_call("train", words, settings) as given:
-        return TrainingRun(start_training(given, folder))
+    with startup.alone(), _words_of_call("train", arguments, settings) as words:
+        return TrainingRun(start_training(words, folder))
 
 
 def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> Encoder:
@@ -162,23 +162,23 @@ def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> E
 
 def evaluate(
     encoder: str | Path | TrainingRun | Encodes | Callable[[list[str]], np.ndarray],
-    *words: str | Sequence[str | Mapping[str, ScoringFunction]] | Mapping[str, ScoringFunction],
+    *arguments: str | Sequence[str | Mapping[str, ScoringFunction]] | Mapping[str, ScoringFunction],
     **settings: object,
 ) -> dict[str, float]:
     """Every score of an encoder, by name (`test/sts/average`, x100), as `cse-eval` computes it. Writes nothing.
 
     encoder: a run, any argument of `load`, an object with an `encode` (a sentence-transformers model), or a function
-    from n texts to (n, D). words, settings: the evaluators' settings of cse-eval, such as splits=["test"] or
-    "paths.senteval=FOLDER". The first word may be the value of `eval`: "stsb", {name: function}, or a list of both,
+    from n texts to (n, D). arguments, settings: the evaluators' settings of cse-eval, such as splits=["test"] or
+    "paths.senteval=FOLDER". The first argument may be the value of `eval`: "stsb", {name: function}, or a list of both,
     ["stsb", "sts", {"mine": function}]. A function is (encode, split) -> {name: number}. Raises UserError, also for any
     other setting. Raises one MissingResource that names all missing data.
     """
     from cse.eval.scoring import EncodesSides, MemoizedEncode, by_side, check_encode, score
     from cse.score import values
 
-    with startup.alone(), _words_of_call("evaluate", words, settings) as given:
-        _check_scoring(given)
-        cfg = checked_settings("evaluate", given)
+    with startup.alone(), _words_of_call("evaluate", arguments, settings) as words:
+        _check_scoring(words)
+        cfg = checked_settings("evaluate", words)
         evaluators = build_evaluators(cfg.eval, cfg.splits)
         part = load(encoder) if isinstance(encoder, str | Path | TrainingRun) else encoder
         if isinstance(part, EncodesSides):
@@ -217,9 +217,9 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
 
 
 @contextmanager
-def _words_of_call(command: str, words: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Word]]:
+def _words_of_call(command: str, given: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Word]]:
     """The words of the command that a call stands for. In the block, the functions in its `eval` are known by name."""
-    functions, arguments = _functions_and_arguments(command, words, settings)
+    functions, arguments = _functions_and_arguments(command, given, settings)
     if not functions:
         yield _words_of_job(command, arguments)
         return
@@ -231,18 +231,18 @@ def _words_of_call(command: str, words: Sequence[object], settings: Mapping[str,
 
 
 def _functions_and_arguments(
-    command: str, words: Sequence[object], settings: Mapping[str, object]
+    command: str, given: Sequence[object], settings: Mapping[str, object]
 ) -> tuple[list[Mapping[str, ScoringFunction]], list[str]]:
-    """(each {name: function} in `eval`, the arguments of a command that asks for the rest of a call).
+    """(each {name: function} in a call's `eval`, the arguments of a command that asks for the rest).
 
-    eval: a {name: function}, or a list of these and of evaluators' names. Training scores the function of the former
-    beside the evaluators of the words. `evaluate` scores it alone, and its first word may be the value of `eval`.
+    eval: a {name: function}, or a list of these and of evaluators' names. Training scores a lone {name: function}
+    beside the evaluators of the command. `evaluate` scores it alone, and its first argument may be the value of `eval`.
     """
-    words, settings = list(words), dict(settings)
-    if command == "evaluate" and words and not (isinstance(words[0], str) and "=" in words[0]):
+    rest, settings = list(given), dict(settings)
+    if command == "evaluate" and rest and not (isinstance(rest[0], str) and "=" in rest[0]):
         if "eval" in settings:
-            raise UserError(f"eval={settings['eval']}: the first word is the evaluator already, {words[0]}")
-        settings = {"eval": words.pop(0), **settings}
+            raise UserError(f"eval={settings['eval']}: the first argument is the evaluator already, {rest[0]}")
+        settings = {"eval": rest.pop(0), **settings}
     chosen = settings.get("eval")
     parts = chosen if isinstance(chosen, list | tuple) else [chosen]
     if any(map(callable, parts)):
@@ -251,27 +251,29 @@ def _functions_and_arguments(
     if isinstance(chosen, Mapping):
         del settings["eval"]
         if command == "evaluate":
-            words.insert(0, "eval=[]")
+            rest.insert(0, "eval=[]")
     elif functions:
         settings["eval"] = [part for part in parts if not isinstance(part, Mapping)]
-    return functions, _arguments_of(words, settings)
+    return functions, _arguments_of_call(rest, settings)
 
 
-def _arguments_of(words: Sequence[object], settings: Mapping[str, object]) -> list[str]:
-    """The words and keywords of a call as arguments of a command. Raises UserError for what is no word."""
-    if wrong := [word for word in words if not isinstance(word, str)]:
-        raise UserError(f'{wrong[0]!r:.60}: give words, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}')
-    return [*map(str, words), *words_of_settings(flattened(settings))]
+def _arguments_of_call(given: Sequence[object], settings: Mapping[str, object]) -> list[str]:
+    """A call's arguments and keywords, as arguments of a command. Raises UserError for what cannot be one."""
+    if wrong := [argument for argument in given if not isinstance(argument, str)]:
+        raise UserError(
+            f'{wrong[0]!r:.60}: give arguments, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}'
+        )
+    return [*map(str, given), *words_of_settings(flattened(settings))]
 
 
 def _words_of_job(command: str, arguments: Sequence[str]) -> list[Word]:
     """The words of a command of one job. Raises UserError for several jobs, and for a flag."""
-    given = read_command(adopt_folders(normalized(arguments)), command)
-    if several := starts_many(given.words, given.flags):
+    one_job = read_command(adopt_folders(normalized(arguments)), command)
+    if several := starts_many(one_job.words, one_job.flags):
         raise UserError(f"{several} starts several jobs, which needs the command line: {PROGRAMS[command]} {several}")
-    if given.flags:
-        raise UserError(f"{given.flags[0]} is for the command line")
-    return given.words
+    if one_job.flags:
+        raise UserError(f"{one_job.flags[0]} is for the command line")
+    return one_job.words
 
 
 def _check_scoring(words: Sequence[Word]) -> None:
