@@ -36,6 +36,7 @@ IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
 """A line of two columns: the left one with the blanks behind it, and the right one."""
 BELOW = " " * 6
 """The indentation of what has no room in its column."""
+HELP_FLAGS = {"-h", "--help"}
 QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 """A word that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
 
@@ -43,8 +44,8 @@ QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 def arguments_or_exit(page: str) -> list[str]:
     """The arguments of a command that has one page of help. Exits after --help and --version."""
     arguments = given_arguments()
-    if asks_for_help(arguments):
-        exit_showing(page_at_width(page))
+    if HELP_FLAGS & {*arguments}:
+        exit_showing("\n".join(map(at_width, page.splitlines())))
     return arguments
 
 
@@ -89,7 +90,7 @@ def answer_question(page: str, arguments: Sequence[str], command: str) -> str | 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
     """Whether --help, -h, a question mark alone, or `help` before all others was given."""
-    return bool({"-h", "--help", "?"} & {*arguments}) or list(arguments[:1]) == ["help"]
+    return bool((HELP_FLAGS | {"?"}) & {*arguments}) or list(arguments[:1]) == ["help"]
 
 
 def topics_asked(arguments: Sequence[str]) -> list[str]:
@@ -102,11 +103,6 @@ def topics_asked(arguments: Sequence[str]) -> list[str]:
     else:
         asked = [word for word in arguments if QUESTION.fullmatch(word)]
     return [word.strip("?").rstrip("=.") for word in asked]
-
-
-def page_at_width(page: str) -> str:
-    """A page of help at the terminal's width."""
-    return "\n".join(map(at_width, page.splitlines()))
 
 
 def terminal_width() -> int:
