@@ -119,30 +119,30 @@ def machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
     from cse.lab.tracking.wandb_offline import has_key
 
     fits = (3, 11) <= sys.version_info[:2] < (3, 14)
-    yield "python", have(fits, f"{platform.python_version()} on {platform.platform()}")
+    yield "python", ok_if(fits, f"{platform.python_version()} on {platform.platform()}")
     gpus = count_gpus()
     computes = ""
     if not gpus:
         computes = ", bf16" if computes_bf16() else ", no bf16: trains in fp32"
-    yield "cpu", have(True, f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch{computes}")
+    yield "cpu", ok_if(True, f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch{computes}")
     for index in range(gpus):
         gpu = torch.cuda.get_device_properties(index)
         with torch.cuda.device(index):
             precision = "bf16" if computes_bf16() else "no bf16: fp16 or fp32"
-        yield f"gpu {index}", have(True, f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB, {precision}")
+        yield f"gpu {index}", ok_if(True, f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB, {precision}")
     if not gpus:
         yield "gpu", Finding("none", "none: everything runs on the CPU")
     for name, place in (("disk, runs", Path.cwd()), ("disk, cache", Path(cfg.paths.cache).absolute())):
         free = shutil.disk_usage(next(folder for folder in (place, *place.parents) if folder.exists())).free
         scarce = "" if free > SCARCE else ", too little for a run of BERT base"
-        yield name, have(not scarce, f"{free / 1e9:.0f} GB free in {place}{scarce}")
+        yield name, ok_if(not scarce, f"{free / 1e9:.0f} GB free in {place}{scarce}")
     token = "with" if get_token() else "no"
-    yield "hub", have(hub == "answers", f"{hub}; {token} token; cache {HF_HUB_CACHE}")
+    yield "hub", ok_if(hub == "answers", f"{hub}; {token} token; cache {HF_HUB_CACHE}")
     key = has_key()
-    yield "W&B", have(key, "a key" if key else "no API key, which tracker=wandb needs: `wandb login`")
+    yield "W&B", ok_if(key, "a key" if key else "no API key, which tracker=wandb needs: `wandb login`")
 
 
-def have(good: bool, note: str) -> Finding:
+def ok_if(good: bool, note: str) -> Finding:
     """A finding that is ok or missing."""
     return Finding("ok" if good else "missing", note)
 
@@ -163,9 +163,9 @@ def packages() -> Iterator[tuple[str, Finding]]:
         wanted = f"-e '.[{brings[0]}]'" if brings else f"'{requirement}'"
         version = installed(requirement.name)
         if version is not None and requirement.specifier.contains(version, prereleases=True):
-            yield requirement.name, have(True, version)
+            yield requirement.name, ok_if(True, version)
         else:
-            yield requirement.name, have(False, f"{version or 'not here'}; pip install {wanted}")
+            yield requirement.name, ok_if(False, f"{version or 'not here'}; pip install {wanted}")
 
 
 def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
@@ -176,7 +176,7 @@ def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
         else:
             exists = key == "cache" or Path(place).exists()
             absent = f"{user_key(cfg, f'paths.{key}')}={place}: there is no such folder"
-            yield str(key), have(exists, place if exists else absent)
+            yield str(key), ok_if(exists, place if exists else absent)
 
 
 if __name__ == "__main__":
