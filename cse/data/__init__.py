@@ -1,0 +1,19 @@
+"""The data that a run learns from, as batches. How the lines of a file become the batch of step 7, in this order:
+
+1. text: Text has the settings of a text. Text.find opens the source and names it by a digest.
+2. readers: reads the rows of a file, a folder or a dataset of the hub. listing says which files of a folder are read.
+   The rows may also come from a function: corpora has the papers' (also stsb, wikipedia, demo), function takes a user's
+   own. noise may change them.
+3. usable: notes, while rows are read, which of them have no text.
+4. cache: keeps the columns of the rows, and later their ids, in memory-mapped files.
+5. rows: TextRows are the rows in use, read from the cache. They are tokenised once.
+6. views: Views makes the views of each row with the augmentation, checks and masks them.
+7. loader: Batches.row_numbers_of(7) are the rows of the step, in an order keyed by (seed, epoch). Batches[7] pads their
+   views. With trainer.no_duplicates, duplicates keeps rows that share a text in different batches.
+8. prefetch: worker processes make the batch before the step needs it.
+
+mixture: several texts in one run; a batch is of one of them. overlap: how many training texts are evaluation texts.
+
+The second modality has batches of its own. stream: endless batches of labelled items. images: pictures, from a folder
+or from hub_images; pixels decodes a file. audio: speech as filter banks.
+"""

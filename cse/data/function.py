@@ -49,7 +49,7 @@ def made_by(function: RowsFunction) -> Callable[..., object]:
     return named if isroutine(named) or isclass(named) else type(named)
 
 
-def settings_of(function: RowsFunction) -> dict[str, object]:
+def keywords_of(function: RowsFunction) -> dict[str, object]:
     """The settings that a function has from its YAML."""
     return function.keywords if isinstance(function, partial) else {}
 

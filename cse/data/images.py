@@ -281,14 +281,20 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
     check_depth(root, found, 1, "images")
     tell_unread("images", root, found, others)
     if files is not None:
-        try:
-            lines = map(str.strip, Path(files).read_text(encoding="utf-8-sig").splitlines())
-            listed_files = {tuple(Path(line).parts[-2:]) for line in lines if line}
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"it cannot be read: {first_line(error)}", key="files", value=files) from error
-        found = [path for path in found if path.parts[-2:] in listed_files]
-        if len(found) < max(1, len(listed_files)):
-            raise UserError(f"{len(listed_files) - len(found)} of the images listed in {files} are not in {folder}")
+        found = _only_listed(found, files, folder)
     class_of = {path: path.relative_to(root).parts[0] for path in found}
     found.sort(key=lambda path: (class_of[path], str(path.parent), path.name))
     return [*map(str, found)], np.unique([class_of[path] for path in found], return_inverse=True)[1]
+
+
+def _only_listed(found: list[Path], files: str, folder: str) -> list[Path]:
+    """The images that a file lists as CLASS/NAME, one per line. Raises UserError if the folder lacks one of them."""
+    try:
+        lines = Path(files).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"it cannot be read: {first_line(error)}", key="files", value=files) from error
+    listed = {Path(line.strip()).parts[-2:] for line in lines if line.strip()}
+    chosen = [path for path in found if path.parts[-2:] in listed]
+    if len(chosen) < max(1, len(listed)):
+        raise UserError(f"{len(listed) - len(chosen)} of the images listed in {files} are not in {folder}")
+    return chosen

@@ -44,8 +44,8 @@ def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: boo
 def _ignore_signals(_: int) -> None:
     """Ignore the signals that end a run. Clusters send SIGTERM to every process of a job, terminals SIGINT. If a worker
     ended, the run could not finish and save its step. Workers end with their parent anyway."""
-    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP):
-        signal.signal(one, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 WORKER_DIED = "DataLoader worker (pid"

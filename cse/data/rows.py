@@ -139,9 +139,9 @@ class TextRows:
         for start in track(range(0, len(self.texts[0]), TEXTS_PER_CALL), "thousand"):
             block = range(start, min(start + TEXTS_PER_CALL, len(self.texts[0])))
             cells = [[text[i].tobytes().decode() for i in block] for text in self.texts]
-            ids = [tokenizer(tokenizer.of_column(texts, c), max_length) for c, texts in enumerate(cells)]
-            for i, row in enumerate(zip(*ids, strict=True)):
-                unknown = [c for c, one in enumerate(row) if is_special[one[begin[c] : len(one) - after]].all()]
+            ids_of_column = [tokenizer(tokenizer.of_column(texts, c), max_length) for c, texts in enumerate(cells)]
+            for i, row in enumerate(zip(*ids_of_column, strict=True)):
+                unknown = [c for c, ids in enumerate(row) if is_special[ids[begin[c] : len(ids) - after]].all()]
                 if any(fault(cells[c][i]) is None for c in unknown):  # unusable cells are already noted
                     unknown_rows.append(start + i)
                 yield row

@@ -20,7 +20,7 @@ from annotated_types import MinLen
 
 from cse.data.cache import CachedColumns, cache_columns
 from cse.data.corpora import CorpusNeed, check_available, is_published
-from cse.data.function import RowsFunction, check_row, rows_by, settings_of, version_of
+from cse.data.function import RowsFunction, check_row, keywords_of, rows_by, version_of
 from cse.data.noise import Noise, with_noise
 from cse.data.readers import (
     Columns,
@@ -142,7 +142,7 @@ class Text(Part):
     @property
     def local_copy(self) -> str | None:
         """The file or folder of a corpus, from the settings of its function."""
-        given = {} if self.function is None else settings_of(self.function)
+        given = {} if self.function is None else keywords_of(self.function)
         place = given.get("file") or given.get("folder")
         return None if place is None else str(place)
 

@@ -178,7 +178,9 @@ class Views:
     def _checked(self, text: str, count: int, rng: np.random.Generator) -> list[list[str]]:
         """The first `count` views that the augmentation makes from a text. A view is a list of texts."""
         made = self.augmentation.views(text, count, rng)
-        views = [[view] if isinstance(view, str) else view for view in made[:count]] if isinstance(made, list) else []
+        views: list[list[str]] = []
+        if isinstance(made, list):
+            views = [[view] if isinstance(view, str) else view for view in made[:count]]
         if len(views) < count or not all(map(are_texts, views)):
             asked = f"must return {count} views, each a text or a list of texts, not {made!r}"
             raise UserError(f"{class_name(type(self.augmentation))}.views {asked}")

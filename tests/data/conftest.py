@@ -1,14 +1,23 @@
-"""Prepared text, and a folder of images."""
+"""Prepared text, its batches, and a folder of images."""
 
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from made_up_images import colour
 from PIL import Image
 
+from cse.augmentation.dropout import Dropout
+from cse.augmentation.masking import Masking
+from cse.data.loader import Batches
 from cse.data.rows import TextRows
 from cse.data.text import Text
+from cse.data.views import Views
+from cse.model.tokenizer import Tokenizer
+from cse.types import Document
+
+WORDS = ["kadan", "lofel", "migor", "nuler", "permon", "stazu", "tridan"]
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +42,31 @@ def prepared(tmp_path) -> Callable[..., TextRows]:
         return Text("text", str(tmp_path / "cache"), str(path), **options).read()
 
     return text_of
+
+
+@pytest.fixture
+def batches_of(tmp_path, tiny_tokenizer):
+    """A function that makes the batches of a synthetic text of so many rows and columns."""
+
+    def build(rows: int = 30, columns: int = 1, augmentation=None, num_views: int = 2, masking: str = "none", **more):
+        def sentences():
+            rng = np.random.default_rng(0)
+            for i in range(rows):
+                words = list(rng.choice(WORDS, rng.integers(1, 9)))
+                yield tuple(" ".join([f"{i}", *words, "abc"[column]]) for column in range(columns))
+
+        names = [f"c{i}" for i in range(columns)] if columns > 1 else None
+        text = Text("made", str(tmp_path), rows=sentences, identity=f"{rows}x{columns}", columns=names).read()
+        query, document = more.pop("prefixes", (more.pop("prefix", ""), None))
+        tokenizer = Tokenizer(tiny_tokenizer, 64, query)
+        if document is not None:
+            tokenizer.prefixes, tokenizer.documents_follow = {Document: document}, True
+        text = text.tokenized(tokenizer, 32)
+        mask = Masking(0.3, 0.8, 0.1)
+        mask.bind(tiny_tokenizer)
+        views = {"max_length": more.pop("max_length", 32), "seed": more.pop("seed", 1)}
+        views = Views(text, tokenizer, augmentation or Dropout(None), num_views=num_views, masking=masking,
+                      mask=mask.masked, **views)  # fmt: skip
+        return Batches(views, **{"batch_size": 4, "drop_last": False, "rank": 0, "world": 1} | more)
+
+    return build
