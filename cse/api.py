@@ -28,7 +28,7 @@ from cse.errors import UserError
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import startup
 from cse.lab.run.evaluators import build_evaluators
-from cse.lab.run.from_words import checked_settings
+from cse.lab.run.from_arguments import checked_settings
 from cse.lab.run.needs import encoder_folder
 from cse.lab.run.resume import FUNCTION
 from cse.lab.run.start import start_training

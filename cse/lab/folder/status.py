@@ -64,7 +64,7 @@ def status_of(folder: Path, results: Results, beat: Beat | None, now: float | No
         return at_work(folder, results, beat)
     killed = "killed" if beat is None else f"killed after {clock(beat.time)}"
     has_checkpoint = (folder / "last").is_dir()
-    return Status(State.STOPPED, f"{killed}: {line_to_resume(folder)} goes on" if has_checkpoint else killed)
+    return Status(State.STOPPED, f"{killed}: {line_to_resume(folder)} continues it" if has_checkpoint else killed)
 
 
 def line_to_resume(folder: Path, *more: str) -> str:

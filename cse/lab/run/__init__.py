@@ -1,9 +1,9 @@
 """One run. How cse-train objective=barlow model.name=FOLDER trainer.devices=2 becomes a folder with results.json:
 
-1. start.start_training gets the arguments. from_words.config_of composes them. needs.check_needs refuses an encoder
-   or a file that is not there, before torch is imported. from_words.checked_config checks each value.
-2. from_words.fitted adds what a run records beside its settings, and smoke.py shrinks them for smoke=true. The result
-   is a Job (job.py). With resume=FOLDER or rerun=FOLDER, resume.py changes that run's settings instead.
+1. start.start_training gets the arguments. from_arguments.config_of composes them. needs.check_needs refuses an encoder
+   or a file that is not there, before torch is imported. from_arguments.checked_config checks each value.
+2. from_arguments.fitted adds notes on the recipes, and smoke.py shrinks the settings for smoke=true. The result is a
+   Job (job.py). With resume=FOLDER or rerun=FOLDER, resume.py changes that run's settings instead.
 3. launch.run_in_processes starts two processes, or joins the processes of torchrun or SLURM (slurm.py). startup.py
    prepares each process, logs.py keeps its log until the run has a folder. Each calls train.run, phase by phase.
 4. build.build makes the parts: one part in instantiate.py, the texts with their objectives in texts.py, the evaluators

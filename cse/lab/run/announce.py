@@ -94,7 +94,7 @@ def shares_in_words(parts: Parts) -> str:
 
 
 def method_in_words(config: Config) -> dict[str, str]:
-    """The method, under the names that one types, and the recipes of its hyper-parameters, one a line."""
+    """The method, under the names of its choices, and the recipes of its hyper-parameters, one a line."""
     choices = config["choices"]
     beside = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
     return {

@@ -33,7 +33,7 @@ OF_SEPARATE = tuple(f"aux_modality.{key}" for key in ("lr", "schedule", "weight_
 
 @dataclass(frozen=True)
 class Job:
-    """One run or evaluation: cfg, the settings that it uses; words, what was typed; folder, where it will be."""
+    """One run or evaluation. cfg: the settings that it uses. words: the arguments. folder: where it will be."""
 
     cfg: DictConfig
     words: list[Word]
@@ -88,7 +88,7 @@ class Job:
         names = ("best", "last") if self.trains else ("best", "last", "scores.csv")
         held = [name for name in names if os.path.lexists(self.folder / name)]
         if held and not (self.trains and self.cfg.resume):
-            resume = f", or go on with the run: {line_to_resume(self.folder)}" if self.trains else ""
+            resume = f", or continue the run: {line_to_resume(self.folder)}" if self.trains else ""
             raise UserError(
                 f"{self.folder} already holds a run or its scores ({held[0]}): choose another hydra.run.dir{resume}"
             )
@@ -105,15 +105,15 @@ class Job:
         functions = functions_in(resolved(self.cfg))
         again = call_with(f"resume={self.folder}", functions) if functions else line_to_resume(self.folder)
         if (self.folder / "last").is_dir():
-            return f"this goes on: {again}"
+            return f"this continues it: {again}"
         if (self.folder / RUN).is_file():
             return f"nothing is saved yet, this starts again: {again}"
         return "nothing is saved yet"
 
 
-def check_typed(cfg: DictConfig, typed: Sequence[Word]) -> None:
-    """Raise UserError for a word of the line that nothing reads beside its other settings."""
-    idle = [word for word in typed if word.key in OF_SEPARATE]
+def check_given(cfg: DictConfig, given: Sequence[Word]) -> None:
+    """Raise UserError for an argument that nothing reads beside the other settings."""
+    idle = [word for word in given if word.key in OF_SEPARATE]
     if idle and OmegaConf.select(cfg, "aux_modality.optimizer") == "joint":
         raise UserError(f"{idle[0]} has no effect with aux_modality.optimizer=joint, which is the text's optimizer")
 

@@ -99,9 +99,9 @@ def explain_failure(error: "ChildFailedError", job: Job) -> Interrupted | UserEr
     if failure.exitcode > 128:
         return interruption(failure.exitcode - 128, job)
     report: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
-    name, _, sentence = str(report["message"]).partition(": ")
+    name, _, message = str(report["message"]).partition(": ")
     if name in ("UserError", "MissingResource", "RunError"):
-        return RunError(sentence) if name == "RunError" else UserError(sentence)
+        return RunError(message) if name == "RunError" else UserError(message)
     log.error("%s", report.get("extraInfo", {}).get("py_callstack", ""))
     return RunError(f"process {rank} of {devices} failed: {report['message']}")
 
@@ -142,7 +142,7 @@ def with_first_folder(job: Job) -> Job:
 def warning_while_waiting() -> Iterator[None]:
     """Log, if the block in which the processes meet takes longer than half a minute, what it is waiting for.
 
-    It goes on waiting: a cluster may start its other nodes later. Raises UserError if RANK is set without the other
+    It keeps waiting: a cluster may start its other nodes later. Raises UserError if RANK is set without the other
     variables of a launcher.
     """
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")

@@ -36,7 +36,7 @@ def needs_of(config: DictConfig) -> list[Need]:
 
 
 def needs_in_order(config: DictConfig) -> Iterator[Need]:
-    """What a config reads; nothing for a smoke test, which makes it up. Imports its parts."""
+    """What a config reads; nothing for a smoke test, which has synthetic data. Imports its parts."""
     if config.smoke:
         return
     yield from needs_of_encoders(config)
@@ -83,7 +83,7 @@ def needs_of_part(key: str, node: DictConfig, config: DictConfig) -> Iterator[Ne
 
 
 def in_config(need: Need, part: str, config: DictConfig) -> Need:
-    """The need of the part at a key, found in the cache of a config, and with the key that the user types for it."""
+    """The need of the part at a key, found in the cache of a config, and with the key that the user gives for it."""
     setting = need.setting(part)
     key = user_key(config, setting) if setting else ""
     return replace(need, cache=Path(config.paths.cache), key=key)

@@ -35,7 +35,7 @@ PACKAGES = (
 
 GRACE = 15.0  # seconds that trackers have after a signal: whoever stops a run waits about half a minute
 
-HEAD = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and lays what is typed over them.\n"
+HEAD = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and applies its arguments to them.\n"
 
 
 def begin_folder(job: Job) -> None:
@@ -58,7 +58,7 @@ def begin_folder(job: Job) -> None:
 class Record:
     """results.json and the trackers of one run. As a context manager, it reports an exception to all of them.
 
-    command: the line that started it. trackers: builds each of them. resumed_at: the checkpoint's step, None for a new
+    command: that started it. trackers: builds each of them. resumed_at: the checkpoint's step, None for a new
     run. writes: False on all processes but the first. results: the content of results.json as of the next `write`.
     """
 

@@ -1,10 +1,10 @@
-"""`resume=FOLDER` and `rerun=FOLDER`: a line that begins with the settings of another run. Read it in this order.
+"""`resume=FOLDER` and `rerun=FOLDER`: a run that begins with the settings of another run. Read it in this order.
 
-started_from   which run the words name
-resumed        the config of this line: that run's settings (settings_of), laid over what conf/ gives for the same
-               choices (laid_over), with the words applied (override), and no part that only the folder names
-               (refuse_foreign_parts)
-whole_line     the words that start the same run without that run's folder
+started_from    which run the arguments name
+resumed         the config: that run's settings (settings_of), laid over what conf/ gives for the same choices
+                (laid_over), with the arguments applied (override), and no part that only the folder names
+                (refuse_foreign_parts)
+without_origin  the arguments that start the same run without that run's folder
 
 When everything is built, check_continues or check_repeats (cse.lab.run.unchanged) compares what is read with what the
 folder records. Nothing in the folder is composed, interpolated or given to Hydra as an override: reading a run runs no
@@ -47,12 +47,12 @@ class Origin(NamedTuple):
     folder: Path
 
     def __str__(self) -> str:
-        """As typed."""
+        """As given."""
         return f"{self.word}={self.folder}"
 
 
 def started_from(words: Sequence[Word]) -> Origin | None:
-    """The run that the words name; None for a new run, and for resume=auto. Raises UserError if they name two."""
+    """The run that the arguments name; None for a new run and for resume=auto. Raises UserError if there are two."""
     values = values_of(words)
     resume, rerun = (values.get(key, "") for key in ("resume", "rerun"))
     origins = [Origin("resume", Path(resume))] if resume not in ("", "null", "auto") else []
@@ -63,22 +63,22 @@ def started_from(words: Sequence[Word]) -> Origin | None:
 
 
 def resumed(origin: Origin, words: Sequence[Word]) -> DictConfig:
-    """The config of the run with the words applied to it, and Hydra's node as the words give it.
+    """The config of the run with the arguments applied to it, and Hydra's node as the arguments give it.
 
     Raises UserError for a folder that holds no run, for settings that are not plain data, for a part that neither conf/
-    nor the words name, for a word that chooses from a group, and for a word whose key the config does not have.
+    nor the arguments name, for a choice from a group, and for a key that the config does not have.
     """
     recorded = settings_of(origin)
     given = [word for word in words if word.key not in ("resume", "rerun") and not word.key.startswith("hydra")]
     for word in given:
         if is_group(word.key):
-            raise UserError(f"{word} chooses anew beside {origin}, which takes single keys alone: type a new line")
+            raise UserError(f"{word} chooses anew beside {origin}, which takes single keys alone: start a new run")
         if word.key == "smoke" and word.parsed is not bool(recorded.get("smoke")):
-            anew = shell_line("cse-train", *texts_of(whole_line(origin, words)))
+            anew = shell_line("cse-train", *texts_of(without_origin(origin, words)))
             raise UserError(f"{word} comes too late for {origin}, whose data and sizes are set: a new run is {anew}")
-    line = [*recorded_choices(recorded), *texts_of(words_of_place(origin, words))]
-    with explaining([*line, *texts_of(words)], "train"):
-        fresh = composed("train", line)  # what conf/ gives for the run's choices
+    chosen = [*recorded_choices(recorded), *texts_of(words_of_place(origin, words))]
+    with explaining([*chosen, *texts_of(words)], "train"):
+        fresh = composed("train", chosen)  # what conf/ gives for the run's choices
         config = laid_over(fresh, recorded)
         if origin.word == "rerun":
             config.rerun = str(origin.folder)
@@ -124,7 +124,7 @@ def recorded_choices(recorded: Config) -> list[str]:
 
 
 def words_of_place(origin: Origin, words: Sequence[Word]) -> list[Word]:
-    """The words about Hydra, and about the folder of a new run. One that is resumed has its folder already."""
+    """The arguments about Hydra, and about the folder of a new run. A resumed run has its folder already."""
     keys = ("resume", "hydra.run.dir")
     if origin.word == "rerun":
         return [word for word in words if word.key in keys or word.key.startswith("hydra")]
@@ -146,7 +146,7 @@ def laid_over(fresh: DictConfig, recorded: Config) -> DictConfig:
 
 
 def restore_references(config: DictConfig, fresh: DictConfig) -> None:
-    """Put back each reference of conf/ that gives the run's own value, so that it follows what is typed.
+    """Put back each reference of conf/ that gives the run's own value, so that it follows what the user gives.
 
     A run's settings are resolved: eval.stsb.senteval repeats paths.senteval.
     """
@@ -163,7 +163,7 @@ def restore_references(config: DictConfig, fresh: DictConfig) -> None:
 
 
 def override(config: DictConfig, words: Sequence[Word]) -> None:
-    """Apply the words to the config as to a new run's: `+` adds a key, `~` deletes one. Raises OmegaConf's errors."""
+    """Apply the arguments as to a new run's config: `+` adds a key, `~` deletes one. Raises OmegaConf's errors."""
     OmegaConf.set_struct(config, True)
     for word in words:
         key, value = word.key, word.parsed
@@ -178,11 +178,11 @@ def override(config: DictConfig, words: Sequence[Word]) -> None:
                 del OmegaConf.select(config, parent)[name]
 
 
-def whole_line(origin: Origin, words: Sequence[Word]) -> list[Word]:
-    """The words that start the run without the origin's folder, as typed: that run's own words, then these."""
+def without_origin(origin: Origin, words: Sequence[Word]) -> list[Word]:
+    """The arguments that start the run without the origin's folder: that run's own, then these."""
     given = [word for word in words if word.key != origin.word]
-    typed = {"resume", "rerun", *(word.key for word in given)}
-    own = [word for word in read_run(origin.folder).words if word.key not in typed]
+    replaced = {"resume", "rerun", *(word.key for word in given)}
+    own = [word for word in read_run(origin.folder).words if word.key not in replaced]
     return [*(word for word in own if word == RUN_ALONE or not word.key.startswith("hydra")), *given]
 
 
@@ -194,19 +194,19 @@ OF_SOURCE = re.compile(r"data\.sources\.[^.]+\.objective")
 
 
 def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
-    """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no word names.
+    """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no argument names.
 
     origin: resume=FOLDER or rerun=FOLDER. fresh: what conf/ gives for the run's choices, in which a part may have its
     keys from several files.
     """
     known = [part for place in (Path(CONF_DIR), *user_folders()) for part in parts_in_folder(place)]
     known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
-    typed = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words))
+    named_here = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words))
     tree: Any = OmegaConf.to_container(without_hydra(config))
     for key, part in parts_in(tree):
         if OF_SOURCE.fullmatch(key):  # which is made later, for the encoder's width
             part = {name: value for name, value in part.items() if name != "_partial_"}
-        if part in known or part.get("_target_") in typed:
+        if part in known or part.get("_target_") in named_here:
             continue
         if part.get("_target_") == FUNCTION:
             given = call_with(origin, functions_in(tree))
@@ -214,7 +214,7 @@ def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, wor
         named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
         raise UserError(
             f"{origin}: {named} is not a part of cse, and a run may not name code: give the --config-dir FOLDER "
-            f"that names it, or type {key}._target_=... again"
+            f"that names it, or give {key}._target_=... again"
         )
 
 
@@ -225,7 +225,7 @@ def parts_in_folder(conf: Path) -> Iterator[Config]:
         try:
             content = yaml.load(text, yaml.CSafeLoader) if "_target_" in text else {}
             yield from (part for _, part in parts_in(content))
-        except yaml.YAMLError:  # Hydra has refused it already if this line chose it
+        except yaml.YAMLError:  # Hydra has refused it already if it was chosen
             continue
 
 

@@ -1,7 +1,7 @@
-"""The way into one run or evaluation: the words of a line in, a folder out. cse-train, cse-eval and cse.train end here.
+"""The way into one run or evaluation: the arguments of a command in, a folder out.
 
-Read start_training and start_evaluation, from the words to the end, then one_job, the job before its work. Its settings
-come from cse.lab.run.from_words. By resume= or rerun= it is a job_from_run.
+cse-train, cse-eval and cse.train end here. Read start_training and start_evaluation, then one_job, the job before its
+work. Its settings come from cse.lab.run.from_arguments. With resume= or rerun= it is a job_from_run.
 """
 
 import logging
@@ -14,8 +14,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.run import resume, startup
-from cse.lab.run.from_words import checked_config, config_of, fitted, origin_of, without_added
-from cse.lab.run.job import LOG_FILES, Job, check_place, check_typed
+from cse.lab.run.from_arguments import checked_config, config_of, fitted, origin_of, without_added
+from cse.lab.run.job import LOG_FILES, Job, check_given, check_place
 from cse.lab.run.launch import run_in_processes
 from cse.lab.run.logs import logging_to
 from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
@@ -29,7 +29,7 @@ log = logging.getLogger("cse")
 
 
 def start_training(words: Sequence[Word], folder: str | Path | None = None) -> Path:
-    """Train as one line of cse-train says, in this process or in several. Returns the run's folder.
+    """Train as these arguments of cse-train say, in this process or in several. Returns the run's folder.
 
     folder: of a new run; None is hydra.run.dir. Raises UserError before a file is written, or RunError.
     """
@@ -38,7 +38,7 @@ def start_training(words: Sequence[Word], folder: str | Path | None = None) -> P
 
 
 def start_evaluation(words: Sequence[Word]) -> None:
-    """Score as one line of cse-eval says. Raises UserError before a file is written."""
+    """Score as these arguments of cse-eval say. Raises UserError before a file is written."""
     with one_job("evaluate", words, folder=None) as job:
         from cse.lab.run.evaluation import run_evaluation
 
@@ -47,58 +47,58 @@ def start_evaluation(words: Sequence[Word]) -> None:
 
 @contextmanager
 def one_job(command: str, words: Sequence[Word], folder: str | Path | None) -> Iterator[Job]:
-    """A job, checked, whose folder is not made yet. The block logs into its log file. Raises UserError."""
-    typed = without_added(words)
-    with explaining(texts_of(typed), command):  # not the work: an error of the user's own code needs its traceback
+    """A checked job, whose folder is not made yet. The block logs into its log file. Raises UserError."""
+    given = without_added(words)
+    with explaining(texts_of(given), command):  # not the work: an error of the user's own code needs its traceback
         origin, config = origin_of(command, words), config_of(command, words)
         check_needs(needs_before_torch(config))  # before torch is imported, which takes seconds
         startup.before_libraries()
         settings = checked_config(config, command)
         check_needs(needs_in_order(settings))
-        place = place_of_run(settings, origin, typed, folder)
+        place = place_of_run(settings, origin, given, folder)
     check_place(place)
-    check_typed(settings, typed)
+    check_given(settings, given)
     with logging_to(place / LOG_FILES[command]):
         if origin:
-            job = job_from_run(origin, settings, typed, place)
+            job = job_from_run(origin, settings, given, place)
         else:
-            job = Job(fitted(settings, command, typed), typed, place)
+            job = Job(fitted(settings, command, given), given, place)
         job.check()
         yield job
 
 
-def job_from_run(origin: resume.Origin, settings: DictConfig, typed: Sequence[Word], place: Path) -> Job:
-    """A job that resumes or repeats a run, whose settings are fitted already. Its words start it without that run."""
-    tell_ignored_variables(settings, origin, typed)
-    return Job(without_hydra(settings), resume.whole_line(origin, typed), place)
+def job_from_run(origin: resume.Origin, settings: DictConfig, given: Sequence[Word], place: Path) -> Job:
+    """A job that resumes or repeats a run, whose settings were fitted when it was new."""
+    tell_ignored_variables(settings, origin, given)
+    return Job(without_hydra(settings), resume.without_origin(origin, given), place)
 
 
 def place_of_run(
-    config: DictConfig, origin: resume.Origin | None, typed: Sequence[Word], folder: str | Path | None
+    settings: DictConfig, origin: resume.Origin | None, given: Sequence[Word], folder: str | Path | None
 ) -> Path:
     """The folder of a run. A resumed run has its own; for another one it is `folder`, else hydra.run.dir.
 
     Raises UserError for a resumed run that is to be in another folder.
     """
     if origin is None or origin.word == "rerun":
-        return Path(folder or config.hydra.run.dir)
-    other = folder or values_of(typed).get("hydra.run.dir")
+        return Path(folder or settings.hydra.run.dir)
+    other = folder or values_of(given).get("hydra.run.dir")
     if other and Path(other).resolve() != origin.folder.resolve():
         raise UserError(f"{origin} continues in that folder: leave out {other}, or start a new run with rerun=")
     return origin.folder
 
 
-def tell_ignored_variables(config: DictConfig, origin: resume.Origin, typed: Sequence[Word]) -> None:
-    """Log each environment variable that a new run would read and that this one, by resume= or rerun=, does not."""
-    settings, given = flattened(resolved(without_hydra(config))), values_of(typed)
+def tell_ignored_variables(settings: DictConfig, origin: resume.Origin, given: Sequence[Word]) -> None:
+    """Log each environment variable that a new run would read. A run with resume= or rerun= ignores it."""
+    plain, changed = flattened(resolved(without_hydra(settings))), values_of(given)
     for key, name in variables_of_settings().items():
         here = os.environ.get(name)
-        if not here or key in given or key not in settings:
+        if not here or key in changed or key not in plain:
             continue
-        kept = settings[key]
+        kept = plain[key]
         if here != (",".join(kept) if isinstance(kept, list) else str(kept)):
             log.info(
-                "%-10s %s=%s in the environment is ignored: the run keeps %s; type %s to change it",
+                "%-10s %s=%s in the environment is ignored: the run keeps %s; give %s to change it",
                 *(origin.word, name, here, spell_word(key, kept), spell_word(key, here)),
             )
 

@@ -55,14 +55,14 @@ def check_continues(training: "Training") -> None:
     if changed:
         raise UserError(
             f"{training.folder} was started with other settings or data: {changes_in_words(changed)}; "
-            f"resume with those; rerun={training.folder} instead of resume= makes a new run with what you typed"
+            f"resume with those; rerun={training.folder} instead of resume= makes a new run with what you gave"
         )
 
 
 def check_repeats(folder: Path, config: Config, training: "Training") -> None:
-    """For rerun=FOLDER: raise UserError if an input is not that of the run, and no word of this line explains it.
+    """For rerun=FOLDER: raise UserError if an input is not that of the run, and no argument explains it.
 
-    The same file with other content is refused. A file of another name is what the line asked for; it may be a copy.
+    The same file with other content is refused. A file of another name is what the user asked for; it may be a copy.
     Other code and another number of processes are warned of.
     """
     last = undamaged_last(folder)
@@ -111,7 +111,7 @@ def science_in(config: Config) -> Config:
 
 
 def is_asked_for(change: Change, groups: set[str]) -> bool:
-    """Whether an input is another because of what was typed. groups: those with other settings."""
+    """Whether an input is another because of what was given. groups: those with other settings."""
     if change.before is None or change.now is None:  # an input of another name
         return bool(groups & NAMING)
     return any(group in groups and part in change.name for group, part in DIGESTED.items())

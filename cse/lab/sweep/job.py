@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from cse.errors import UserError
 from cse.lab.run.build import rehearse
 from cse.lab.run.evaluators import check_selection
-from cse.lab.run.from_words import checked_config
+from cse.lab.run.from_arguments import checked_config
 from cse.lab.run.job import steps_in_words
 from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.groups import PROGRAMS
@@ -71,7 +71,7 @@ class PlannedJob:
         return self.program == "cse-train" and not self.config.smoke
 
     def checked(self) -> DictConfig:
-        """Its config, checked (see cse.lab.run.from_words). Raises UserError for a wrong setting."""
+        """Its config, checked (see cse.lab.run.from_arguments). Raises UserError for a wrong setting."""
         with explaining(texts_of(self.words), self.command):
             config = checked_config(self.config, self.command)
             if self.trains_in_full:

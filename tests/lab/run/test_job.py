@@ -15,7 +15,7 @@ from cse.lab.settings.compose import composed
 @pytest.mark.parametrize(
     ("writes", "saved", "hint"),
     [
-        (True, "last", "this goes on: cse-train 'resume={}'"),
+        (True, "last", "this continues it: cse-train 'resume={}'"),
         (True, "run.yaml", "nothing is saved yet, this starts again: cse-train 'resume={}'"),
         (True, "plots", "nothing is saved yet"),
         (False, "last", "nothing was trained"),

@@ -10,7 +10,7 @@ from run_folders import leave_run
 
 import cse
 from cse.errors import UserError
-from cse.lab.run.from_words import checked_settings
+from cse.lab.run.from_arguments import checked_settings
 from cse.lab.run.resume import started_from
 from cse.lab.settings import groups
 from cse.lab.settings.compose import resolved, without_hydra
@@ -75,7 +75,7 @@ def test_the_tracker_is_that_of_the_run_unless_a_key_is_typed(tmp_path, monkeypa
                                   "paths=cluster", "variant=released", "experiment=demo"])  # fmt: skip
 def test_a_choice_beside_a_run_is_refused(run, word):
     for origin in ("resume", "rerun"):
-        with pytest.raises(UserError, match=rf"{word.partition('=')[0]}=.* {origin}={run}.* type a new line"):
+        with pytest.raises(UserError, match=rf"{word.partition('=')[0]}=.* {origin}={run}.* start a new run"):
             cse.train(f"{origin}={run}", word)
 
 

@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 from transformers import AutoTokenizer
 
 from cse.errors import UserError
-from cse.lab.run import from_words
+from cse.lab.run import from_arguments
 from cse.lab.settings.compose import composed
 from cse.lab.settings.words import recorded_words, spell_value
 from cse.sources import synthetic
@@ -18,7 +18,7 @@ from cse.sources.synthetic import ROWS
 def fitted(*words: str, command: str = "train"):
     """The config of a run with these words."""
     composition = composed(command, words)
-    return from_words.fitted(composition, command, recorded_words(words))
+    return from_arguments.fitted(composition, command, recorded_words(words))
 
 
 @pytest.mark.parametrize(("words", "columns"), [

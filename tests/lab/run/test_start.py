@@ -8,7 +8,7 @@ from run_folders import leave_run
 
 import cse
 from cse.errors import UserError
-from cse.lab.run.from_words import config_of
+from cse.lab.run.from_arguments import config_of
 from cse.lab.run.resume import started_from
 from cse.lab.run.start import tell_ignored_variables, variables_of_settings
 from cse.lab.settings.compose import resolved
@@ -16,7 +16,7 @@ from cse.lab.settings.words import Word
 
 
 @pytest.mark.parametrize(("recorded", "now", "typed", "said"), [
-    ("online", "offline", [], ["tracker.wandb.mode=online", "type tracker.wandb.mode=offline"]),
+    ("online", "offline", [], ["tracker.wandb.mode=online", "give tracker.wandb.mode=offline"]),
     ("online", "online", [], []),
     ("online", "", [], []),
     ("online", "disabled", ["tracker.wandb.mode=offline"], []),

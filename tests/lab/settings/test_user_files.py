@@ -7,7 +7,7 @@ import pytest
 
 import cse
 from cse.errors import UserError
-from cse.lab.run.from_words import checked_config, fitted
+from cse.lab.run.from_arguments import checked_config, fitted
 from cse.lab.settings import groups
 from cse.lab.settings.compose import composed
 from cse.lab.settings.words import Word, texts_of

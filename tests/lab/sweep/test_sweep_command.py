@@ -11,7 +11,7 @@ from run_folders import leave_run
 from typed import exit_code, jobs_typed
 
 from cse.errors import MissingResource
-from cse.lab.run.from_words import fitted
+from cse.lab.run.from_arguments import fitted
 from cse.lab.settings.command import read_words, split_flags
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import FOLDERS_VARIABLE

@@ -1,10 +1,8 @@
-"""From the words of a line to the settings of a run, in three steps. Each returns a config of its own.
+"""From the arguments of a command to the settings of a run, in three steps. Each returns a DictConfig of its own.
 
-config_of       what the words give, or what the run has that they resume or repeat
-checked_config  the same, complete, with each setting checked against the part that takes it; imports the parts
-fitted          the same, as a new run uses it: with the sources of its values, and small with smoke=true
-
-The second is read-only, as is a Job's.
+config_of       config: what the arguments give, or that of the run which they resume or repeat
+checked_config  settings: each value is checked against the part that takes it, which imports the parts; read-only
+fitted          cfg: as a new run uses and records it, with notes on its recipes; small with smoke=true
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +19,7 @@ from cse.lab.settings.words import Word, keys_of_person, texts_of, values_of
 
 
 def checked_settings(command: str, words: Sequence[Word]) -> DictConfig:
-    """The settings that the words of one job give, with Hydra's own node in them. command: "train" or "evaluate".
+    """The settings that the arguments of one job give, with Hydra's own node. command: "train" or "evaluate".
 
     Raises UserError.
     """
@@ -32,17 +30,17 @@ def checked_settings(command: str, words: Sequence[Word]) -> DictConfig:
 
 
 def without_added(words: Sequence[Word]) -> list[Word]:
-    """The words without those that cse added itself."""
+    """The arguments that a person or a sweep gave. cse itself adds some."""
     return [word for word in words if word.by != "cse"]
 
 
 def origin_of(command: str, words: Sequence[Word]) -> resume.Origin | None:
-    """The run that the words resume or repeat; None for a new run, and for cse-eval."""
+    """The run that the arguments resume or repeat; None for a new run, and for cse-eval."""
     return resume.started_from(words) if command == "train" else None
 
 
 def config_of(command: str, words: Sequence[Word]) -> DictConfig:
-    """The config that the words give, with Hydra's own node in it."""
+    """The config that the arguments give, with Hydra's own node in it."""
     origin = origin_of(command, words)
     return resume.resumed(origin, words) if origin else composed(command, texts_of(words))
 
@@ -64,16 +62,14 @@ def checked_config(config: DictConfig, command: str) -> DictConfig:
 def fitted(settings: DictConfig, command: str, words: Sequence[Word]) -> DictConfig:
     """The settings as a new run records and uses them, without Hydra's node.
 
-    settings: with that node, which has the choice of each group and the files of the user's own. words: the line's.
+    settings: with that node, which has the choice of each group and the files of the user's own.
     """
     chosen, files = settings.hydra.runtime.choices, recorded_user_files(settings)
     cfg = without_hydra(settings)
     with open_dict(cfg):
         if command == "train":
-            cfg.sources = [
-                *recipe_lines(chosen, words),
-                *overridden(cfg, files, {word.key for word in words}),
-            ]
+            notes = overridden(cfg, files, {word.key for word in words})
+            cfg.sources = [*recipe_notes(chosen, words), *notes]
         cfg.choices = choice_of_each_group(command, chosen, words, map(str, cfg.eval))
     smoke.fit(cfg, keys_of_person(words))
     return cfg
@@ -84,43 +80,43 @@ def choice_of_each_group(
 ) -> dict[str, str]:
     """{"objective": "simcse", "eval": "stsb,sts", ...}, as a run records it.
 
-    chosen: Hydra's runtime choices, which lack lists. words: the line's.
+    chosen: Hydra's runtime choices, which lack lists.
     """
     names = {group: chosen.get(group) for group in groups(command) if choices(group) != ["default"]}
-    typed = values_of(words)
+    given = values_of(words)
     for group in ("experiment", "variant"):
-        names[group] = typed.get(group, "").strip("[]")
+        names[group] = given.get(group, "").strip("[]")
     names["eval"] = ",".join(evaluators)
     return {group: name for group, name in names.items() if name}
 
 
-def recipe_lines(chosen: Mapping[str, str | None], words: Sequence[Word]) -> list[str]:
-    """A line for each recipe that applies, with the source that it names. A later recipe overrides an earlier one.
+def recipe_notes(chosen: Mapping[str, str | None], words: Sequence[Word]) -> list[str]:
+    """What each recipe that applies says of its source. A later recipe overrides an earlier one.
 
-    chosen: the choice of each config group (Hydra's runtime choices). words: the line's.
+    chosen: the choice of each config group (Hydra's runtime choices).
     """
     objective, model, aux = str(chosen["objective"]), str(chosen["model"]), str(chosen["aux_modality"])
-    named, recipe = values_of(words).get("model.name"), first_sentence("recipe", chosen["recipe"])
+    named, recipe = values_of(words).get("model.name"), recipe_note("recipe", chosen["recipe"])
     encoder = named or model
-    lines = [
+    notes = [
         recipe
         or f"no recipe for {objective} + {encoder}: defaults of {path_of('objective', objective)} and "
         f"{path_of('trainer', str(chosen['trainer']))}",
-        first_sentence("recipe/augmentation", chosen["recipe/augmentation"]),
+        recipe_note("recipe/augmentation", chosen["recipe/augmentation"]),
     ]
     if aux != "none":
-        lines += [
-            first_sentence("recipe/aux_modality", chosen["recipe/aux_modality"])
+        notes += [
+            recipe_note("recipe/aux_modality", chosen["recipe/aux_modality"])
             or f"no recipe for {aux} + {objective} + {encoder}: defaults of {path_of('aux_modality', aux)}"
         ]
     if recipe and named:
-        lines += [f"these are for model={model}; this run trains model.name={named}"]
-    lines += [f"then {word}" for word in words if word.key in ("experiment", "variant", "smoke")]
-    return [line for line in lines if line]
+        notes += [f"these are for model={model}; this run trains model.name={named}"]
+    notes += [f"then {word}" for word in words if word.key in ("experiment", "variant", "smoke")]
+    return [note for note in notes if note]
 
 
-def first_sentence(group: str, choice: str | None) -> str:
-    """The first sentence of a choice's file, and the file; "" if there is none."""
+def recipe_note(group: str, choice: str | None) -> str:
+    """The first comment of a choice's file, and the file; "" if there is none."""
     if choice is None or choice not in choices(group):
         return ""
     return f"{first_comment(group, choice)} ({path_of(group, choice)})"

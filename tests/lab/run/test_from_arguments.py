@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 import cse
 from cse.errors import UserError
 from cse.lab.run.build import UNRECORDED
-from cse.lab.run.from_words import recipe_lines
+from cse.lab.run.from_arguments import recipe_notes
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import CONF_DIR, choices, first_comment
 from cse.lab.settings.words import Word
@@ -19,7 +19,7 @@ GROUPS = ("recipe", "recipe/augmentation", "recipe/aux_modality")
 
 def told(*overrides: str) -> list[str]:
     hydra = composed("train", overrides).hydra
-    return recipe_lines(hydra.runtime.choices, list(map(Word, hydra.overrides.task)))
+    return recipe_notes(hydra.runtime.choices, list(map(Word, hydra.overrides.task)))
 
 
 SIMCSE = {
