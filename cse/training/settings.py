@@ -64,7 +64,10 @@ def in_steps(steps: int | float, total: int) -> int:
     return math.ceil(steps * total) if isinstance(steps, float) else steps
 
 
+VOCABULARY = "the vocabulary of model.name"
+CONFIGURATION = "the configuration of model.name"
 WEIGHTS = "the weights of model.name"
+FROZEN_WEIGHTS = f"{WEIGHTS} that are not trained"
 
 
 @dataclass(frozen=True)
@@ -89,16 +92,16 @@ class Parts:
         are frozen, it is only over these, because last/ does not hold them."""
         found = self.batches.inputs() | self.augmentation.inputs() | (self.aux.inputs() if self.aux else {})
         words = repr(sorted(self.encoder.tokenizer.hf.get_vocab().items()))
-        found["the vocabulary of model.name"] = f"{crc32(words.encode()):08x}"
+        found[VOCABULARY] = f"{crc32(words.encode()):08x}"
         config = self.encoder.backbone.config
         known = type(config)().to_dict()  # the defaults; the next transformers may have more
         own = {key: value for key, value in config.to_dict().items() if value != known.get(key)}
         rules = self.encoder.tokenizer.key() + json.dumps({**own, "_name_or_path": ""}, sort_keys=True, default=str)
-        found["the configuration of model.name"] = f"{crc32(rules.encode()):08x}"
+        found[CONFIGURATION] = f"{crc32(rules.encode()):08x}"
         value, frozen = 0, [weight for weight in self.encoder.parameters() if not weight.requires_grad]
         for weight in frozen or self.encoder.backbone.parameters():
             value = crc32(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data, value)
-        return found | {f"{WEIGHTS} that are not trained" if frozen else WEIGHTS: f"{value:08x}"}
+        return found | {FROZEN_WEIGHTS if frozen else WEIGHTS: f"{value:08x}"}
 
 
 @dataclass

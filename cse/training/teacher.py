@@ -22,6 +22,7 @@ from cse.types import Objective
 
 log = logging.getLogger(__name__)
 
+TEACHER = "the checkpoint objective.teacher"  # the name of an input, followed by =NAME
 OF_CARD = ("README.md", "mteb/")  # what a run's best/ says of itself, which is no part of the encoder
 TEXTS_PER_CALL = 8192  # bounds the vectors in memory
 
@@ -48,7 +49,7 @@ class Teachers:
 
     def inputs(self) -> dict[str, str]:
         """Digests of the teachers, by the name that an error gives each."""
-        return {f"the checkpoint objective.teacher={name}": digest for name, digest in self.identities.items()}
+        return {f"{TEACHER}={name}": digest for name, digest in self.identities.items()}
 
 
 def check_teachers(objective: Objective) -> None:

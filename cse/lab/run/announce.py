@@ -47,16 +47,16 @@ log = logging.getLogger("cse")
 NEXT_LINE = "\n" + 11 * " "  # of a field of several lines
 
 
-def announce(config: Config, training: Training, overlap: Overlap) -> None:
+def announce(plain: Config, training: Training, overlap: Overlap) -> None:
     """Log the run in a few lines: what, on what, how long, where. overlap: how many of its texts are scored too."""
-    parts, choice = training.parts, config["choices"]["augmentation"]
+    parts, choice = training.parts, plain["choices"]["augmentation"]
     texts = [data_in_words(batches.text, len(batches.row_numbers)) for batches in parts.batches.sources.values()]
     scored_too = ""
     if parts.evaluators:
         scored_too = of_each(parts.batches, lambda batches: overlap_in_words(of_source(overlap, batches)))
     print_fields(
-        **method_in_words(config),
-        encoder=encoder_in_words(config["model"]["name"], parts.encoder),
+        **method_in_words(plain),
+        encoder=encoder_in_words(plain["model"]["name"], parts.encoder),
         data=NEXT_LINE.join(texts),
         sources=shares_in_words(parts),
         truncation=of_each(parts.batches, truncation_in_words),
@@ -93,13 +93,13 @@ def shares_in_words(parts: Parts) -> str:
     return f"an epoch has {parts.batches.steps_per_epoch:,} batches: {', '.join(named)}"
 
 
-def method_in_words(config: Config) -> dict[str, str]:
+def method_in_words(plain: Config) -> dict[str, str]:
     """The method, under the names of its choices, and the recipes of its hyper-parameters, one a line."""
-    choices = config["choices"]
+    choices = plain["choices"]
     beside = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
     return {
         "objective": f"{choices['objective']}{beside}, augmentation {choices['augmentation']}",
-        "recipe": NEXT_LINE.join(config["sources"]),
+        "recipe": NEXT_LINE.join(plain["sources"]),
     }
 
 

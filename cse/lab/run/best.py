@@ -17,8 +17,8 @@ from safetensors import SafetensorError, safe_open
 
 from cse.device import peak_memory
 from cse.errors import UserError
-from cse.eval.items import keep_cosines, keep_items
-from cse.eval.scoring import MemoizedEncode, refuse_nan, score
+from cse.eval.items import KeptItems, keep_cosines, keep_items
+from cse.eval.scoring import MemoizedEncode, refuse_nan
 from cse.files import Json, checksum, read_json, recover, replaced_folder, write_json, write_text
 from cse.lab.folder.contents import Results
 from cse.lab.run.record import Record
@@ -93,16 +93,16 @@ def finish_run(record: Record, training: Training, state: State) -> None:
     parts, device = training.parts, training.accelerator.device
     if state.best_step == 0:
         state.best_step, state.best_sum = state.step, save_best(record, parts, state.step, {})
-    score_best(record, parts.evaluators, device, training.known(state.best_step))
+    items = score_best(record, parts.evaluators, device, training.known(state.best_step))
     if not training.trainer.keep_last:
         drop_tensors(record.folder, state)
-    leave_results(record, parts, state)
+    leave_results(record, parts, state, items)
 
 
 def score_best(
     record: Record, evaluators: Mapping[str, Evaluator], device: torch.device, known: Mapping[str, np.ndarray]
-) -> None:
-    """Score best/ as a user will load it, every evaluator on all its splits, into the record's metrics.
+) -> KeptItems:
+    """Score best/ as a user will load it, every evaluator on all its splits. Returns the entry of items.npz.
 
     known: vectors of texts by the encoder that was exported. If a sample of them agrees with best/, all are reused.
     """
@@ -110,17 +110,18 @@ def score_best(
     sample = list(known)[:SAMPLE]
     if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=TOLERANCE):
         encode.rows.update(known)
-    scores = score(evaluators, encode, into=record.scores).values()
-    record.note(items=keep_items(record.folder, scores))
+    scores = record.score(evaluators, encode)
     keep_cosines(record.folder, "after", scores)
+    return keep_items(record.folder, scores)
 
 
-def leave_results(record: Record, parts: Parts, state: State) -> None:
+def leave_results(record: Record, parts: Parts, state: State, items: KeptItems) -> None:
     """Write all that a finished run leaves beside its encoder: results.json, model card, plots, the final log lines."""
     folder, metrics, trackers = record.folder, values(record.scores.values()), record.trackers
     best_step, before = state.best_step or state.step, dict(state.curve).get(0, {})
     record.conclude(
         status="done",
+        items=items,
         steps=state.step,
         best_step=best_step,
         weights_sum=state.best_sum,

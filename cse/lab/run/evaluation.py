@@ -18,7 +18,7 @@ from cse.data.rows import TextRows
 from cse.device import default_device
 from cse.errors import MissingResource, UserError, naming
 from cse.eval.items import keep_cosines, keep_items
-from cse.eval.scoring import MemoizedEncode, refuse_nan, score
+from cse.eval.scoring import MemoizedEncode, refuse_nan
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run.compatible import check_scored_widths
@@ -36,7 +36,7 @@ from cse.model.encoder import Encoder
 from cse.model.load import DTYPES, load_encoder
 from cse.model.vectors import WordVectors
 from cse.model.whitening import Whitening
-from cse.score import Score, Scores, values
+from cse.score import Score, values
 from cse.sources.encoder import VECTORS
 from cse.types import Encode, Evaluator, Source
 
@@ -79,7 +79,9 @@ def score_into(job: Job, subject: Subject, evaluators: dict[str, Evaluator]) -> 
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
         run = run_of(cfg)
         shared = None if run is None else overlap_with_training(run.folder, evaluators)
-        scores = score_all(subject, evaluators, into=record.scores)
+        encode = MemoizedEncode(refuse_nan(subject.encode))
+        scores = record.score(evaluators, encode)
+        encode.warn_of_zeros()
         keep_cosines(folder, "after", scores)
         sources = {name: evaluator.source() for name, evaluator in evaluators.items()}
         record.conclude(
@@ -93,14 +95,6 @@ def score_into(job: Job, subject: Subject, evaluators: dict[str, Evaluator]) -> 
             dtype=cfg.dtype,
         )
         report_scores(record, subject, scores, sources, cfg)
-
-
-def score_all(subject: Subject, evaluators: dict[str, Evaluator], into: Scores) -> list[Score]:
-    """Every score of the subject, which `into` has as soon as it is known."""
-    encode = MemoizedEncode(refuse_nan(subject.encode))
-    scores = list(score(evaluators, encode, into=into).values())
-    encode.warn_of_zeros()
-    return scores
 
 
 def report_scores(

@@ -15,6 +15,7 @@ from typing import Literal, Unpack
 import yaml
 from omegaconf import OmegaConf
 
+from cse.eval.scoring import score
 from cse.files import make_folder, write_json, write_text
 from cse.lab.folder.contents import RUN, Results, RunFile
 from cse.lab.folder.this_machine import code_digest, named_sums, own_code
@@ -27,6 +28,7 @@ from cse.lab.settings.words import texts_of
 from cse.lab.tracking.run_info import RunInfo
 from cse.lab.tracking.trackers import Tracker, Trackers
 from cse.score import Score, Scores
+from cse.types import Encode, Evaluator
 
 PACKAGES = (
     *("cse-lab", "torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
@@ -65,7 +67,7 @@ class Record:
     def __init__(
         self,
         folder: Path,
-        config: Config,
+        plain: Config,
         *,
         kind: Literal["train", "eval"],
         command: str,
@@ -79,12 +81,12 @@ class Record:
         self.resumed_at, self.builders = resumed_at, trackers
         self.step, self.started = resumed_at or 0, time.monotonic()
         self.scores: Scores = {}
-        self.results: Results = first_results(config, command, device, precision)
+        self.results: Results = first_results(plain, command, device, precision)
 
     def __enter__(self) -> "Record":
         if self.writes:
-            told = self.results
-            about = RunInfo(self.kind, told["config"], told["command"], told["git_commit"], told["versions"])
+            first = self.results
+            about = RunInfo(self.kind, first["config"], first["command"], first["git_commit"], first["versions"])
             self.trackers = Trackers(self.folder, about, self.builders, self.resumed_at)
             self.write()
         return self
@@ -104,6 +106,10 @@ class Record:
     def note(self, **more: Unpack[Results]) -> None:
         """Keep what is known now, as keys of results.json, for the next time that it is written."""
         self.results |= more
+
+    def score(self, evaluators: Mapping[str, Evaluator], encode: Encode) -> list[Score]:
+        """Every score of every evaluator. Keeps each as soon as it is known: a later evaluator may fail."""
+        return list(score(evaluators, encode, into=self.scores).values())
 
     def conclude(self, **more: Unpack[Results]) -> None:
         """Write the scores and, as keys of results.json, the final status and what is known at the end alone."""

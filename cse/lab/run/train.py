@@ -4,7 +4,8 @@
     preview       (data.preview) some rows as the model will see them; ends here
     prepare       what the run will do: compared with a run that it repeats, and said; writes nothing
     forecast      (dry_run) its time and memory, measured; ends here
-    open_folder   take the folder, start or resume, and begin its record; the first write
+    take_folder   start or resume in the run's folder; the first write
+    begin_record  results.json and the trackers, with what is known before the first step
     training.run  the steps (cse.training.loop); best/ and last/ are saved on the way
     finish_run    score best/ and write what a finished run leaves
 
@@ -26,6 +27,7 @@ from omegaconf import DictConfig
 from cse.data.overlap import Overlap, overlap_of_all
 from cse.device import device_name
 from cse.errors import Interrupted, MissingResource, UserError, combine
+from cse.lab.folder.changes import changed_code
 from cse.lab.folder.contents import EarlierCode, Results, TrainingData
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import read_run
@@ -69,9 +71,10 @@ def run(job: Job) -> None:
                 return print_rows(parts.batches, job.cfg.data.preview, job.cfg.choices.augmentation)
             training, overlap = prepare(job, parts, accelerator)
             if job.cfg.dry_run:
-                start(job, training)  # a dry run refuses what the run would
+                start_or_resume(job, training)  # a dry run refuses what the run would
                 return print_forecast(training)
-            record = open_folder(job, training, overlap, heartbeat)
+            take_folder(job, training, heartbeat)
+            record = begin_record(job, training, overlap)
             with record, explained():  # explained inside the record, so that results.json has the explanation
                 keep_best = partial(save_best, record, parts)
                 state = training.run(on_best=keep_best, log=record.log, signals=signals)
@@ -143,18 +146,18 @@ def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training,
 
     Logs what the run will do. Raises UserError if it repeats a run (rerun=) and reads other data.
     """
-    config = resolved(job.cfg)
-    training = Training(parts, accelerator, job.folder, fixed_settings(config))
+    plain = resolved(job.cfg)
+    training = Training(parts, accelerator, job.folder, fixed_settings(plain))
     if not accelerator.is_main_process:
         return training, None
     if job.cfg.rerun is not None:
-        check_repeats(Path(job.cfg.rerun), config, training)
+        check_repeats(Path(job.cfg.rerun), plain, training)
     overlap = overlap_of_all([batches.text for batches in parts.batches.sources.values()], parts.evaluators)
-    announce(config, training, overlap)
+    announce(plain, training, overlap)
     return training, overlap
 
 
-def start(job: Job, training: Training) -> None:
+def start_or_resume(job: Job, training: Training) -> None:
     """Start fresh or, with resume=, from last/. Raises UserError if that was made with other settings or data."""
     resumes = job.cfg.resume is not None
     if resumes:
@@ -162,23 +165,27 @@ def start(job: Job, training: Training) -> None:
     training.start(job.cfg.seed, resume=resumes)
 
 
-def open_folder(job: Job, training: Training, overlap: Overlap | None, heartbeat: Heartbeat) -> Record:
+def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
     """Take the run's folder, start, and only then write into it, so that a refused run changes nothing.
 
-    heartbeat: holds the folder from here on. overlap: what `prepare` returned. Raises UserError.
+    heartbeat: holds the folder from here on. Raises UserError.
     """
     is_first = training.accelerator.is_main_process
     heartbeat.take()  # before the folder is read
     if is_first:
         job.check_unused()  # again: another run may have used it since
-    start(job, training)
+    start_or_resume(job, training)
     if is_first:
         recover_best(job.folder, training)
         begin_folder(job)
-    config = resolved(job.cfg)
+
+
+def begin_record(job: Job, training: Training, overlap: Overlap | None) -> Record:
+    """The record of a training that has started. overlap: what `prepare` returned."""
+    plain, is_first = resolved(job.cfg), training.accelerator.is_main_process
     record = Record(
         job.folder,
-        config,
+        plain,
         kind="train",
         command=job.command,
         device=device_name(training.accelerator.device),
@@ -190,7 +197,7 @@ def open_folder(job: Job, training: Training, overlap: Overlap | None, heartbeat
     record.note(**encoder_and_inputs(training))
     record.note(overlap=overlap)
     if is_first:
-        record.note(**kept_of_before(config, training))
+        record.note(**kept_of_before(plain, training))
     return record
 
 
@@ -209,7 +216,7 @@ def encoder_and_inputs(training: Training) -> Results:
     }
 
 
-def kept_of_before(config: Config, training: Training) -> Results:
+def kept_of_before(plain: Config, training: Training) -> Results:
     """What a resumed run keeps of the results.json of its earlier start: its code and processes, where they were
     others, and what the hub said of its first weights."""
     step, processes = training.state.step, training.accelerator.num_processes
@@ -219,7 +226,8 @@ def kept_of_before(config: Config, training: Training) -> Results:
         "earlier_processes": list(before.get("earlier_processes", [])),
         "weights": before.get("weights"),
     }
-    if before and warn_of_other_code("resume", before, config):
+    if before and (changed := changed_code(before, plain)):
+        warn_of_other_code("resume", changed)
         made = EarlierCode(
             until_step=step,
             git_commit=before.get("git_commit"),
@@ -230,5 +238,5 @@ def kept_of_before(config: Config, training: Training) -> Results:
     if before.get("processes", processes) != processes:
         kept["earlier_processes"].append(before["processes"])
     if kept["weights"] is None:  # a resumed run does not ask the hub again
-        kept["weights"] = read_license_and_language(config["model"]["name"])
+        kept["weights"] = read_license_and_language(plain["model"]["name"])
     return kept

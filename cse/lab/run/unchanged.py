@@ -5,7 +5,7 @@ recorded in its last/, by digest.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,13 +25,6 @@ log = logging.getLogger("cse")
 
 UNSAVED = {"trainer.no_duplicates": False}
 """Settings that a run of an older edition does not record, with the value that they had for it."""
-
-DIGESTED = {
-    "model": "model.name",
-    "augmentation": "the configuration of model.name",  # which has its dropout
-    "objective": "objective.teacher=",  # with its pooling
-}
-"""{group: what is in the name of an input whose digest the group's settings change}. Parts name their inputs freely."""
 
 NAMING = frozenset({"data", "augmentation", "aux_modality", "model", "objective", "eval"})
 """The groups whose parts read inputs, so that another setting may mean another input."""
@@ -59,7 +52,7 @@ def check_continues(training: "Training") -> None:
         )
 
 
-def check_repeats(folder: Path, config: Config, training: "Training") -> None:
+def check_repeats(folder: Path, plain: Config, training: "Training") -> None:
     """For rerun=FOLDER: raise UserError if an input is not that of the run, and no argument explains it.
 
     The same file with other content is refused. A file of another name is what the user asked for; it may be a copy.
@@ -71,7 +64,7 @@ def check_repeats(folder: Path, config: Config, training: "Training") -> None:
             "rerun      %s does not record what it learned from (no last/): its inputs are not compared", folder
         )
         return
-    groups = changed_groups(settings_of(Origin("rerun", folder)), config)
+    groups = changed_groups(settings_of(Origin("rerun", folder)), plain)
     every = changed_inputs(last, training.inputs, training.dev_data)
     if changed := [change for change in every if not is_asked_for(change, groups)]:
         raise UserError(
@@ -80,7 +73,7 @@ def check_repeats(folder: Path, config: Config, training: "Training") -> None:
         )
     tell_inputs(folder, last["inputs"], training)
     results = read_run(folder).results
-    warn_of_other_code("rerun", results, config)
+    warn_of_other_code("rerun", changed_code(results, plain))
     warn_of_other_processes(results, training)
 
 
@@ -114,7 +107,19 @@ def is_asked_for(change: Change, groups: set[str]) -> bool:
     """Whether an input is another because of what was given. groups: those with other settings."""
     if change.before is None or change.now is None:  # an input of another name
         return bool(groups & NAMING)
-    return any(group in groups and part in change.name for group, part in DIGESTED.items())
+    return bool(groups & groups_behind(change.name))
+
+
+def groups_behind(name: str) -> set[str]:
+    """The groups whose settings change the digest of an input that keeps its name."""
+    from cse.training.settings import CONFIGURATION, FROZEN_WEIGHTS, VOCABULARY, WEIGHTS
+    from cse.training.teacher import TEACHER
+
+    if name == CONFIGURATION:
+        return {"model", "augmentation"}  # it has the encoder's dropout
+    if name in (VOCABULARY, WEIGHTS, FROZEN_WEIGHTS):
+        return {"model"}
+    return {"objective"} if name.startswith(TEACHER) else set()  # the digest has the teacher's pooling
 
 
 def tell_inputs(folder: Path, before: Mapping[str, str], training: "Training") -> None:
@@ -125,11 +130,10 @@ def tell_inputs(folder: Path, before: Mapping[str, str], training: "Training") -
     log.info("rerun      %s: the same %d inputs, by digest%s", folder, len(before) - len(other), but)
 
 
-def warn_of_other_code(word: str, before: Results, config: Config) -> bool:
-    """Whether the code is not that of a run's results.json, with a warning that names what has changed."""
-    if changed := changed_code(before, config):
+def warn_of_other_code(word: str, changed: Sequence[str]) -> None:
+    """Warn of code that has changed, if any. word: resume or rerun."""
+    if changed:
         log.warning("%-10s the code has changed: %s; other numbers may come", word, ", ".join(changed))
-    return bool(changed)
 
 
 def warn_of_other_processes(before: Results, training: "Training") -> None:
