@@ -69,7 +69,8 @@ def test_an_evaluators_name_stands_for_its_primary_score(small_run, cse_train, t
 
 
 def test_every_evaluator_that_scores_dev_has_a_primary_score():
-    more = {"pairs": ["eval.pairs.dev=a.csv"]}
+    more = {"pairs": ["eval.pairs.dev=a.csv"], "beir": ["eval.beir.folder=a"],
+            "classification": ["eval.classification.train=a.csv"]}  # fmt: skip
     for name in choices("eval"):
         (evaluator,) = make_evaluators(composed("train", [f"eval=[{name}]", *more.get(name, [])]).eval).values()
         assert evaluator.primary
