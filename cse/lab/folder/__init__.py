@@ -7,6 +7,6 @@ status         the state of a run: running, failed, stopped, not started or done
 runs           a run read back: its settings, its choices, its scores
 jobs_file      jobs.jsonl: the jobs that a command planned
 this_machine   the digests of this machine's code, files and encoders
+facts          what a run was made of, as facts of several kinds
 changes        facts of runs and of this machine, compared: what has changed
-facts          what a run was made of, as facts
 """

@@ -3,8 +3,7 @@
 A sweep asks this of a job that is done, resume= and rerun= of the run that they name, a report of two runs, differ= of
 all of it. In the order of this file:
 
-Kind, Facts, Change       the vocabulary: {(kind, name): value}, and a value that has changed
-as_facts, changes         make facts, and compare two sets; changes_in_words names the first few
+changes                   compares two sets of facts (cse.lab.folder.facts); changes_in_words names the first few
 changed_settings          of two configs, by deciding_settings
 changed_inputs            of a run that is resumed or repeated
 changed_files             of a run that is done
@@ -13,21 +12,16 @@ changed_code              of any run
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from cse.data.readers import files_of
 from cse.files import Json, read_once, sha256
 from cse.lab.folder.contents import Results
+from cse.lab.folder.facts import Facts, Kind, as_facts, file_sums, trained_texts
 from cse.lab.folder.runs import Run
 from cse.lab.folder.this_machine import code_digest, named_sums, own_code
 from cse.lab.settings.roles import fixed_settings, role_of, scoring_settings
 from cse.lab.settings.values import Config, flattened, format_value, in_one_form
-
-Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
-"""The kind of a fact: first what changes results; of a setting it is its purpose (cse.lab.settings.roles.Role)."""
-
-Facts = Mapping[tuple[Kind, str], object]
-"""{(kind, name): value}, without values that are not known."""
 
 
 class Change(NamedTuple):
@@ -49,19 +43,16 @@ class Change(NamedTuple):
         return f"other content of {self.name}"
 
 
-def as_facts(kind: Kind, values: Mapping[str, object]) -> dict[tuple[Kind, str], object]:
-    """Values by name as facts of one kind."""
-    return {(kind, name): value for name, value in values.items()}
-
-
 def changes(before: Facts, now: Facts) -> list[Change]:
-    """Each fact that is not the same, in the order of `before`; then those that only `now` has.
-
-    32 and 32.0 are the same; see cse.lab.settings.values.in_one_form.
-    """
+    """Each fact that is not the same, in the order of `before`; then those that only `now` has."""
     names = dict.fromkeys([*before, *now])
     every = [Change(*fact, before.get(fact), now.get(fact)) for fact in names]
-    return [change for change in every if repr(in_one_form(change.before)) != repr(in_one_form(change.now))]
+    return [change for change in every if not is_same(change.before, change.now)]
+
+
+def is_same(before: object, now: object) -> bool:
+    """Whether two values are the same, as 32 and 32.0 are; see cse.lab.settings.values.in_one_form."""
+    return repr(in_one_form(before)) == repr(in_one_form(now))
 
 
 def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
@@ -75,12 +66,11 @@ def changed_settings(before: Config, now: Config) -> list[Change]:
 
     before, now: resolved. "auto" is no other value: the machine decided, and `before` records what.
     """
-    then, here = deciding_settings(before), deciding_settings(now)
-    left_to_machine = {key for key, value in here.items() if value == "auto"}
-    comparable = then.keys() - left_to_machine
-    compared = [key for key in here if key in comparable]
-    recorded = as_facts("science", {key: then[key] for key in compared})
-    return changes(recorded, as_facts("science", {key: here[key] for key in compared}))
+    then, changed = deciding_settings(before), []
+    for key, value in deciding_settings(now).items():
+        if key in then and value != "auto" and not is_same(then[key], value):
+            changed.append(Change("science", key, then[key], value))
+    return changed
 
 
 def deciding_settings(config: Config) -> Config:
@@ -121,40 +111,38 @@ def changed_encoders(run: Run) -> list[Change]:
 
 def changed_list_of_texts(run: Run) -> list[Change]:
     """Its folders of training text that have other files now."""
-    sources = run.training_data.get("sources") or {}
-    texts = {f"data.sources.{name}.path": text for name, text in sources.items()} or {"data.path": run.training_data}
     changed = []
-    for key, text in texts.items():
-        folder, sums = Path(str(run.get(key))).expanduser(), text.get("sha256")
-        if not isinstance(sums, dict) or not sums or not folder.is_dir():
+    for key, text in trained_texts(run).items():
+        place, then = run.get(f"{key}.path"), sorted(file_sums(text))
+        folder = Path(str(place)).expanduser()
+        if not then or not folder.is_dir():
             continue
         files = sorted(map(str, files_of(folder, tell=False)))
-        if files != sorted(sums):
-            changed.append(Change("data", f"{key}={folder}", sorted(sums), files))
+        if files != then:
+            changed.append(Change("data", f"{key}.path={folder}", then, files))
     return changed
 
 
 def changed_contents(run: Run) -> list[Change]:
     """The files of its training text and of its evaluators that are there, and whose content has changed."""
-    sums = sums_of_texts(run)
+    sums: dict[str, object] = {**file_sums(run.training_data)}
     for source in run.data.values():
         sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
     there = {name: read_once(sha256, Path(name)) for name in sums if Path(name).is_file()}  # a benchmark's are not
     return [Change("data", name, sums[name], digest) for name, digest in there.items() if digest != sums[name]]
 
 
-def sums_of_texts(run: Run) -> dict[str, object]:
-    """The checksum of each file of training text, as the run recorded it."""
-    sums = run.training_data.get("sha256")
-    return dict(sums) if isinstance(sums, dict) else {}
+def changed_code(results: Results, config: Config) -> list[Change]:
+    """What of a run's code has changed, by digest: own modules, as far as they are loaded, and cse.
 
-
-def changed_code(results: Results, config: Config) -> list[str]:
-    """What of a run's code has changed: own modules by name, as far as they are loaded, and cse."""
-    own, code, commit = own_code(config), results.get("code"), results.get("git_commit")
-    changed = [name for name, digest in (results.get("own_code") or {}).items() if own.get(name, digest) != digest]
+    A name says what it was; a digest says nothing to a reader.
+    """
+    own, changed = own_code(config), []
+    for name, digest in (results.get("own_code") or {}).items():
+        if own.get(name, digest) != digest:
+            changed.append(Change("versions", name, digest, own[name]))
+    code, commit = results.get("code"), results.get("git_commit")
     if code not in (None, code_digest()):
-        changed.append(
-            f"cse, which was of commit {commit}" if commit else f"cse, which was of no known commit, code {code}"
-        )
+        was = f"commit {commit}" if commit else f"no known commit, code {code}"
+        changed.append(Change("versions", f"cse, which was of {was}", code, code_digest()))
     return changed

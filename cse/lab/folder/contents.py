@@ -36,8 +36,8 @@ T = TypeVar("T")
 Plain = dict[str, JsonValue]
 Number = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
 
-RUN = "run.yaml"
-"""A run's resolved, checked config as data, in its folder from the start on. `resume=FOLDER` reads it."""
+RUN, RESULTS, EVENTS = "run.yaml", "results.json", "metrics.jsonl"
+"""The files of a run that most readers ask for; see above."""
 
 
 class RunFile(TypedDict):
@@ -183,30 +183,30 @@ Pairs = tuple[list[float], list[float]]
 Cosines = dict[str, dict[str, Pairs]]
 """{"<evaluator>/<task>": {split: pairs}}; the evaluator alone where its scores name no task, and in an older run."""
 
-RUN_FILE, RESULTS, COSINES = TypeAdapter(RunFile), TypeAdapter(CheckedResults), TypeAdapter(Cosines)
+RUN_TYPE, RESULTS_TYPE, COSINES_TYPE = TypeAdapter(RunFile), TypeAdapter(CheckedResults), TypeAdapter(Cosines)
 
 
 def read_results(folder: Path) -> Results:
     """results.json; {"status": "broken"}, with a warning, if it cannot be read. A run that has none has not written
     it yet, or was killed before its work began: {"status": "running"}."""
     try:
-        return cast("Results", read_checked(RESULTS, folder / "results.json"))
+        return cast("Results", read_checked(RESULTS_TYPE, folder / RESULTS))
     except FileNotFoundError:
         return {"status": "running"}
     except (OSError, ValueError) as error:
-        log.warning("%s: the run is left out (%s)", folder / "results.json", error)
+        log.warning("%s: the run is left out (%s)", folder / RESULTS, error)
         return {"status": "broken"}
 
 
 def read_run_file(file: Path) -> RunFile:
     """The content of a run.yaml. Raises OSError, or ValueError with a reason of one line."""
-    return read_checked(RUN_FILE, file)
+    return read_checked(RUN_TYPE, file)
 
 
 def read_cosines(folder: Path, when: Literal["before", "after"]) -> Cosines:
     """The cosines of a run's pairs before or after training; {} if it kept none and, with a warning, if the file holds
     something else."""
-    return read_or(partial(read_checked, COSINES), folder / "plots" / f"cosines_{when}.json", {})
+    return read_or(partial(read_checked, COSINES_TYPE), folder / "plots" / f"cosines_{when}.json", {})
 
 
 def read_checked(kind: TypeAdapter[T], file: Path) -> T:

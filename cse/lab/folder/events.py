@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from cse.files import Json, cannot_write, json_line, json_lines, replaced_file
+from cse.lab.folder.contents import EVENTS
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ class Jsonl:
     """
 
     def __init__(self, folder: str | Path, resume_step: int | None = None):
-        self.path = Path(folder) / "metrics.jsonl"
+        self.path = Path(folder) / EVENTS
         self.step = resume_step or 0
         before = () if resume_step is None else read_events(self.path)
         kept = (event for event in before if event["step"] <= self.step and not is_final(event))
@@ -69,7 +70,7 @@ def is_final(event: Event) -> bool:
 
 def metric_events(folder: Path) -> list[Event]:
     """The metric events of a run's metrics.jsonl, in order."""
-    return [event for event in read_events(folder / "metrics.jsonl") if event["event"] == "metrics"]
+    return [event for event in read_events(folder / EVENTS) if event["event"] == "metrics"]
 
 
 def is_event(line: object) -> TypeGuard[Event]:

@@ -1,22 +1,34 @@
-"""What a run was made of, as facts of some kinds (cse.lab.folder.changes compares them). In the order of this file:
+"""What a run was made of, as facts of some kinds. cse.lab.folder.changes compares them. In the order of this file:
 
-facts              everything that a run recorded, from the functions below it, a kind each
-scoring_facts      what its scores depend on besides its encoder
-training_facts     what it learned from
+Kind, Facts, as_facts    the vocabulary: {(kind, name): value}
+facts                    everything that a run recorded, from the functions below it, a kind each
+scoring_facts            what its scores depend on besides its encoder
+training_facts           what it learned from
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
-from cse.lab.folder.changes import Facts, as_facts
 from cse.lab.folder.contents import EarlierCode, Results, TrainingData
 from cse.lab.folder.runs import Run
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import flattened, format_value
 from cse.score import Source
 
+Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
+"""The kind of a fact: first what changes results; of a setting it is its purpose (cse.lab.settings.roles.Role)."""
+
+Facts = Mapping[tuple[Kind, str], object]
+"""{(kind, name): value}, without values that are not known."""
+
 LIBRARIES = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")
 """Whose versions may change a score."""
+
+
+def as_facts(kind: Kind, values: Mapping[str, object]) -> dict[tuple[Kind, str], object]:
+    """Values by name as facts of one kind."""
+    return {(kind, name): value for name, value in values.items()}
 
 
 def facts(run: Run) -> Facts:
@@ -123,22 +135,30 @@ def data_digest(source: Source) -> str:
 
 def training_facts(run: Run) -> Iterator[tuple[str, str, str]]:
     """The training data of a run: its name, the settings that name its files, and their checksums."""
-    about = run.training_data
-    texts = {f"data={about.get('name')}": ("data.path", about)}
-    if sources := about.get("sources"):
-        texts = {f"data.sources.{name}": (f"data.sources.{name}.path", source) for name, source in sources.items()}
-    for name, (key, text) in texts.items():
+    for key, text in trained_texts(run).items():
         if contents := content_digests(text):
-            yield name, str(run.get(key)), contents
-    if second := about.get("aux_modality"):
+            name = f"data={text.get('name')}" if key == "data" else key
+            yield name, str(run.get(f"{key}.path")), contents
+    if second := run.training_data.get("aux_modality"):
         keys = [key for key in flattened(run.config) if key.startswith("aux_modality.data.")]
         places = [run.get(key) for key in keys if role_of(key, run.config).is_science]
         yield "aux_modality", str(places), str(second.get("digest"))
 
 
-def content_digests(about: TrainingData) -> str | None:
-    """The checksums of training data's files, whatever these are called; None if there are none."""
-    sums = about.get("sha256")
-    if isinstance(sums, dict):
-        sums = ", ".join(sorted(map(str, sums.values())))
-    return str(sums) if sums else None
+def trained_texts(run: Run) -> dict[str, TrainingData]:
+    """What a run recorded of each text that it learned from, by the key of its settings: data, or data.sources.NAME."""
+    if sources := run.training_data.get("sources"):
+        return {f"data.sources.{name}": text for name, text in sources.items()}
+    return {"data": run.training_data}
+
+
+def file_sums(text: TrainingData) -> dict[str, str]:
+    """The checksum of each file of a text; {} for one published file, and where there are none."""
+    sums = text.get("sha256")
+    return sums if isinstance(sums, dict) else {}
+
+
+def content_digests(text: TrainingData) -> str | None:
+    """The checksums of a text's files, whatever these are called; None if there are none."""
+    digests = ", ".join(sorted(map(str, file_sums(text).values()))) or text.get("sha256")
+    return str(digests) if digests else None

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cse.files import add_json_lines, cannot_write, json_lines
-from cse.lab.folder.contents import RUN
+from cse.lab.folder.contents import RESULTS, RUN
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State, Status, at_work
@@ -70,7 +70,7 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
     jobs: dict[Path, Run] = {}
     for place in folders:
         for folder, job in planned_below(place):
-            if folder.resolve() not in jobs and not has_run(folder):
+            if folder.resolve() not in jobs and not has_files(folder):
                 jobs[folder.resolve()] = as_run(folder, job)
     return [jobs[folder] for folder in sorted(jobs)]
 
@@ -86,9 +86,9 @@ def planned_below(place: Path) -> Iterator[tuple[Path, Planned]]:
             yield Path(above), Planned()
 
 
-def has_run(folder: Path) -> bool:
+def has_files(folder: Path) -> bool:
     """Whether a job began its work."""
-    return any((folder / name).exists() for name in ("results.json", RUN))
+    return any((folder / name).exists() for name in (RESULTS, RUN))
 
 
 def planned_in(folder: Path) -> dict[Path, Planned]:
@@ -142,7 +142,8 @@ def status_of_job(folder: Path, job: Planned) -> Status:
             return Status(State.STOPPED, job.why)
         case "" if (folder / LOG).is_file():
             return status_in_log(folder / LOG, job.logged)
-    return Status(State.NOT_STARTED, job.why)
+        case _:
+            return Status(State.NOT_STARTED, job.why)
 
 
 def status_in_log(log: Path, logged: int) -> Status:

@@ -10,12 +10,12 @@ import logging
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from cse.errors import UserError
-from cse.lab.folder.contents import RUN, Results, RunFile, TrainingData, read_or, read_results, read_run_file
+from cse.lab.folder.contents import RESULTS, RUN, Results, RunFile, TrainingData, read_or, read_results, read_run_file
 from cse.lab.folder.events import Event, metric_events
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.status import State, status_of
@@ -89,7 +89,7 @@ class Run:
         return self.get("smoke") is True
 
     @property
-    def has_begun(self) -> bool:
+    def has_results(self) -> bool:
         """Whether it wrote results.json, and that can be read."""
         return "config" in self.results
 
@@ -144,7 +144,7 @@ class Run:
         return metric_events(self.folder)
 
     @property
-    def begun(self) -> float:
+    def first_logged_at(self) -> float:
         """When it logged its first score, in seconds since 1970; 0 if it does not say."""
         return next((event.get("time") or 0.0 for event in self.events()), 0.0)
 
@@ -153,25 +153,16 @@ def read_run(folder: Path) -> Run:
     """A run. If its results.json is damaged or another program's, a warning says so, the run has failed, and no table
     has it. A damaged file beside it is read as empty.
     """
-    return read_run_sharing(folder, {})
-
-
-def read_run_sharing(folder: Path, groups: dict[str, Config]) -> Run:
-    """A run, as read_run says. groups: groups of settings of the runs that were read before.
-
-    The run shares an equal group with them: most runs of a folder have most of their settings in common.
-    """
     results, beat = read_results(folder), read_beat(folder)
     if results["status"] == "running" and beat is None:
         results = read_results(folder)  # it may have ended between the two
     status = status_of(folder, results, beat)
     if "config" in results:
-        config = results["config"] = share_groups(results["config"], groups)
-        words = words_in(folder, results)
+        config, words = results["config"], words_in(folder, results)
     else:
         nothing: RunFile = {"config": {}}
         start = read_or(read_run_file, folder / RUN, nothing)
-        config, words = share_groups(start["config"], groups), start.get("words", [])
+        config, words = start["config"], start.get("words", [])
     choices = config["choices"] if isinstance(config.get("choices"), dict) else {}
     if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
         config = {"seed": results["seed"], **config}
@@ -188,18 +179,12 @@ def read_run_sharing(folder: Path, groups: dict[str, Config]) -> Run:
     )
 
 
-def share_groups(config: Config, groups: dict[str, Config]) -> Config:
-    """The settings, with each of their groups from `groups` if an equal one is there, else put there."""
-    shared = {name: groups.setdefault(repr(group), group) for name, group in config.items() if isinstance(group, dict)}
-    return config | shared
-
-
 def words_in(folder: Path, results: Results) -> Sequence[str]:
     """The settings of the command line that results.json records; none, with a warning, if its quotes are damaged."""
     try:
         return split_flags(shlex.split(results.get("command", ""))[1:])[0]
     except ValueError as error:
-        log.warning("%s: the words of its command are ignored (%s)", folder / "results.json", error)
+        log.warning("%s: the words of its command are ignored (%s)", folder / RESULTS, error)
         return []
 
 
@@ -213,10 +198,23 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
         if not folder.is_dir():
             raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
         for place, _, files in os.walk(folder):  # skips a folder that a run removes meanwhile
-            if {"results.json", RUN} & {*files}:
+            if {RESULTS, RUN} & {*files}:
                 holding.setdefault(Path(place).resolve(), Path(place))
+    return sharing_settings(read_run(folder) for folder in sorted(holding.values()))
+
+
+def sharing_settings(runs: Iterable[Run]) -> list[Run]:
+    """The runs. Equal groups of settings become one object, as most runs have most of their settings in common."""
     groups: dict[str, Config] = {}
-    return [read_run_sharing(folder, groups) for folder in sorted(holding.values())]
+    shared = []
+    for run in runs:
+        own = {name: group for name, group in run.config.items() if isinstance(group, dict)}
+        config = run.config | {name: groups.setdefault(repr(group), group) for name, group in own.items()}
+        results = run.results
+        if run.has_results:
+            results = {**results, "config": {key: config[key] for key in results["config"]}}
+        shared.append(replace(run, config=config, results=results))
+    return shared
 
 
 def newest_run(folder: Path) -> str:

@@ -17,26 +17,24 @@ from cse.lab.settings.words import shell_line, spell_word
 
 
 class State(StrEnum):
-    """The state of a run or of a planned job, in the words that are printed and recorded.
+    """The state of a run or of a planned job, in the words that are printed and recorded."""
 
-    The first five are what a folder tells, in the order in which reports name them. The others are how one start of a
-    command saw a job end: later its folder tells that the job is done, stopped, stopped or not started.
-    """
-
+    # what a folder tells
     RUNNING = "running"
     FAILED = "failed"
     STOPPED = "stopped"
     NOT_STARTED = "not started"
     DONE = "done"
 
-    DONE_BEFORE = "done before"
-    KILLED = "killed"
-    INTERRUPTED = "interrupted"
-    NOT_RUN = "not run"
+    # how one start of a command saw a job end, and what its folder tells later
+    DONE_BEFORE = "done before"  # done
+    KILLED = "killed"  # stopped
+    INTERRUPTED = "interrupted"  # stopped
+    NOT_RUN = "not run"  # not started
 
 
 STATES = (State.RUNNING, State.FAILED, State.STOPPED, State.NOT_STARTED, State.DONE)
-"""What a folder tells."""
+"""What a folder tells, in the order in which reports name it."""
 
 
 class Status(NamedTuple):
@@ -58,9 +56,15 @@ def status_of(folder: Path, results: Results, beat: Beat | None, now: float | No
             return Status(State.STOPPED, error)
         case "broken":
             return Status(State.FAILED, "its results.json cannot be read")
+        case "running":
+            return status_of_unfinished(folder, results, beat, time.time() if now is None else now)
+
+
+def status_of_unfinished(folder: Path, results: Results, beat: Beat | None, now: float) -> Status:
+    """The state of a run that has recorded no end: it works, was killed, or has not begun."""
     if not folder.exists():
         return Status(State.NOT_STARTED)
-    if beat is not None and beat.is_alive(time.time() if now is None else now):
+    if beat is not None and beat.is_alive(now):
         return at_work(folder, results, beat)
     killed = "killed" if beat is None else f"killed after {clock(beat.time)}"
     has_checkpoint = (folder / "last").is_dir()

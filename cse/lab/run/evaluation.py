@@ -120,7 +120,7 @@ def run_of(cfg: DictConfig) -> Run | None:
         return None
     place = Path(cfg.checkpoint).expanduser()
     run = read_run(place.parent if place.name == "best" else place)
-    return run if run.has_begun else None
+    return run if run.has_results else None
 
 
 def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:

@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 
 from cse.eval.scoring import score
 from cse.files import make_folder, write_json, write_text
-from cse.lab.folder.contents import RUN, Results, RunFile
+from cse.lab.folder.contents import RESULTS, RUN, Results, RunFile
 from cse.lab.folder.this_machine import code_digest, named_sums, own_code
 from cse.lab.run.commit import git_commit, git_patch, versions_of
 from cse.lab.run.job import Job
@@ -101,7 +101,7 @@ class Record:
 
     def write(self) -> None:
         """Write results.json as it is now. Raises RunError, and leaves the old file, if the disk refuses."""
-        write_json(self.folder / "results.json", self.results)
+        write_json(self.folder / RESULTS, self.results)
 
     def note(self, **more: Unpack[Results]) -> None:
         """Keep what is known now, as keys of results.json, for the next time that it is written."""

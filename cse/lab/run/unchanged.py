@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from cse.errors import UserError
 from cse.files import Json
-from cse.lab.folder.changes import Change, as_facts, changed_code, changed_inputs, changes, changes_in_words
+from cse.lab.folder.changes import Change, changed_code, changed_inputs, changes, changes_in_words
 from cse.lab.folder.contents import Results
+from cse.lab.folder.facts import as_facts
 from cse.lab.folder.runs import read_run
 from cse.lab.run.resume import OF_SOURCE, Origin, settings_of
 from cse.lab.settings.roles import role_of
@@ -130,10 +131,11 @@ def tell_inputs(folder: Path, before: Mapping[str, str], training: "Training") -
     log.info("rerun      %s: the same %d inputs, by digest%s", folder, len(before) - len(other), but)
 
 
-def warn_of_other_code(word: str, changed: Sequence[str]) -> None:
+def warn_of_other_code(word: str, changed: Sequence[Change]) -> None:
     """Warn of code that has changed, if any. word: resume or rerun."""
     if changed:
-        log.warning("%-10s the code has changed: %s; other numbers may come", word, ", ".join(changed))
+        names = ", ".join(change.name for change in changed)
+        log.warning("%-10s the code has changed: %s; other numbers may come", word, names)
 
 
 def warn_of_other_processes(before: Results, training: "Training") -> None:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from cse.errors import UserError
 from cse.files import add_json_lines, json_lines
-from cse.lab.folder.changes import as_facts, changes, changes_in_words
+from cse.lab.folder.changes import changes, changes_in_words
+from cse.lab.folder.facts import as_facts
 
 Point = dict[str, object]
 """The value of each key that is searched."""

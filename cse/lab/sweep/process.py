@@ -139,8 +139,8 @@ def known_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
 def doubts_about(run: Run) -> str:
     """What a reader of a finished run's score must know: training did not help, or which code has changed since."""
     doubts = ["no better than untrained"] if run.no_better else []
-    if other := changed_code(run.results, run.config):
-        doubts.append(f"by other code of {', '.join(other)}")
+    if changed := changed_code(run.results, run.config):
+        doubts.append(f"by other code of {', '.join(change.name for change in changed)}")
     return "; ".join(doubts)
 
 

@@ -4,13 +4,14 @@ from pathlib import Path
 
 from cse.files import sha256
 from cse.lab.folder import changes
+from cse.lab.folder.facts import as_facts
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State
 
 
 def test_changes_are_told_in_the_same_words_by_kind():
-    before = changes.as_facts("science", {"trainer.lr": 1e-4, "seed": 1, "smoke": False})
-    now = changes.as_facts("science", {"trainer.lr": 3e-5, "seed": 1.0, "smoke": None})
+    before = as_facts("science", {"trainer.lr": 1e-4, "seed": 1, "smoke": False})
+    now = as_facts("science", {"trainer.lr": 3e-5, "seed": 1.0, "smoke": None})
     changed = changes.changes(before, now)
     assert list(map(str, changed)) == ["trainer.lr=0.0001 (now 3e-05)", "smoke=false (now null)"]
     assert changes.changes_in_words(changed, most=1) == "trainer.lr=0.0001 (now 3e-05) and 1 more"
@@ -18,8 +19,8 @@ def test_changes_are_told_in_the_same_words_by_kind():
 
 def test_code_of_no_known_commit_is_named_by_its_digest():
     (told,) = changes.changed_code({"code": "0123456789abcdef", "git_commit": None}, {})
-    assert "0123456789abcdef" in told
-    assert "None" not in told
+    assert "0123456789abcdef" in told.name
+    assert "None" not in told.name
 
 
 def test_a_setting_changed_if_it_decides_numbers_and_both_have_it():

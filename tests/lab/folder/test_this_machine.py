@@ -18,5 +18,5 @@ def test_the_code_of_ones_own_parts_has_digests(tmp_path, monkeypatch):
     assert [*before] == [*(after := this_machine.own_code(parts))] == ["my_own_part"]
     assert before != after
     run = {"own_code": before, "code": this_machine.code_digest()}
-    assert changes.changed_code(run, parts) == ["my_own_part"]
+    assert [change.name for change in changes.changed_code(run, parts)] == ["my_own_part"]
     assert changes.changed_code(run | {"own_code": after}, parts) == []

@@ -156,7 +156,7 @@ class Comparison:
 
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
     """Compare runs. patterns: the scores that tables show (test/sts/*); []: all if they are few, else the averages."""
-    begun = [run for run in runs if run.has_begun] or list(runs)  # the others have not said anything yet
+    begun = [run for run in runs if run.has_results] or list(runs)  # the others have not said anything yet
     scores = pick_scores([run for run in runs if run.is_done], patterns)
     keys = short_names(keys_that_tell_settings_apart(begun, seed), taken=OWN_COLUMNS)
     by_setting = runs_by_setting(runs, list(keys))

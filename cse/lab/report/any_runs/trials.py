@@ -34,10 +34,10 @@ def first_trials(by_setting: Sequence[Sequence[Run]]) -> list[Trial | None]:
         done = [run for run in runs if run.is_done]
         trials = [run for run in done if is_trial(run)]
         if trials:
-            first[place] = min(trials, key=lambda run: run.begun)
+            first[place] = min(trials, key=lambda run: run.first_logged_at)
     numbered: dict[int, Trial] = {}
     trials_of: Counter[str] = Counter()
-    for place in sorted(first, key=lambda place: first[place].begun):
+    for place in sorted(first, key=lambda place: first[place].first_logged_at):
         search = search_of(first[place])
         trials_of[search] += 1
         numbered[place] = Trial(first[place], search, trials_of[search])

@@ -10,8 +10,9 @@ from typing import get_args
 import pandas as pd
 
 from cse.errors import UserError
-from cse.lab.folder.changes import Change, Kind, changes
-from cse.lab.folder.facts import facts
+from cse.lab.folder.changes import Change, changes
+from cse.lab.folder.contents import RESULTS
+from cse.lab.folder.facts import Kind, facts
 from cse.lab.folder.runs import Run, newest_run, read_run
 from cse.lab.report.formats import format_of
 from cse.lab.sections import Section
@@ -49,7 +50,7 @@ def section_of_two(folders: Sequence[Path]) -> Section:
 def check_two(folders: Sequence[Path]) -> None:
     """Refuse a folder that is no run, and the same folder twice."""
     for folder in folders:
-        if not (folder / "results.json").is_file():
+        if not (folder / RESULTS).is_file():
             raise UserError(f"differ: {folder} is no run's folder (no results.json in it){newest_run(folder)}")
     if folders[0].resolve() == folders[1].resolve():
         raise UserError(f"differ={folders[0]},{folders[1]}: name two runs")

@@ -21,7 +21,8 @@ from typing import cast
 from omegaconf import OmegaConf
 
 from cse.errors import UserError
-from cse.lab.folder.changes import Change, as_facts, changes
+from cse.lab.folder.changes import Change, changes
+from cse.lab.folder.facts import as_facts
 from cse.lab.folder.runs import Run, Where
 from cse.lab.settings.compose import explaining, resolved, without_hydra
 from cse.lab.settings.groups import SINGLE, choices, is_group

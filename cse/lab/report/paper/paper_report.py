@@ -60,7 +60,7 @@ def beside_each_other(sweep: SweepRuns) -> Section | None:
     if not sweep.runs or any(group.values for group in sweep.groups.values()):
         return None
     label, expected = (f"{sweep.name}-runs", []) if sweep.published else (sweep.name, sweep.expected)
-    begun = [run for run in sweep.runs if run.has_begun or run.state in (State.RUNNING, State.STOPPED)]
+    begun = [run for run in sweep.runs if run.has_results or run.state in (State.RUNNING, State.STOPPED)]
     comparison = compare_runs(
         begun or sweep.runs, sweep.places, scores_of_figures(sweep.spec, sweep.runs), sweep.spec.seed
     )
