@@ -16,7 +16,7 @@ from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State
 from cse.lab.report.numbers.statistics import power
 from cse.lab.report.paper import claims, published
-from cse.lab.report.paper.spec import Claim, Spec, parse
+from cse.lab.report.paper.spec import Spec, parse
 from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.show.look import CONTRADICTED, HOLDS
 
@@ -84,14 +84,16 @@ def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list
     return claims.judge_claims(SweepRuns(spec, printed, runs, [], 0.95))
 
 
-def is_false(claim: Claim, verdict: str, by_part: str, world: World) -> bool:
+def is_false(judged: claims.JudgedClaim, world: World) -> bool:
     """Whether the verdict of a claim, or of one of its parts, is wrong."""
     means = dict(zip(ARMS, world.means, strict=True))
+    claim = judged.claim
     assert claim.places
     left, right = claim.places
     rows = right["row"] if isinstance(right["row"], list) else [right["row"]]
     gaps = [means[str(left["row"])] - means[row] for row in rows]
-    told = [part.partition(": ")[2] for part in by_part.split("; ")] if by_part else [verdict]
+    verdict = judged.verdict
+    told = judged.verdicts_of_parts or [verdict]
     if claim.alike:
         holds = [abs(gap) < WITHIN for gap in gaps]
         against = [abs(gap) > WITHIN for gap in gaps]
@@ -107,13 +109,12 @@ def is_false(claim: Claim, verdict: str, by_part: str, world: World) -> bool:
 def false_alarms(world: World, seeds: int, tables: int) -> float:
     """The share of made-up tables with a false verdict on any claim or part."""
     spec, rng = spec_of(CLAIMS), np.random.default_rng(seeds)
-    return float(np.mean([any_false(spec, draw(spec, world, seeds, rng), world) for _ in range(tables)]))
+    return float(np.mean([any_false(draw(spec, world, seeds, rng), world) for _ in range(tables)]))
 
 
-def any_false(spec: Spec, judged: Sequence[claims.JudgedClaim], world: World) -> bool:
+def any_false(judged: Sequence[claims.JudgedClaim], world: World) -> bool:
     """Whether a table has any false verdict."""
-    both = zip(spec.claims, judged, strict=True)
-    return any(is_false(claim, found.verdict, found.by_part, world) for claim, found in both)
+    return any(is_false(one, world) for one in judged)
 
 
 def seen(effect: float, seeds: int, tables: int) -> float:

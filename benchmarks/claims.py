@@ -15,7 +15,8 @@ import pandas as pd
 from cse.errors import UserError
 from cse.files import write_text
 from cse.lab.commands.report_settings import reporting_settings
-from cse.lab.report.paper.claims import JudgedClaim, claim_facts, headline, judge_claims
+from cse.lab.report.paper.claims import JudgedClaim, judge_claims
+from cse.lab.report.paper.claims_table import claim_facts, headline
 from cse.lab.report.paper.sweep_runs import read_sweep_runs
 from cse.lab.report.show.look import BY_EYE, NOT_JUDGED, NOT_RUN
 from cse.lab.sections import to_markdown
@@ -57,8 +58,8 @@ def line(name: str, one: JudgedClaim) -> dict[str, str]:
     judged = one.verdict not in (BY_EYE, NOT_JUDGED, NOT_RUN)
     return {
         "table": name,
-        "claim": one.claim,
-        "source": one.source,
+        "claim": one.claim.says,
+        "source": one.claim.source,
         "verdict": "" if one.verdict == NOT_RUN else one.verdict_with_parts,
         **{key: facts[key] for key in ANYWAY},
         **{key: facts[key] if judged else "" for key in IF_JUDGED},

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from benchmarks import claims
-from cse.lab.report.paper.claims import claim_facts
+from cse.lab.report.paper.claims_table import claim_facts
 
 PAPERS = ["declutr", "noncontrastive", "nonling", "whitenedcse"]
 SWEEPS = Path(__file__).resolve().parents[2] / "sweeps"
@@ -30,7 +30,7 @@ def test_runs_of_another_setting_are_named_and_their_figures_left_out(leave, tmp
 
 def test_a_table_without_runs_has_the_papers_own_numbers(tmp_path):
     found = claims.findings_of("noncontrastive/table1", tmp_path)
-    printed = {one.claim: claim_facts(one)["published as claimed"] for one in found}
+    printed = {one.claim.says: claim_facts(one)["published as claimed"] for one in found}
     assert printed["dropout 0.05 is better than 0.2, in every row"] == "NO"
 
 

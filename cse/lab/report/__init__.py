@@ -22,7 +22,7 @@ paper/              a sweep's runs beside its paper's table
     spec                the `report:` block of a sweep; published: the papers' own numbers
     departures          what a run has otherwise than its sweep or its paper
   cells               a `Cell` of the paper's table, and its verdict; paper_table: the table as a section (report.csv)
-  claims              what the runs say of a paper's claims (claims.csv)
+  claims              what the runs say of a paper's claims; claims_table: the claims as a section (claims.csv)
   figures             the papers', by matplotlib
 numbers/            what both reports compare by
   groups              runs that make one number, and how two groups compare

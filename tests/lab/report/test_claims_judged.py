@@ -1,13 +1,12 @@
 """Claims judged by invented runs whose answer is known."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from made_up_tables import judged as judged_claims
 from made_up_tables import parsed
 from scipy import stats
 
-from cse.lab.report.paper.claims import claim_facts, claims_frame, claims_section, headline
+from cse.lab.report.paper.claims_table import claim_facts, claims_frame, claims_section, headline
 from cse.lab.report.show.look import BY_EYE, CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 from cse.lab.sections import markdown
 
@@ -45,7 +44,7 @@ def judged(leave, tmp_path, runs):
                     leave(f"{m}-{seed}", {"objective.m": m, "seed": seed, "model": "bert"}, {TEST: score})
         spec, printed = parsed(text)
         found = judged_claims(spec, printed, runs())
-        return {one.claim: one for one in found}
+        return {one.claim.says: one for one in found}
 
     return make
 
@@ -73,40 +72,42 @@ def test_each_claims_p_is_holms_over_all_of_the_table(judged):
     for rank, place in enumerate(sorted(range(5), key=raw.__getitem__)):
         least = expected[place] = max(least, min(1.0, raw[place] * (5 - rank)))
     *found, of_figure = judged().values()
-    assert [(one.p_raw, one.p) for one in found] == [pytest.approx((raw[at], expected[at])) for at in range(5)]
+    p_values = [(one.evidence.p_of_claim, one.p_holm) for one in found]
+    assert p_values == [pytest.approx((raw[at], expected[at])) for at in range(5)]
     assert of_figure.verdict == BY_EYE
     assert [one.verdict for one in found[:4]] == [HOLDS, CONTRADICTED, NOT_SEEN, HOLDS]
     interval = stats.ttest_ind(three, two, equal_var=False).confidence_interval(0.95)
-    assert (found[0].effect, found[0].low, found[0].high) == pytest.approx((2.3, interval.low, interval.high))
-    assert (found[0].n, found[0].test) == ("4 and 4 seeds", "Welch")
+    effect = found[0].effect
+    assert (effect.size, effect.low, effect.high) == pytest.approx((2.3, interval.low, interval.high))
+    assert (effect.n, effect.test) == ("4 and 4 seeds", "Welch")
 
 
 def test_a_claim_of_several_parts_is_as_strong_as_its_weakest(judged):
     found = judged()["two is beaten by all"]
-    assert (found.verdict, found.parts_measured, found.parts) == (HOLDS, 3, 3)
-    assert found.part == "5"  # by the largest p of the three
-    assert found.by_part == "3: HOLDS; 4: HOLDS; 5: HOLDS"
-    assert found.p >= max(welch(SCORES[m], SCORES[2]) for m in (3, 4, 5))
-    assert found.published_supports  # Table 5: 77.81 is the least
+    assert (found.verdict, found.evidence.parts_measured, len(found.evidence.parts)) == (HOLDS, 3, 3)
+    assert found.evidence.deciding.name == "5"  # by the largest p of the three
+    assert claim_facts(found)["by part"] == "3: HOLDS; 4: HOLDS; 5: HOLDS"
+    assert found.p_holm >= max(welch(SCORES[m], SCORES[2]) for m in (3, 4, 5))
+    assert found.evidence.published_supports  # Table 5: 77.81 is the least
 
 
 def test_a_claim_is_contradicted_by_its_worst_part(judged):
     """Three parts are three chances to contradict: the surest one's p counts three times."""
     found = judged(HEAD + '  - {says: it, source: here, less: {row: "3"}, than: {row: ["2", "4", "5"]}}')["it"]
     surest = min(welch(SCORES[m], SCORES[3]) for m in (2, 4, 5))
-    assert (found.verdict, found.p) == (CONTRADICTED, pytest.approx(3 * surest))
+    assert (found.verdict, found.p_holm) == (CONTRADICTED, pytest.approx(3 * surest))
 
 
 def test_the_parts_of_a_claim_that_does_not_hold_have_verdicts_of_their_own(judged):
     found = judged(HEAD + '  - {says: it, source: here, more: {row: "5"}, than: {row: ["2", "3", "4"]}}')["it"]
-    assert found.by_part == "2: HOLDS; 3: CONTRADICTED; 4: NOT SEEN"
+    assert claim_facts(found)["by part"] == "2: HOLDS; 3: CONTRADICTED; 4: NOT SEEN"
 
 
 def test_a_claim_that_rests_on_modified_scores_is_marked(judged, leave):
     leave("2-0", {"objective.m": 2, "seed": 0, "model": "bert"}, {TEST: 70.0}, modified="sts")
     found = judged()
-    claims = pd.DataFrame(found.values())
-    marked = {one.claim for one in found.values() if "†" in claim_facts(one)["ours"]}
+    claims = claims_frame(list(found.values()))
+    marked = {name for name, one in found.items() if "†" in claim_facts(one)["ours"]}
     assert marked == {"three beats two", "two beats five", "two is beaten by all"}
     assert "†" in headline(list(found.values()))
     assert claims["data"].tolist().count("partial") == 3
@@ -136,7 +137,7 @@ def test_likeness_is_tested_against_its_margin(judged, form, left, right, within
     rows = f'{form}: {{row: "{left}"}}, {OTHER[form]}: {{row: "{right}"}}, within: {within}'
     found = judged(TABLE.replace(ALIKE, rows))["five is like four"]
     assert found.verdict == verdict
-    assert found.effect == pytest.approx(np.mean(SCORES[int(left)]) - np.mean(SCORES[int(right)]))
+    assert found.effect.size == pytest.approx(np.mean(SCORES[int(left)]) - np.mean(SCORES[int(right)]))
 
 
 @pytest.mark.parametrize("form", ["alike", "more"])
@@ -148,7 +149,7 @@ def test_likeness_needs_its_positive_control_to_hold(judged, form):
     unseen = judged(text.replace("control: three beats two", "control: five beats four"))["five is like four"]
     assert unseen.verdict == NOT_JUDGED
     assert "five beats four" in unseen.why_not_judged
-    assert np.isnan(unseen.p)
+    assert np.isnan(unseen.p_holm)
     assert unseen.effect == seen.effect
     assert judged(text.replace(", control: three beats two", ""))["five is like four"].verdict == NOT_JUDGED
 
@@ -167,7 +168,7 @@ def test_another_setting_and_another_score_are_no_test(judged):
     found = judged(TABLE.replace("claims:", "setting: {model: roberta}\nclaims:"))
     assert [one.verdict for one in found.values()] == [*[NOT_JUDGED] * 5, BY_EYE]
     assert found["three beats two"].why_not_judged.endswith(": model=bert")
-    assert found["three beats two"].effect == pytest.approx(2.3)
+    assert found["three beats two"].effect.size == pytest.approx(2.3)
     other = judged(TABLE.replace("{says: three beats two,", "{says: three beats two, quantity: speed,"))
     assert "speed" in other["three beats two"].why_not_judged
 
@@ -198,12 +199,12 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
             leave(f"{case}-{seed}", {"case": case, "seed": seed}, {TEST: score + seed * score / 1000})
     found = judged_claims(*parsed(PARTIAL), runs())
     both, sts12, rises = found
-    assert (rises.verdict, rises.missing) == (BY_EYE, "")
+    assert (rises.verdict, claim_facts(rises)["missing"]) == (BY_EYE, "")
     assert (both.verdict, both.verdict_with_parts) == (HOLDS, "HOLDS (1 of 2 parts)")
-    assert both.missing == "VisualCSE-RoBERTa-base with Avg.; SimCSE-RoBERTa-base with Avg."
+    assert claim_facts(both)["missing"] == "VisualCSE-RoBERTa-base with Avg.; SimCSE-RoBERTa-base with Avg."
     assert sts12.verdict == NOT_RUN
-    assert "SimCSE-BERT-base with STS12" in sts12.missing
-    assert (sts12.n, claim_facts(sts12)["p"]) == ("", "")
+    assert "SimCSE-BERT-base with STS12" in claim_facts(sts12)["missing"]
+    assert (sts12.effect.n, claim_facts(sts12)["p"]) == ("", "")
     for text in (claims_frame(found).to_csv(), markdown("Title", [claims_section(found)])):
         assert "HOLDS (1 of 2 parts)" in text
         assert "VisualCSE-RoBERTa-base with Avg." in text

@@ -7,12 +7,15 @@ import pytest
 from matplotlib.figure import Figure
 
 from cse.lab.folder.runs import Run
+from cse.lab.report.numbers.groups import Group
 from cse.lab.report.numbers.statistics import Effect, Value
 from cse.lab.report.paper.cells import Cell
-from cse.lab.report.paper.claims import JudgedClaim, claims_section
+from cse.lab.report.paper.claims import ClaimPart, Evidence, JudgedClaim
+from cse.lab.report.paper.claims_table import claims_section
 from cse.lab.report.paper.paper_report import log_of_runs
 from cse.lab.report.paper.paper_table import as_section
 from cse.lab.report.paper.published import PublishedTable
+from cse.lab.report.paper.spec import Claim
 from cse.lab.report.show.document import Picture, Report
 from cse.lab.report.show.page import page
 from cse.lab.sections import latex, markdown
@@ -79,7 +82,9 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures/f.png").write_bytes(b"\x89PNG")
     pictures = [Picture("f", Figure(), ["x < y"]), Picture("g", None)]
-    finding = JudgedClaim("a claim", "here", "HOLDS", effect=1.0, p=0.01, parts_measured=1, parts=2)
+    nothing = Group([], 0, {})
+    parts = [ClaimPart(name, (nothing, nothing), effect=Effect(size)) for name, size in (("x", 1.0), ("y", None))]
+    finding = JudgedClaim(Evidence(Claim(says="a claim", source="here"), parts), "HOLDS", 0.01)
     sections = [narrow, wide, claims_section([finding])]
     report = Report("A & B", "sub", sections, {}, pictures=pictures, log=log_of_runs([run], "data.seed"))
     text = page(report, tmp_path)

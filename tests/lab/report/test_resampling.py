@@ -117,12 +117,12 @@ def test_items_tell_of_encoders_that_are_only_scored_and_never_of_trained_ones(s
     scored("bad-1", 0.8, 1)
     trained = finding("good", "bad")
     assert (trained.verdict, "1 and 1" in trained.why_not_judged) == (NOT_JUDGED, True)
-    assert trained.low is None
+    assert trained.effect.low is None
     for name, noise, seed in (("best-1", 0.3, 1), ("worst-1", 0.8, 1), ("like-1", 0.3, 2)):
         scored(name, noise, None, seed)
     better = finding("best", "worst")
-    assert (better.verdict, better.test, better.n) == (HOLDS, "paired bootstrap over items", "700 items")
-    assert 0 < better.low < better.effect < better.high
+    assert (better.verdict, better.effect.test, better.effect.n) == (HOLDS, "paired bootstrap over items", "700 items")
+    assert 0 < better.effect.low < better.effect.size < better.effect.high
     assert finding("worst", "best").verdict == CONTRADICTED
     assert finding("best", "like").verdict == NOT_SEEN
 
@@ -131,7 +131,7 @@ def test_encoders_that_are_only_scored_need_their_items(leave, finding):
     for name in ("good", "bad"):
         leave(f"{name}-1", {"case": name}, {METRIC: 10.0})
     one = finding("good", "bad")
-    assert (one.verdict, one.low, one.test) == (NOT_JUDGED, None, "none")
+    assert (one.verdict, one.effect.low, one.effect.test) == (NOT_JUDGED, None, "none")
     assert "test items" in one.why_not_judged
 
 
@@ -141,7 +141,7 @@ def test_items_of_other_truth_are_not_compared(leave, finding):
         folder = leave(f"{name}-1", {"case": name}, {METRIC: 10.0})
         keep_items(folder, [Score(METRIC, 10.0, items=Items("spearman", gold, truth))])
     one = finding("good", "bad")
-    assert (one.verdict, one.test) == (NOT_JUDGED, "none")
+    assert (one.verdict, one.effect.test) == (NOT_JUDGED, "none")
     assert "not the same" in one.why_not_judged
 
 
@@ -213,7 +213,7 @@ def test_items_of_other_texts_are_not_compared(leave, finding, digests, gold, to
         items = Items("accuracy", np.arange(40) % 3, gold, digest=digest)
         keep_items(folder, [Score(METRIC, 10.0, items=items)])
     one = finding("good", "bad")
-    assert (one.test == "none") == bool(told)
+    assert (one.effect.test == "none") == bool(told)
     assert told in (one.why_not_judged or "")
 
 

@@ -17,7 +17,8 @@ from cse.lab.report.any_runs.tables import notes_on_settings, settings_section, 
 from cse.lab.report.any_runs.which_runs import runs_frame
 from cse.lab.report.numbers.notes import missing_jobs
 from cse.lab.report.paper import figures
-from cse.lab.report.paper.claims import claims_section, judge_claims
+from cse.lab.report.paper.claims import judge_claims
+from cse.lab.report.paper.claims_table import claims_section
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.paper_table import paper_table
 from cse.lab.report.paper.published import read_paper
