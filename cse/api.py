@@ -34,7 +34,8 @@ from cse.lab.run.resume import FUNCTION
 from cse.lab.run.start import start_training
 from cse.lab.settings.command import normalized, read_command, words_of_settings
 from cse.lab.settings.compose import without_hydra
-from cse.lab.settings.groups import PROGRAMS, adopt_folders, choices
+from cse.lab.settings.groups import PROGRAMS, choices
+from cse.lab.settings.user_folders import adopt_folders
 from cse.lab.settings.values import flattened
 from cse.lab.settings.words import Word
 from cse.lab.sweep.sweep_command import starts_many

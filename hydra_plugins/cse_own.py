@@ -24,7 +24,7 @@ class UserChoices(SearchPathPlugin):
             return
         ConfigStore.instance().store("smac", Smac, group="hydra/sweeper", provider="cse")
         for folder in groups.user_folders():
-            search_path.append(groups.PROVIDER, f"{UserSource.scheme()}://{folder}")
+            search_path.append(UserSource.scheme(), f"{UserSource.scheme()}://{folder}")
 
 
 @dataclass

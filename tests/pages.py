@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cse.lab.settings import suggest
 from cse.lab.settings.conf_files import text_of
-from cse.lab.settings.groups import CONF_DIR, NO_CHOICE, WHOLE, choices, groups
+from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, NO_CHOICE, choices, groups
 from cse.lab.settings.lookup import Setting, settings_of_file
 
 ARGUMENTS = "\n## Every argument\n"
@@ -43,7 +43,7 @@ def every_setting() -> str:
     return "".join(
         f"\n## {name.as_posix()}\n\n{''.join(settings_page(names[name], anchors))}"
         for name in order
-        if name.parts[0] not in WHOLE
+        if name.parts[0] not in GLOBAL_GROUPS
     )
 
 

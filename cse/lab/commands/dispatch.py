@@ -50,10 +50,10 @@ def show_config(command: Command) -> None:
     if origin := started_from(command.words):
         raise UserError(f"{origin} starts from {origin.folder / RUN}: look at that file instead")
     texts = texts_of(command.words)
-    with explaining(texts, command.name):
-        refuse_words(texts, command.name)
+    with explaining(texts, command.kind):
+        refuse_words(texts, command.kind)
         sys.argv[1:] = [*texts, *command.flags]  # which Hydra's own program reads
-        hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command.name)(lambda _: None)()
+        hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command.kind)(lambda _: None)()
 
 
 def run_many(command: Command) -> int:
@@ -61,7 +61,7 @@ def run_many(command: Command) -> int:
     from cse.lab.sweep import engine
 
     slurm.release()
-    with explaining(texts_of(command.words), command.name):
+    with explaining(texts_of(command.words), command.kind):
         return engine.run_sweep(command)
 
 

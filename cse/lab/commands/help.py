@@ -16,9 +16,8 @@ from cse.lab.sections import in_column
 from cse.lab.settings.command import normalized
 from cse.lab.settings.conf_files import body
 from cse.lab.settings.groups import (
-    EXTRAS,
     NO_CHOICE,
-    adopt_folders,
+    OPTIONAL_GROUPS,
     choices,
     file_of,
     first_comment,
@@ -28,6 +27,7 @@ from cse.lab.settings.groups import (
 )
 from cse.lab.settings.lookup import find
 from cse.lab.settings.mistakes import no_choice
+from cse.lab.settings.user_folders import adopt_folders
 
 if TYPE_CHECKING:  # importing omegaconf takes time
     from cse.lab.sweep.sweeps import Sweep
@@ -166,7 +166,7 @@ def help_on(command: str, word: str) -> str:
 def help_on_choice(group: str, choice: str) -> str:
     """The lines of a choice's file and of the files that it includes, below the full name of its keys."""
     file = file_of(group, choice)
-    if group in EXTRAS:
+    if group in OPTIONAL_GROUPS:
         how = "trainer.lr=VALUE"
     elif group == "eval":
         how = f"eval.{choice}.KEY=VALUE"

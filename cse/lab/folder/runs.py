@@ -20,7 +20,7 @@ from cse.lab.folder.events import Event, metric_events
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.status import State, status_of
 from cse.lab.settings.command import split_flags
-from cse.lab.settings.values import Config, same
+from cse.lab.settings.values import Config, same_as_any
 from cse.lab.settings.words import Word, recorded_words
 from cse.score import Score, Source, no_better
 
@@ -76,7 +76,7 @@ class Run:
 
     def matches(self, where: Where) -> bool:
         """Whether the run has all these values."""
-        return all(same(self.get(key), value) for key, value in where.items())
+        return all(same_as_any(self.get(key), value) for key, value in where.items())
 
     @property
     def is_done(self) -> bool:

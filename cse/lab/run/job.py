@@ -18,9 +18,9 @@ from cse.lab.folder.contents import RUN
 from cse.lab.folder.status import line_to_resume
 from cse.lab.run.evaluators import check_selection
 from cse.lab.run.resume import call_with, functions_in
-from cse.lab.settings import groups
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import PROGRAMS
+from cse.lab.settings.user_folders import config_dirs
 from cse.lab.settings.words import Word, shell_line, texts_of
 from cse.sources.catalogue import DATASETS
 
@@ -52,7 +52,7 @@ class Job:
     def command(self) -> str:
         """The command that starts it, quoted for a shell."""
         program = PROGRAMS["train" if self.trains else "evaluate"]
-        return shell_line(program, *texts_of(self.words), *groups.config_dirs())
+        return shell_line(program, *texts_of(self.words), *config_dirs())
 
     @property
     def writes(self) -> bool:

@@ -30,7 +30,7 @@ from cse.lab.settings.groups import file_of
 from cse.lab.settings.part_contract import unmade, unusable
 from cse.lab.settings.pydantic_types import NOT_SET, refusal_in_words, types_of, validator, without_parts
 from cse.lab.settings.references import referred_keys, typed_key, written_values
-from cse.lab.settings.schema import COMMANDS, slot_of
+from cse.lab.settings.schema import KEYS_BY_KIND, slot_of
 from cse.lab.settings.signatures import declared_by
 from cse.lab.settings.user_files import written_at
 from cse.lab.settings.values import Config, flattened, nodes_in
@@ -39,9 +39,9 @@ from cse.lab.settings.words import spell_value
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text
 
 
-def validate(cfg: DictConfig, command: str) -> DictConfig:
-    """The config, checked, with the keys of a command: "train" or "evaluate"; see validate_keys."""
-    return validate_keys(cfg, COMMANDS[command])
+def validate(cfg: DictConfig, kind: str) -> DictConfig:
+    """The config, checked, with the keys of a kind of command, "train" or "evaluate"; see validate_keys."""
+    return validate_keys(cfg, KEYS_BY_KIND[kind])
 
 
 class Violation(NamedTuple):

@@ -15,7 +15,7 @@ from numbers import Number
 from pathlib import Path
 
 from cse.errors import UserError
-from cse.lab.settings.groups import EXTRAS, choices
+from cse.lab.settings.groups import OPTIONAL_GROUPS, choices
 from cse.lab.settings.words import Word, by_whom, key_of, parse_word, spell_word, values_of
 
 LOOKS = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help")
@@ -39,13 +39,13 @@ AS_TYPED = re.compile(r"\d+|null")
 
 @dataclass(frozen=True)
 class Command:
-    """A command that was given. name: "train" (cse-train) or "evaluate" (cse-eval).
+    """A command that was given. kind: "train" (cse-train) or "evaluate" (cse-eval).
 
     arguments: all of them, as `normalized` returns them. words: the settings in them. flags: the others, such as -m,
     each with its value behind it.
     """
 
-    name: str
+    kind: str
     arguments: list[str]
     words: list[Word]
     flags: list[str]
@@ -74,16 +74,16 @@ def normalized(arguments: Sequence[str]) -> list[str]:
     return texts
 
 
-def read_command(arguments: Sequence[str], name: str) -> Command:
-    """Read a command. arguments: as `normalized` returns them, without --config-dir. name: "train" or "evaluate".
+def read_command(arguments: Sequence[str], kind: str) -> Command:
+    """Read a command. arguments: as `normalized` returns them, without --config-dir. kind: "train" or "evaluate".
 
     Raises UserError for a word that cannot be read or has no effect.
     """
     from cse.lab.settings.compose import explaining  # imports omegaconf, for which --help would wait
 
     texts, flags = split_flags(arguments)
-    with explaining(texts, name):
-        return Command(name, list(arguments), read_words(texts, name), flags)
+    with explaining(texts, kind):
+        return Command(kind, list(arguments), read_words(texts, kind), flags)
 
 
 def split_flags(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -111,7 +111,7 @@ def is_agents(text: str) -> bool:
     return text.startswith("--") and "=" in text and key_of(text) not in WITH_VALUE
 
 
-def read_words(texts: Sequence[str], command: str) -> list[Word]:
+def read_words(texts: Sequence[str], kind: str) -> list[Word]:
     """The words of a command without flags.
 
     Raises Hydra's error for one that it cannot read, UserError for one that has no effect.
@@ -119,7 +119,7 @@ def read_words(texts: Sequence[str], command: str) -> list[Word]:
     at_home = [with_home(without_plus(text)) for text in texts]
     for text in at_home:
         check_word(text)
-    return replace_null(name_evaluator(by_whom(at_home)), command)
+    return replace_null(name_evaluator(by_whom(at_home)), kind)
 
 
 def without_plus(text: str) -> str:
@@ -163,18 +163,18 @@ def name_evaluator(words: Sequence[Word]) -> list[Word]:
     return named
 
 
-def replace_null(words: Sequence[Word], command: str) -> list[Word]:
+def replace_null(words: Sequence[Word], kind: str) -> list[Word]:
     """Drop `experiment=null`, `variant=null` and `sweep=null`, the default: Hydra refuses null for a group.
 
     `eval=null` and `eval=[]` score nothing, so they also turn off what selects a step, unless that is typed. These
     words are the person's, whose words follow those of a sweep: a run records them, and smoke=true keeps them.
     """
     last = values_of(words)
-    none = {group for group in EXTRAS if last.get(group) in ("", "null")}
+    none = {group for group in OPTIONAL_GROUPS if last.get(group) in ("", "null")}
     words = [word for word in words if word.key not in none]
     if last.get("eval") not in ("", "null", "[]"):
         return words
-    selection = {"trainer.select": "null", "trainer.watch": "[]"} if command == "train" else {}
+    selection = {"trainer.select": "null", "trainer.watch": "[]"} if kind == "train" else {}
     off = [Word(f"{key}={value}") for key, value in selection.items() if key not in last]
     others = [word for word in words if word.key != "eval"]
     of_sweep = [word for word in others if word.by == "sweep"]

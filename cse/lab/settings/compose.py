@@ -1,32 +1,28 @@
 """From words to a composed config: compose conf/, and refuse what Hydra would ignore.
 
-`explaining` is for a block that reads words or fills in references: in it, an error of Hydra's is a sentence. At the
-end, what Hydra cannot compose: the sources of data=mixture.
+`explaining` is for a block that reads words or fills in references: in it, an error of Hydra's is a sentence.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
-from cse.lab.settings.groups import CONF_DIR, SINGLE, choices, is_group, user_folders
+from cse.lab.settings.groups import CONF_DIR, ONE_CHOICE_ONLY, choices, is_group, user_folders
 from cse.lab.settings.mistakes import explain, no_choice
+from cse.lab.settings.mixture import complete_sources
 from cse.lab.settings.references import fill_in_environment, guarded_environment
 from cse.lab.settings.user_files import RECORDED_AT, find_user_files
 from cse.lab.settings.values import Config
 from cse.lab.settings.words import Word, parse_word
 
-OF_MIXTURE = ("name", "cache_dir", "preview")
-"""The keys of data=text that a mixture has for all its sources."""
 
-
-def composed(command: str, texts: Sequence[str]) -> DictConfig:
-    """The config that the words of these texts give, with Hydra's own node in it. command: "train" or "evaluate".
+def composed(kind: str, texts: Sequence[str]) -> DictConfig:
+    """The config that the words of these texts give, with Hydra's own node in it. kind: "train" or "evaluate".
 
     Raises UserError for words that Hydra would ignore, or fail on.
     """
@@ -34,15 +30,15 @@ def composed(command: str, texts: Sequence[str]) -> DictConfig:
     from hydra.core.global_hydra import GlobalHydra
     from hydra.types import RunMode
 
-    refuse_words(texts, command)
+    refuse_words(texts, kind)
     outer = GlobalHydra.instance().hydra  # of a notebook or a test
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(CONF_DIR, version_base="1.3"):
-            config = compose(command, list(texts), return_hydra_config=True)
+            config = compose(kind, list(texts), return_hydra_config=True)
             if user_folders():
                 loader = GlobalHydra.instance().config_loader()
-                defaults = loader.compute_defaults_list(command, list(texts), RunMode.RUN).defaults
+                defaults = loader.compute_defaults_list(kind, list(texts), RunMode.RUN).defaults
                 files = {str(file.path): file.package for file in find_user_files(defaults)}
                 OmegaConf.update(config, RECORDED_AT, files, force_add=True)
     finally:
@@ -53,7 +49,7 @@ def composed(command: str, texts: Sequence[str]) -> DictConfig:
 
 
 @contextmanager
-def explaining(texts: Sequence[str], command: str) -> Iterator[None]:
+def explaining(texts: Sequence[str], kind: str) -> Iterator[None]:
     """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError.
 
     In the block, only paths and conf/ itself may read the environment. It runs nothing of the user's own, whose error
@@ -65,7 +61,7 @@ def explaining(texts: Sequence[str], command: str) -> Iterator[None]:
         with guarded_environment():
             yield
     except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(explain(error, texts, command)) from error
+        raise UserError(explain(error, texts, kind)) from error
     except yaml.YAMLError as error:  # in a choice of the user's own
         raise UserError(" ".join(str(error).split())) from error
 
@@ -83,7 +79,7 @@ def resolved(cfg: DictConfig) -> Config:
 # What Hydra would ignore
 
 
-def refuse_words(texts: Sequence[str], command: str) -> None:
+def refuse_words(texts: Sequence[str], kind: str) -> None:
     """Raise Hydra's error for a word that it cannot read, and UserError for a setting without a key, a number in place
     of a choice, on which Hydra fails, and a recipe that does not exist, which Hydra ignores."""
     for text in texts:
@@ -95,7 +91,7 @@ def refuse_words(texts: Sequence[str], command: str) -> None:
         unknown = group.partition("/")[0] == "recipe" and word.value not in choices(group)
         chooses = "=" in word.text and (is_group(group) or "/" in group)
         if unknown or (chooses and not names_choices(word)):
-            raise UserError(no_choice(group, word.spelled, command))
+            raise UserError(no_choice(group, word.spelled, kind))
 
 
 def names_choices(word: Word) -> bool:
@@ -104,53 +100,5 @@ def names_choices(word: Word) -> bool:
         return True
     value = word.parsed
     if isinstance(value, list):
-        return word.key not in SINGLE and all(isinstance(name, str) for name in value)
+        return word.key not in ONE_CHOICE_ONLY and all(isinstance(name, str) for name in value)
     return isinstance(value, dict) or (isinstance(value, str) and value != "")
-
-
-# The sources of data=mixture
-
-
-def complete_sources(config: DictConfig) -> None:
-    """Give each source all settings of a text, and those of its objective in place of the objective's name.
-
-    What is complete stays as it is. Raises UserError for a source that is no mapping, a key that is the mixture's, and
-    an objective that does not exist.
-    """
-    sources = OmegaConf.select(config, "data.sources")
-    if not OmegaConf.is_dict(sources):  # not set, or refused by its type
-        return
-    folder = Path(CONF_DIR) / "data"
-    defaults: Any = OmegaConf.merge(*(OmegaConf.load(folder / f"{name}.yaml") for name in ("text", "_source")))
-    for key in OF_MIXTURE:
-        del defaults[key]
-    for name in sources:
-        key, source = f"data.sources.{name}", sources[name]
-        if not OmegaConf.is_dict(source):
-            raise UserError(f"{key}={source}: should be a mapping of settings: {{path: FILE, columns: [A,B]}}")
-        for setting in OF_MIXTURE:
-            if setting in source:
-                raise UserError(f"{key}.{setting} is no setting of a source: it is the mixture's (data.{setting})")
-        objective = whole_objective(config, f"{key}.objective", source.get("objective"))
-        sources[name] = OmegaConf.merge(defaults, source, {"objective": None})
-        sources[name].objective = objective
-
-
-def whole_objective(config: DictConfig, key: str, objective: Any) -> DictConfig | None:
-    """The settings of an objective that a source names, NAME or {choice: NAME, KEY: VALUE}; None for the run's.
-
-    config: its encoder has a say in an objective's values (conf/recipe). key: of the source's objective.
-    """
-    if objective is None or (OmegaConf.is_dict(objective) and "_target_" in objective):
-        return objective
-    changes = {"choice": objective} if isinstance(objective, str) else objective
-    if not (isinstance(changes, dict) or OmegaConf.is_dict(changes)) or "choice" not in changes:
-        raise UserError(f"{key}={objective}: should be the name of an objective, or {{choice: NAME, KEY: VALUE}}")
-    choice = changes["choice"]
-    if choice not in choices("objective"):
-        raise UserError(f"{key}: {no_choice('objective', str(choice), 'train')}")
-    whole = composed("train", [f"objective={choice}", f"model={config.hydra.runtime.choices.model}"]).objective
-    made = {name: value for name, value in whole.items_ex(resolve=False) if name not in ("widths", "width_weights")}
-    own = {name: value for name, value in changes.items() if name != "choice"}
-    merged: Any = OmegaConf.merge({**made, "_partial_": True}, own)
-    return merged

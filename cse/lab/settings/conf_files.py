@@ -106,7 +106,7 @@ def names_listed(file: Path) -> list[str]:
     return [entry.value for entry in defaults_in(text_of(file)).entries if entry.id == "scalar"]
 
 
-def opening_sentence(file: Path) -> str:
+def first_sentence(file: Path) -> str:
     """The first sentence of the comment that opens a file, without its period, `# @package`, and a choice's command."""
     words: list[str] = []
     for line in text_of(file).splitlines():

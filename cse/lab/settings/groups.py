@@ -3,11 +3,9 @@ answers at once.
 """
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
-from cse.errors import UserError
-from cse.lab.settings.conf_files import Default, declared_package, groups_listed, names_listed, opening_sentence
+from cse.lab.settings.conf_files import Default, declared_package, first_sentence, groups_listed, names_listed
 
 PACKAGE_DIR = Path(__file__).resolve().parents[2]
 CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACKAGE_DIR.parent / "conf")
@@ -15,16 +13,16 @@ SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
 """conf/ and sweeps/ beside cse/ in a checkout, inside it in an installed wheel."""
 
 PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
-"""The program of each command."""
+"""The program of each kind of command."""
 
 NO_CHOICE = ["default"]
 """The choices of a group that offers none."""
 
-EXTRAS = ("experiment", "variant", "sweep")
-"""The groups that a line has only if it names them. Their files set keys of the other groups."""
-WHOLE = (*EXTRAS, "recipe")
+OPTIONAL_GROUPS = ("experiment", "variant", "sweep")
+"""The groups that a command has only if it names them. Their files set keys of the other groups."""
+GLOBAL_GROUPS = (*OPTIONAL_GROUPS, "recipe")
 """The groups whose files set keys of the whole config. The other choices of a run choose its recipe."""
-SINGLE = ("model", "objective", "augmentation", "aux_modality")
+ONE_CHOICE_ONLY = ("model", "objective", "augmentation", "aux_modality")
 """The groups whose choices name the files of conf/recipe. Of a list of choices Hydra would find none, silently."""
 SWEEP_KEYS = ("cases", "report", "same_runs_as", "search_each")
 """The keys that a sweep's file has beside settings."""
@@ -32,13 +30,11 @@ SWEEP_KEYS = ("cases", "report", "same_runs_as", "search_each")
 FOLDERS_VARIABLE = "CSE_CONF"
 """The environment variable with folders laid out as conf/ is, joined as in PATH. --config-dir sets it, as all processes
 of a run and of a sweep's jobs inherit it, those on a cluster too."""
-PROVIDER = "own"
-"""Hydra's name for these folders, in the files that it records."""
 
 
-def groups(command: str) -> dict[str, Default]:
-    """The groups of a command in the order of its defaults list, each with what it has there."""
-    return groups_listed(Path(CONF_DIR, f"{command}.yaml"))
+def groups(kind: str) -> dict[str, Default]:
+    """The groups of a kind of command in the order of its defaults list, each with what it has there."""
+    return groups_listed(Path(CONF_DIR, f"{kind}.yaml"))
 
 
 def is_group(key: str) -> bool:
@@ -82,7 +78,7 @@ def included(file: Path) -> list[Path]:
 
 def first_comment(group: str, choice: str) -> str:
     """The first sentence of a choice's file."""
-    return opening_sentence(file_of(group, choice))
+    return first_sentence(file_of(group, choice))
 
 
 def folders_of(group: str) -> list[Path]:
@@ -94,57 +90,3 @@ def folders_of(group: str) -> list[Path]:
 def user_folders() -> list[Path]:
     """The folders that --config-dir or CSE_CONF names."""
     return [Path(folder) for folder in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep) if folder]
-
-
-def config_dirs() -> list[str]:
-    """The words that name these folders: --config-dir FOLDER for each."""
-    return [word for folder in user_folders() for word in ("--config-dir", str(folder))]
-
-
-def adopt_folders(arguments: Sequence[str]) -> list[str]:
-    """Add the folders of --config-dir to the user's own. Returns the arguments without it.
-
-    Raises UserError for a flag without a folder, a folder that does not exist, and a choice whose name is taken.
-    """
-    others: list[str] = []
-    names = [str(folder) for folder in user_folders()]
-    remaining = iter(arguments)
-    for argument in remaining:
-        flag, equals, value = argument.partition("=")
-        if flag not in ("--config-dir", "-cd"):
-            others.append(argument)
-            continue
-        names.append(value if equals else next(remaining, ""))
-        if not names[-1]:
-            raise UserError(f"{flag} lacks its value: type --config-dir FOLDER")
-    folders = list(dict.fromkeys(Path(name).expanduser().absolute() for name in names))
-    for folder in folders:
-        if os.pathsep in str(folder):
-            raise UserError(f"--config-dir {folder}: {FOLDERS_VARIABLE} joins folders by {os.pathsep}: rename this one")
-        if not folder.is_dir():
-            raise UserError(f"--config-dir {folder}: there is no such folder")
-        if not any((folder / root).is_dir() for root in roots()):
-            raise UserError(f"--config-dir {folder}: it has no folder of a group, such as objective/ or eval/")
-    refuse_taken_names(folders)
-    if folders:
-        os.environ[FOLDERS_VARIABLE] = os.pathsep.join(map(str, folders))
-    return others
-
-
-def roots() -> list[str]:
-    """The folders that a folder of the user's own may have: those of conf/, and sweep."""
-    return [*sorted(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()), "sweep"]
-
-
-def refuse_taken_names(folders: Sequence[Path]) -> None:
-    """Raise UserError for a file that cse or an earlier folder has too, at any depth: only the first would be read."""
-    owners = {path.relative_to(CONF_DIR): "cse" for path in Path(CONF_DIR).rglob("*.yaml")}
-    owners |= {Path("sweep", path.relative_to(SWEEPS_DIR)): "cse" for path in Path(SWEEPS_DIR).rglob("*.yaml")}
-    for folder in {folder.resolve(): folder for folder in folders}.values():  # a link and its folder are one
-        for path in sorted(path for root in roots() for path in (folder / root).rglob("*.yaml")):
-            name = path.relative_to(folder)
-            owner = owners.setdefault(name, str(folder))
-            if owner != str(folder):
-                group = "sweep" if name.parts[0] == "sweep" else name.parent.as_posix()  # PAPER/TABLE is one choice
-                choice = name.with_suffix("").as_posix().removeprefix(f"{group}/")
-                raise UserError(f"{path}: {group}={choice} is a choice of {owner} already; give yours another name")

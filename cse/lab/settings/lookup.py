@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse.errors import UserError
-from cse.lab.settings.conf_files import body, keys_of_text
-from cse.lab.settings.groups import CONF_DIR, WHOLE, choices, file_of, first_comment, groups, included, section_of
+from cse.lab.settings.conf_files import body, first_sentence, keys_of_text
+from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, choices, file_of, groups, included, section_of
 from cse.lab.settings.suggest import answer_to, nearest, topic
 
 SHOWN = 4
@@ -32,18 +32,18 @@ class Setting(NamedTuple):
     choice: str = ""
 
 
-def find(command: str, word: str, width: int) -> str:
+def find(kind: str, word: str, width: int) -> str:
     """Lines for the choices and settings that a word names or, if it names none, whose comments mention it.
 
     Raises UserError if there are none.
     """
-    settings = [*all_choices(command), *settings_of_command(command)]
+    settings = [*all_choices(kind), *settings_of_command(kind)]
     mentions = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
     matches = all_of_name(settings, word) or [setting for setting in settings if mentions.search(setting.comment)]
     elsewhere = topic(word.rpartition("/")[2], [setting.key for setting in settings])
     if matches or elsewhere:
         return "\n".join([*textwrap.wrap(elsewhere, width), *paragraphs(matches, width)])
-    hint = nearest(word, list(keys_of_command(command))) or "; --help alone shows what can be chosen"
+    hint = nearest(word, list(keys_of_command(kind))) or "; --help alone shows what can be chosen"
     raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
 
 
@@ -81,27 +81,27 @@ def paragraphs(matches: list[Setting], width: int) -> Iterator[str]:
         yield (first + textwrap.fill(right, width - column).replace("\n", "\n" + " " * column)).rstrip()
 
 
-def all_choices(command: str) -> Iterator[Setting]:
+def all_choices(kind: str) -> Iterator[Setting]:
     """Each group's choices with their first sentences."""
-    for group in groups(command):
+    for group in groups(kind):
         for choice in choices(group):
             if choice != "default":
-                yield Setting(group, choice, first_comment(group, choice), choice)
+                yield Setting(group, choice, first_sentence(file_of(group, choice)), choice)
 
 
-def keys_of_command(command: str) -> dict[str, list[str]]:
-    """Every group and every setting of a command, and the GROUP=CHOICEs that set it; "" is every run."""
-    choices_by_key: dict[str, list[str]] = {group: [""] for group in groups(command)}
-    for setting in settings_of_command(command):
+def keys_of_command(kind: str) -> dict[str, list[str]]:
+    """Every group and every setting of a kind of command, and the GROUP=CHOICEs that set it; "" is every run."""
+    choices_by_key: dict[str, list[str]] = {group: [""] for group in groups(kind)}
+    for setting in settings_of_command(kind):
         choices_by_key.setdefault(setting.key, []).append(setting.choice)
     return choices_by_key
 
 
-def settings_of_command(command: str) -> Iterator[Setting]:
-    """Every setting of a command and of every choice of its groups."""
-    yield from settings_of_file(Path(CONF_DIR, f"{command}.yaml"), "", "")
-    for group in groups(command):
-        for choice in choices(group) if group not in WHOLE else ():
+def settings_of_command(kind: str) -> Iterator[Setting]:
+    """Every setting of a kind of command and of every choice of its groups."""
+    yield from settings_of_file(Path(CONF_DIR, f"{kind}.yaml"), "", "")
+    for group in groups(kind):
+        for choice in choices(group) if group not in GLOBAL_GROUPS else ():
             name = "" if choice == "default" else f"{group}={choice}"
             by_key: dict[str, Setting] = {}
             for file in included(file_of(group, choice)):

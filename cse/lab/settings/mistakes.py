@@ -1,4 +1,4 @@
-"""Sentences for mistakes on a line: an error of Hydra's in our words, a key or a choice that does not exist.
+"""Messages for mistakes in a command: an error of Hydra's in our words, a key or a choice that does not exist.
 
 `explain` knows what kind of mistake an error is of; `no_key`, `no_choice` and `no_setting` say what was meant.
 """
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from cse.errors import UserError
 from cse.lab.settings.conf_files import keys_of_text, text_of
-from cse.lab.settings.groups import EXTRAS, choices, file_of, groups, user_folders
+from cse.lab.settings.groups import OPTIONAL_GROUPS, choices, file_of, groups, user_folders
 from cse.lab.settings.lookup import keys_of_command
 from cse.lab.settings.suggest import last_part, meant, nearest, topic
 from cse.lab.settings.words import recorded_words, shell_word, spell_word
@@ -28,7 +28,7 @@ INSTEAD = {
 }
 """What a command's group offers beside its choices."""
 
-# What Hydra and OmegaConf say of a line
+# What Hydra and OmegaConf say of a command
 UNKNOWN_KEY = re.compile(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)")
 UNKNOWN_CHOICE = re.compile(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'")
 UNKNOWN_CHOICE_OF_HYDRA = re.compile(
@@ -37,10 +37,10 @@ UNKNOWN_CHOICE_OF_HYDRA = re.compile(
 AMBIGUOUS = re.compile(r"Ambiguous value for argument '(.*)'")
 
 
-def explain(error: Exception, texts: Sequence[str], command: str) -> str:
+def explain(error: Exception, texts: Sequence[str], kind: str) -> str:
     """One sentence for an error of Hydra or OmegaConf: its own, unless that names neither key nor choices.
 
-    texts: the line's words.
+    texts: the command's words.
     """
     from hydra.errors import OverrideParseException
 
@@ -49,15 +49,15 @@ def explain(error: Exception, texts: Sequence[str], command: str) -> str:
     text = str(error).partition("Config search path")[0]
     lines = lines_for_people(text)
     if match := UNKNOWN_KEY.search(text):  # trainer.learning_rate=1
-        return no_key(match[1], texts, command)
+        return no_key(match[1], texts, kind)
     if match := UNKNOWN_CHOICE.search(text):  # model=brt
-        return no_choice(match[1], match[2], command)
+        return no_choice(match[1], match[2], kind)
     if match := UNKNOWN_CHOICE_OF_HYDRA.search(text):  # hydra/launcher=slurm
         return f"{match[1]}={match[2]} is not a choice; it has {', '.join(match[3].split())}"
     if isinstance(error, OverrideParseException):
         word = error.override
         if "=" not in word:
-            return no_setting(word, texts, command)
+            return no_setting(word, texts, kind)
         why = "; ".join(line for line in lines if word not in line)  # note=a,,b
         return f"{word} cannot be read{f' ({why})' if why else ''}{in_quotes(word)}"
     if match := AMBIGUOUS.match(text):  # note=a,b without -m: one text, or two jobs
@@ -77,39 +77,39 @@ def in_quotes(text: str) -> str:
     return f"; as text it is {shell_word(spell_word(key, value))}"
 
 
-def no_setting(text: str, texts: Sequence[str], command: str) -> str:
+def no_setting(text: str, texts: Sequence[str], kind: str) -> str:
     """The message for a text without =: a key that lacks its value, a folder, a file, or the nearest setting."""
     for before, after in pairwise(texts):
         if after == text and os.path.exists(f"{before.partition('=')[2]} {text}"):
             return f"{before} {text}: a name with a blank needs quotes: '{before} {text}'"
-    keys = keys_of_command(command)
+    keys = keys_of_command(kind)
     if text in keys:
         return f"{text} lacks its value: type {text}=VALUE"
     if os.path.isdir(text):  # false, too, for a name that is too long to exist
-        hint = f"; {INSTEAD[command]['model'].format(text)}"
-    elif os.path.isfile(text) and "data" in INSTEAD[command]:
-        hint = f"; {INSTEAD[command]['data'].format(text)}"
+        hint = f"; {INSTEAD[kind]['model'].format(text)}"
+    elif os.path.isfile(text) and "data" in INSTEAD[kind]:
+        hint = f"; {INSTEAD[kind]['data'].format(text)}"
     else:
-        words = [f"{group}={choice}" for group in groups(command) for choice in choices(group)]
+        words = [f"{group}={choice}" for group in groups(kind) for choice in choices(group)]
         hint = nearest(text, [*keys, *words])
     return f"{text} is no setting, which is KEY=VALUE{hint}"
 
 
-def no_key(key: str, texts: Sequence[str], command: str) -> str:
-    """The message for a key that the line's choices lack, with what was meant."""
-    if key in groups(command):  # model={...}
+def no_key(key: str, texts: Sequence[str], kind: str) -> str:
+    """The message for a key that the command's choices lack, with what was meant."""
+    if key in groups(kind):  # model={...}
         return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE"
-    return f"there is no key {key}{hint_for_key(key, texts, command)}"
+    return f"there is no key {key}{hint_for_key(key, texts, kind)}"
 
 
-def hint_for_key(key: str, texts: Sequence[str], command: str) -> str:
-    """What was meant by a key that the line's choices lack: another trainer's name for it, a key of other choices, or
-    the nearest key of the line's."""
-    choices_by_key, chosen = keys_of_command(command), choices_on_line(texts, command)
+def hint_for_key(key: str, texts: Sequence[str], kind: str) -> str:
+    """What was meant by a key that the command's choices lack: another trainer's name for it, a key of other choices,
+    or the nearest key of the command's."""
+    choices_by_key, chosen = keys_of_command(kind), choices_given(texts, kind)
     note = "" if key in choices_by_key else topic(key, choices_by_key)
     if note:  # num_train_epochs
         return f"; {note}"
-    if (command, key) == ("evaluate", "model.name"):
+    if (kind, key) == ("evaluate", "model.name"):
         return "; the encoder to score is checkpoint=FOLDER or its name on the hub"
     if key.startswith("eval."):  # eval.batch, which is eval.stsb.batch and others
         alike = re.compile(rf"eval\.\w+\.{re.escape(last_part(key))}")
@@ -117,50 +117,50 @@ def hint_for_key(key: str, texts: Sequence[str], command: str) -> str:
             return f"; there is {', '.join(of_evaluators)}"
     if key in choices_by_key:  # objective.queue without objective=moco
         return f"; {key} belongs to {', '.join(choices_by_key[key])}"
-    keys_of_line = [known for known, having in choices_by_key.items() if chosen.intersection(having)]
-    if near := near_only_elsewhere(key, choices_by_key, keys_of_line):  # objective.qeue without objective=moco
+    keys_of_choices = [known for known, having in choices_by_key.items() if chosen.intersection(having)]
+    if near := near_only_elsewhere(key, choices_by_key, keys_of_choices):  # objective.qeue without objective=moco
         return f"; {near} belongs to {', '.join(choices_by_key[near])}"
-    return nearest(key, keys_of_line)
+    return nearest(key, keys_of_choices)
 
 
-def near_only_elsewhere(key: str, keys: Collection[str], keys_of_line: Sequence[str]) -> str:
-    """The key of other choices that a key meant; "" for none, and if the line has a key that is as near."""
+def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Sequence[str]) -> str:
+    """The key of other choices that a key meant; "" for none, and if the command has a key that is as near."""
     near = next(iter(meant(key, list(keys))), "")
-    near_on_line = [last_part(guess) for guess in meant(key, keys_of_line)]
-    return "" if near in keys_of_line or last_part(near) in near_on_line else near
+    near_ones = [last_part(guess) for guess in meant(key, keys_of_choices)]
+    return "" if near in keys_of_choices or last_part(near) in near_ones else near
 
 
-def choices_on_line(texts: Sequence[str], command: str) -> set[str]:
-    """The GROUP=CHOICEs of a line, and "" for what every line has; all of a group that its experiment may choose."""
+def choices_given(texts: Sequence[str], kind: str) -> set[str]:
+    """The GROUP=CHOICEs of a command, and "" for what each has; all choices of a group if an experiment may choose."""
     typed = {word.key: word.parsed for word in recorded_words(texts)}
-    has_extras = not typed.keys().isdisjoint(EXTRAS)
-    on_line = {""}
-    for group, default in groups(command).items():
+    has_extras = not typed.keys().isdisjoint(OPTIONAL_GROUPS)
+    given = {""}
+    for group, default in groups(kind).items():
         names: Sequence[object] = default.choices
         if group in typed:
             value = typed[group]
             names = value if isinstance(value, list) else [value]
         elif has_extras:
             names = choices(group)
-        on_line |= {f"{group}={name}" for name in names}
-    return on_line
+        given |= {f"{group}={name}" for name in names}
+    return given
 
 
-def no_choice(group: str, choice: str, command: str) -> str:
+def no_choice(group: str, choice: str, kind: str) -> str:
     """The message for a choice that the group lacks, with what was meant or what there is."""
-    return f"{group}={choice} {hint_for_choice(group, choice, command) or what_there_is(group, choice, command)}"
+    return f"{group}={choice} {hint_for_choice(group, choice, kind) or what_there_is(group, choice, kind)}"
 
 
-def hint_for_choice(group: str, choice: str, command: str) -> str:
+def hint_for_choice(group: str, choice: str, kind: str) -> str:
     """What was meant by a choice that the group lacks; "" for a name that says nothing."""
     misplaced = [path for folder in user_folders() for path in folder.rglob("*.y*ml") if path.stem == choice]
     if misplaced:  # FOLDER/mine.yaml in place of FOLDER/objective/mine.yaml
         return f"is not a choice: it would be {group}/{choice}.yaml in --config-dir, and there is {misplaced[0]}"
     if inside := [name for name in choices(group) if name.startswith(f"{choice}/")]:  # sweep=visualcse
         return f"has several: {', '.join(inside)}"
-    if elsewhere := [f"{other}={choice}" for other in groups(command) if choice in choices(other)]:  # objective=visual
+    if elsewhere := [f"{other}={choice}" for other in groups(kind) if choice in choices(other)]:  # objective=visual
         return f"is not a choice; there is {' and '.join(elsewhere)}"
-    if note := topic(choice, keys_of_command(command)):  # objective=MultipleNegativesRankingLoss
+    if note := topic(choice, keys_of_command(kind)):  # objective=MultipleNegativesRankingLoss
         return f"is not a choice; {note}"
     if with_encoder := choices_with_encoder(group, choice):  # model=bert-base-uncased
         return f"is not a choice; it is the encoder of {' and '.join(with_encoder)}"
@@ -177,10 +177,10 @@ def choices_with_encoder(group: str, encoder: str) -> list[str]:
     return words
 
 
-def what_there_is(group: str, choice: str, command: str) -> str:
+def what_there_is(group: str, choice: str, kind: str) -> str:
     """The nearest choice or all choices, and what else the group offers."""
     names = choices(group)  # none of Hydra's own groups
-    offer = INSTEAD[command].get(group, "").format(choice)
+    offer = INSTEAD[kind].get(group, "").format(choice)
     near = nearest(choice, names)
     if offer and re.search(r"[-/.]", choice):  # a file's name, or one on the hub
         near = ""

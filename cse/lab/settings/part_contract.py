@@ -76,7 +76,7 @@ def wrong_method(part: type, base: type) -> str:
 def wrong_attribute(part: type, base: type) -> str:
     """Which attribute of a part's class has a value that its base's annotation does not allow; "" if none."""
     hints = get_type_hints(base)
-    for name in filter(hints.__contains__, vars(base)):
+    for name in [name for name in vars(base) if name in hints]:
         value = getattr(part, name)
         try:
             if not isinstance(value, property):

@@ -197,7 +197,7 @@ def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def repeats_a_run(text: str) -> bool:
-    """Whether a word belongs on the line that repeats a run: science, the sweep that it is of, and its data."""
+    """Whether a word belongs in the command that repeats a run: science, the sweep that it is of, and its data."""
     key = key_of(text)
     if text.startswith("~"):
         return False

@@ -49,7 +49,7 @@ class Jobs(TypedDict):
 
 
 class Starting(TypedDict):
-    """The keys of conf/train.yaml that say how a line starts its jobs."""
+    """The keys of conf/train.yaml that say how a command starts its jobs."""
 
     jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.START]
     dry_run: Annotated[bool, Mark.BOOKKEEPING, Mark.START, Mark.ONCE]
@@ -69,7 +69,7 @@ class Paths(TypedDict):
 
 
 class Shared(TypedDict):
-    """The keys of both commands."""
+    """The keys of both kinds of command."""
 
     allow_partial: Annotated[bool, Mark.MACHINE, Mark.NAMED]  # what data there is; the scores are marked
     smoke: Annotated[bool, Mark.UNFIXED]
@@ -150,13 +150,14 @@ class HydrasOwn(TypedDict):
 
 
 class Elsewhere(TypedDict):
-    """Keys of a line that are checked elsewhere: here are only their roles."""
+    """Keys of a command that are checked elsewhere: here are only their roles."""
 
     sweep: Annotated[str, Mark.BOOKKEEPING, Mark.START]
     hydra: Annotated[HydrasOwn, Mark.LOGGING]
 
 
-COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}
+KEYS_BY_KIND: dict[str, type] = {"train": Train, "evaluate": Evaluate}
+"""The keys that no part takes, by kind of command."""
 
 
 class Slot(NamedTuple):

@@ -18,7 +18,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.conf_files import declared_package, line_of, text_of
-from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, WHOLE, groups, user_folders
+from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, SWEEP_KEYS, groups, user_folders
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import Config, flattened, nodes_in, same
 from cse.ranges import Mark
@@ -31,7 +31,7 @@ RECORDED_AT = "hydra.user_files"
 
 
 class UserSource(FileConfigSource):
-    """`own://FOLDER` in Hydra's search path."""
+    """`own://FOLDER` in Hydra's search path, by the provider `own`."""
 
     @staticmethod
     def scheme() -> str:
@@ -50,7 +50,7 @@ class UserSource(FileConfigSource):
         plain: Config = OmegaConf.to_container(content)  # type: ignore[assignment]
         check_file(path, group.partition("/")[0], package, plain)
         return ConfigResult(
-            config=content, path=f"own://{self.path}", provider=self.provider, header={"package": package}
+            config=content, path=f"{self.scheme()}://{self.path}", provider=self.provider, header={"package": package}
         )
 
 
@@ -59,7 +59,7 @@ def package_of(path: Path, group: str, content: DictConfig) -> str | None:
     package = declared_package(path)
     if package is not None:
         return package
-    if group.partition("/")[0] in WHOLE:
+    if group.partition("/")[0] in GLOBAL_GROUPS:
         return "_global_"
     return f"eval.{path.stem}" if group == "eval" and "_target_" in content else None
 
@@ -103,7 +103,7 @@ def check_entry(place: str, entry: object) -> None:
 def check_hydras_choice(place: str, group: str, name: str, choice: object) -> None:
     """Raise UserError for a choice of Hydra's own groups in a defaults list, which is read where it is typed."""
     if "hydra/" in name and not (group == "sweep" and "hydra/sweeper" in name):
-        raise UserError(f"{place}: {name}: {choice} has no effect in a file: type it on the line")
+        raise UserError(f"{place}: {name}: {choice} has no effect in a file: give it on the command line")
 
 
 def check_override(place: str, name: str, choice: object, group_names: set[str]) -> None:
@@ -124,13 +124,15 @@ def check_keys(path: Path, group: str, content: Config, group_names: set[str]) -
             )
         if Mark.RECORDED in role_of(key).marks:
             raise UserError(f"{line_of(path, [key])}: {key} is what a run records: no file sets it")
-    allowed: tuple[str, ...] = ("hydra.run.dir",) if group in WHOLE else ()
+    allowed: tuple[str, ...] = ("hydra.run.dir",) if group in GLOBAL_GROUPS else ()
     if group == "sweep":
         allowed = STARTING
     for key in flattened(content):
         is_typed_alone = key.startswith("hydra") or role_of(key).purpose == "bookkeeping"
         if is_typed_alone and not key.startswith(allowed):
-            raise UserError(f"{line_of(path, key.split('.'))}: {key} has no effect in a file: type it on the line")
+            raise UserError(
+                f"{line_of(path, key.split('.'))}: {key} has no effect in a file: give it on the command line"
+            )
 
 
 # The user's files in a composed config
@@ -189,7 +191,7 @@ def written_at(config: DictConfig, key: str, value: object) -> str:
 
 
 def overridden(config: DictConfig, files: Sequence[UserFile], typed: Collection[str]) -> list[str]:
-    """A sentence for each value of the files that a later file of ours replaces. typed: the line's keys."""
+    """A sentence for each value of the files that a later file of ours replaces. typed: the command's keys."""
     settings = flattened(cast("Config", OmegaConf.to_container(config, resolve=True)))
     sentences: dict[str, str] = {}
     for file in files:

@@ -1,5 +1,5 @@
 """Plain values of settings: as one flat dictionary, {"trainer": {"lr": 1e-5}} as {"trainer.lr": 1e-5}; and when two are
-the same, however a line, YAML or JSON wrote them.
+the same, however a command, YAML or JSON wrote them.
 """
 
 import re
@@ -43,11 +43,16 @@ def format_value(value: object) -> str:
     return "null" if value is None else str(value)
 
 
+def same_as_any(value: object, others: object) -> bool:
+    """Whether a value is the same as another or, if that is a list and this is none, as one in it."""
+    if isinstance(others, (list, tuple)) and not isinstance(value, (list, tuple)):
+        return any(same(value, item) for item in others)
+    return same(value, others)
+
+
 def same(value: object, other: object) -> bool:
-    """Whether a value equals another, or one of several. 32, "32" and 32.0 are the same, 1.1 and "1.1" too; two texts
-    only if they are written alike ("1.10" and "1.1" are two versions); 1 and true are not the same."""
-    if isinstance(other, (list, tuple)) and not isinstance(value, (list, tuple)):
-        return any(same(value, item) for item in other)
+    """Whether a value equals another. 32, "32" and 32.0 are the same, 1.1 and "1.1" too; two texts only if they are
+    written alike ("1.10" and "1.1" are two versions); 1 and true are not the same."""
     if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(value) == len(other) and all(map(same, value, other))
     ours, theirs = in_one_form(value), in_one_form(other)

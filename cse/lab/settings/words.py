@@ -1,5 +1,5 @@
-"""Word: one KEY=VALUE of a line, with who gave it. It has one form, that of Hydra's grammar, from the line that is
-typed to `run.yaml` and to a command that is shown.
+"""Word: one KEY=VALUE of a command, with who gave it. It has one form, that of Hydra's grammar, from the command
+that is given to `run.yaml` and to a command that is shown.
 
 Below Word stand lists of words, then Hydra's grammar: parse_word, and spell_word, which writes what parse_word reads.
 shell_line shows a command.
@@ -75,7 +75,7 @@ class Word:
 RUN_ALONE = Word("hydra.mode=RUN", by="sweep")
 """Hydra's word for one run, whatever a sweep's file says: the last of the words that a sweep gives one of its jobs.
 
-So a job's line, which one may type again, and the lists of words in run.yaml and in a plan say who gave each word.
+So a job's command, which one may give again, and the lists of words in run.yaml and in a plan say who gave each word.
 """
 
 

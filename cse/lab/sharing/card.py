@@ -24,7 +24,8 @@ import yaml
 from cse.data.overlap import overlap_in_words
 from cse.files import Json
 from cse.lab.folder.contents import ExportedVectors, Results, TrainingData
-from cse.lab.settings.groups import PACKAGE_DIR, choices, first_comment
+from cse.lab.settings.conf_files import first_sentence
+from cse.lab.settings.groups import PACKAGE_DIR, choices, file_of
 from cse.lab.settings.roles import repeats_a_run, role_of
 from cse.lab.settings.values import Config, flattened
 from cse.lab.settings.words import shell_line
@@ -150,7 +151,7 @@ def name_of_method(choice: str) -> str:
     """
     for group in ("objective", "aux_modality"):
         if choice in choices(group):
-            return re.split(r" \(|[,:]", first_comment(group, choice))[0] or choice
+            return re.split(r" \(|[,:]", first_sentence(file_of(group, choice)))[0] or choice
     return choice
 
 

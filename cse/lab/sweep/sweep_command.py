@@ -83,7 +83,7 @@ def starts_many(words: Sequence[Word], flags: Sequence[str]) -> str:
 def read_sweep_command(command: Command) -> SweepCommand:
     """The command that was given, with -m among its flags or not. Raises UserError if it cannot start jobs,
     MissingResource if it needs a package that is missing."""
-    program = PROGRAMS[command.name]
+    program = PROGRAMS[command.kind]
     refuse_words_of_one_job(command.words)
     start = [word for word in command.words if belongs_to_start(word)]
     given = [word for word in command.words if not belongs_to_start(word)]

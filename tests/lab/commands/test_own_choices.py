@@ -12,6 +12,7 @@ from cse.errors import UserError
 from cse.lab.settings import groups
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed
+from cse.lab.settings.user_folders import adopt_folders
 
 
 @pytest.fixture
@@ -65,15 +66,15 @@ def test_a_choice_in_another_encoding_is_one_sentence_with_its_line(own, capsys)
 
 def test_a_missing_or_a_wrong_folder_and_a_name_of_ours_are_refused(own):
     with pytest.raises(UserError, match="nowhere"):
-        groups.adopt_folders(["--config-dir", str(own / "nowhere")])
+        adopt_folders(["--config-dir", str(own / "nowhere")])
     with pytest.raises(UserError, match="objective/"):  # the folder above
-        groups.adopt_folders(["--config-dir", str(own.parent)])
+        adopt_folders(["--config-dir", str(own.parent)])
     (own.parent / "a:b" / "objective").mkdir(parents=True)
     with pytest.raises(UserError, match="a:b"):  # which CSE_CONF would split
-        groups.adopt_folders(["--config-dir", str(own.parent / "a:b")])
+        adopt_folders(["--config-dir", str(own.parent / "a:b")])
     (own / "objective" / "barlow.yaml").write_text("_target_: nearby_loss.Nearby\n")
     with pytest.raises(UserError, match=r"barlow\.yaml"):  # a name of ours
-        groups.adopt_folders(["--config-dir", str(own)])
+        adopt_folders(["--config-dir", str(own)])
 
 
 @pytest.mark.parametrize("file", ["sweep/whitenedcse/table4", "recipe/augmentation/{}", "objective/nearby"])
@@ -86,10 +87,10 @@ def test_a_name_that_is_taken_is_refused_at_any_depth(own, file):
     path.write_text("trainer: {lr: 1}\n")
     owner = str(own) if "nearby" in file else "cse"
     with pytest.raises(UserError, match=f"is a choice of {owner} already") as refused:
-        groups.adopt_folders([f"--config-dir={own}", f"--config-dir={theirs}"])
+        adopt_folders([f"--config-dir={own}", f"--config-dir={theirs}"])
     assert str(path) in str(refused.value)
     path.rename(path.with_stem("mine"))
-    groups.adopt_folders([f"--config-dir={own}", f"--config-dir={theirs}", f"--config-dir={theirs}/../conf"])
+    adopt_folders([f"--config-dir={own}", f"--config-dir={theirs}", f"--config-dir={theirs}/../conf"])
 
 
 @pytest.mark.parametrize("words", ["seed=1 --config-dir", "--config-dir= seed=1", "-cd"])
@@ -117,7 +118,7 @@ def test_yaml_that_cannot_be_read_is_one_sentence_with_its_line(own, capsys):
 def test_a_part_or_a_setting_that_is_not_there_is_one_sentence(own, written, told):
     (own.parent / "needing_loss.py").write_text("import not_there")
     (own.parent / "broken_loss.py").write_text("class Nearby(:")
-    groups.adopt_folders(["--config-dir", str(own)])
+    adopt_folders(["--config-dir", str(own)])
     (own / "objective" / "nearby.yaml").write_text(f"_target_: {written}\n")
     with pytest.raises(UserError, match=re.escape(told)) as refused:
         validate(composed("train", ["objective=nearby"]), "train")

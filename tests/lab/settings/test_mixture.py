@@ -60,7 +60,7 @@ def test_a_mistake_is_named_by_its_key(sources, named):
 
 
 def test_composing_again_changes_nothing():
-    from cse.lab.settings.compose import complete_sources
+    from cse.lab.settings.mixture import complete_sources
 
     cfg = cse.compose("data=mixture", SOURCES % "cosent")
     again = OmegaConf.create(OmegaConf.to_container(cfg))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from cse.lab.folder.runs import Run
 from cse.lab.report.numbers.keys_that_differ import NAMES
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.values import format_value, in_one_form, number_in, same
+from cse.lab.settings.values import format_value, in_one_form, number_in, same, same_as_any
 from cse.lab.settings.words import quoted, value_in
 
 OWN_COLUMNS = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "equivalent", "of")
@@ -140,7 +140,7 @@ def is_written(run: Run, key: str, value: object, text: str) -> bool:
         return True
     is_quoted = len(text) > 1 and text[0] in ("'", '"') and text[0] == text[-1]
     if isinstance(value, list | tuple | dict):
-        return same(value, value_in(text))
+        return same_as_any(value, value_in(text))
     if isinstance(value, bool):
         return str(value).lower() == text.lower()
     unquoted = str(value_in(text)) if is_quoted else text

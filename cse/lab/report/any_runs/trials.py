@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cse.lab.folder.runs import Run
 from cse.lab.settings.groups import choices
-from cse.lab.settings.values import in_one_form, same
+from cse.lab.settings.values import in_one_form, same_as_any
 from cse.lab.settings.words import recorded_words, value_in, values_of
 from cse.lab.sweep.memory import PastSearch, past_searches
 from cse.lab.sweep.sweeps import load_sweep
@@ -79,7 +79,7 @@ def is_of_search(run: Run, search: PastSearch) -> bool:
 def is_near(value: object, asked: object) -> bool:
     """Whether a run's value is a point's: a choice as Hydra writes it (True, [a,b]), or a number to six digits."""
     if isinstance(asked, str):
-        return same(value, value_in(asked))
+        return same_as_any(value, value_in(asked))
     ours = in_one_form(value)
     return isinstance(ours, float) and math.isclose(ours, float(str(asked)), rel_tol=1e-5)
 

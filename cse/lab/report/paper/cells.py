@@ -36,7 +36,7 @@ from cse.lab.report.show.look import (
     PUBLISHED_ONLY,
     WITHIN_NOISE,
 )
-from cse.lab.settings.values import same
+from cse.lab.settings.values import same, same_as_any
 
 NO_EFFECT = Effect()
 
@@ -206,7 +206,7 @@ def number_of_jobs(where: Where, expected: list[Where]) -> int | None:
     """How many planned jobs belong to a cell; None if the sweep's axes cannot tell."""
     if not expected or not set(where) <= set(expected[0]):
         return None
-    return sum(all(key in job and same(job[key], value) for key, value in where.items()) for job in expected)
+    return sum(all(key in job and same_as_any(job[key], value) for key, value in where.items()) for job in expected)
 
 
 def judge(group: Group, published: Value | None, column: str, sweep: SweepRuns, seed_sd: float | None) -> str:

@@ -25,15 +25,15 @@ from cse.lab.folder.changes import Change, changes
 from cse.lab.folder.facts import as_facts
 from cse.lab.folder.runs import Run, Where
 from cse.lab.settings.compose import explaining, resolved, without_hydra
-from cse.lab.settings.groups import SINGLE, choices, is_group
+from cse.lab.settings.groups import ONE_CHOICE_ONLY, choices, is_group
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.values import Config, flattened, format_value, in_one_form, same
+from cse.lab.settings.values import Config, flattened, format_value, in_one_form, same_as_any
 from cse.lab.settings.words import Word, key_of, texts_of
 from cse.lab.sweep.axes import interval_of
 from cse.lab.sweep.grid import one_by_one
 from cse.lab.sweep.sweeps import Sweep, load_sweep
 
-GROUPS = (*SINGLE, "data")
+GROUPS = (*ONE_CHOICE_ONLY, "data")
 """The groups whose choices make a run's experiment."""
 
 
@@ -41,7 +41,7 @@ def departures_of(run: Run, held_fixed: Where) -> dict[str, str]:
     """The departures of a run from its sweep, and from what the paper held fixed: {KEY=VALUE: from what}."""
     departures = dict.fromkeys(run.departures, "(not in the sweep)")
     for key, value in held_fixed.items():
-        if not same(run.get(key), value):
+        if not same_as_any(run.get(key), value):
             departures[f"{key}={format_value(run.get(key))}"] = f"(paper: {format_value(value)})"
     return departures
 
@@ -145,7 +145,7 @@ def is_on_axis(values: str, value: object) -> bool:
     if interval is not None:
         number = in_one_form(value)
         return isinstance(number, float) and interval.start - 1e-9 <= number <= interval.end + 1e-9
-    return any(same(value, word.parsed) for word in one_by_one(axis))
+    return any(same_as_any(value, word.parsed) for word in one_by_one(axis))
 
 
 def planned_settings(name: str, case: str | None, chosen: Sequence[str], seed: str) -> Plan | None:
