@@ -34,6 +34,8 @@ class Mark(Enum):
     """Science that does not change any number in a table."""
     NAMED = auto()
     """Not science, but part of the name of a job's folder. Finished jobs are found by this name."""
+    REPEATED = auto()
+    """Not science, but part of the command that repeats a run."""
     START = auto()
     """In a command that starts several jobs, it belongs to the command, not to the jobs."""
     ONCE = auto()

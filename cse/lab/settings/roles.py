@@ -122,9 +122,12 @@ def declared_inside(annotation: Annotation) -> dict[str, Annotation]:
 def annotations_in_choices(key: str, folders: Sequence[Path]) -> Annotations:
     """The annotations on the path to a key in the choice of its group that declares most of them. folders: the
     group's."""
-    configs = [{}, *configs_of_choices(key.partition(".")[0], folders)]
-    paths = [annotations_on_path(key, config) for config in configs]
-    return max(paths, key=lambda annotations: len(annotations) - annotations.count(None))
+    best = annotations_on_path(key, {})
+    for config in configs_of_choices(key.partition(".")[0], folders):
+        annotations = annotations_on_path(key, config)
+        if annotations.count(None) < best.count(None):
+            best = annotations
+    return best
 
 
 @cache
@@ -132,8 +135,9 @@ def configs_of_choices(group: str, folders: Sequence[Path]) -> list[Config]:
     """The config that each choice of a group gives by its own file alone."""
     configs: list[Config] = []
     for folder in folders:
-        files = sorted(folder.glob("*.yaml")) if os.path.isdir(folder) else []  # False for a name that is too long, too
-        for file in files:
+        if not os.path.isdir(folder):  # nor is one whose name is too long
+            continue
+        for file in sorted(folder.glob("*.yaml")):
             try:
                 config = yaml.safe_load(text_of(file))
             except yaml.YAMLError:  # composing it says what is wrong
@@ -150,9 +154,12 @@ def marks_along(annotations: Annotations) -> frozenset[Mark]:
     purpose: frozenset[Mark] = frozenset()
     value: frozenset[Mark] = frozenset()
     for annotation in annotations:
-        marks = marks_named(annotation or frozenset())
-        purpose = marks - OF_VALUE or purpose
+        if annotation is None:
+            continue
+        marks = marks_named(annotation)
         value |= marks & OF_VALUE
+        if marks - OF_VALUE:
+            purpose = marks - OF_VALUE
     return purpose | value
 
 
@@ -198,8 +205,5 @@ def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 def repeats_a_run(text: str) -> bool:
     """Whether a word belongs in the command that repeats a run: science, the sweep that it is of, and its data."""
-    key = key_of(text)
-    if text.startswith("~"):
-        return False
-    is_data = key == "allow_partial" or (key.startswith("paths.") and key != "paths.cache")
-    return is_data or key == "sweep" or role_of(key).is_science
+    role = role_of(key_of(text))
+    return not text.startswith("~") and (role.is_science or Mark.REPEATED in role.marks)

@@ -71,10 +71,10 @@ class Paths(TypedDict):
 class Shared(TypedDict):
     """The keys of both kinds of command."""
 
-    allow_partial: Annotated[bool, Mark.MACHINE, Mark.NAMED]  # what data there is; the scores are marked
+    allow_partial: Annotated[bool, Mark.MACHINE, Mark.NAMED, Mark.REPEATED]  # what data there is; the scores are marked
     smoke: Annotated[bool, Mark.UNFIXED]
     case: Annotated[str | None, Mark.UNFIXED]  # the name of several settings
-    paths: Annotated[dict[str, Folder | None], Mark.MACHINE, Mark.NAMED, Paths]
+    paths: Annotated[dict[str, Folder | None], Mark.MACHINE, Mark.NAMED, Mark.REPEATED, Paths]
     eval: Annotated[dict[str, Part], Mark.UNFIXED, Mark.HARMLESS]  # more scores, or fewer: each has data of its own
     tracker: Annotated[dict[str, Part], Mark.LOGGING]
 
@@ -152,7 +152,7 @@ class HydrasOwn(TypedDict):
 class Elsewhere(TypedDict):
     """Keys of a command that are checked elsewhere: here are only their roles."""
 
-    sweep: Annotated[str, Mark.BOOKKEEPING, Mark.START]
+    sweep: Annotated[str, Mark.BOOKKEEPING, Mark.START, Mark.REPEATED]
     hydra: Annotated[HydrasOwn, Mark.LOGGING]
 
 
