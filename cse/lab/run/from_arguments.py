@@ -14,7 +14,7 @@ from cse.lab.run import resume, smoke, startup
 from cse.lab.run.evaluators import selected_score
 from cse.lab.settings.compose import composed, explaining, without_hydra
 from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment, groups
-from cse.lab.settings.user_files import overridden, recorded_user_files
+from cse.lab.settings.user_values import overridden, recorded_user_files
 from cse.lab.settings.words import Word, keys_of_person, texts_of, values_of
 
 

@@ -11,7 +11,7 @@
 4. Whatever asks what a key is for asks roles.py: roles.role_of("trainer.lr").is_science. The same annotations say it,
    read from the source (signatures.py). values.same says which values are the same.
 5. --config-dir adds files of the user's own: user_folders.py adopts their folders, user_files.py loads each of them or
-   refuses it, by the roles of its keys.
+   refuses it, by the roles of its keys. user_values.py says which file gave a value.
 6. A wrong word becomes one message in compose.explaining: mistakes.py writes it, lookup.py knows all keys and choices,
    suggest.py those that were meant.
 """

@@ -16,7 +16,7 @@ from cse.lab.settings.groups import CONF_DIR, ONE_CHOICE_ONLY, choices, is_group
 from cse.lab.settings.mistakes import explain, no_choice
 from cse.lab.settings.mixture import complete_sources
 from cse.lab.settings.references import fill_in_environment, guarded_environment
-from cse.lab.settings.user_files import RECORDED_AT, find_user_files
+from cse.lab.settings.user_values import RECORDED_AT, find_user_files
 from cse.lab.settings.values import Config
 from cse.lab.settings.words import Word, parse_word
 

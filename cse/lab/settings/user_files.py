@@ -2,32 +2,23 @@
 
 A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config, and an evaluator lies in eval.NAME,
 whether or not a `# @package` says so. Where there is such a comment, its place in the file does not matter.
-
-Below the loading stands what a composed config has of them: its user's files, which of them gave a value, and which of
-their values a later file of ours replaces.
 """
 
-from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple, cast
 
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
-from hydra.core.default_element import ResultDefault
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.conf_files import declared_package, line_of, text_of
-from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, SWEEP_KEYS, groups, user_folders
+from cse.lab.settings.groups import GLOBAL_GROUPS, groups
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.values import Config, flattened, nodes_in, same
+from cse.lab.settings.values import Config, flattened
 from cse.ranges import Mark
 
 STARTING = ("jobs", "dry_run", *(f"hydra.sweeper.{key}" for key in ("params", "n_trials", "batch", "seed")))
 """The keys that say how to start several jobs, and that a sweep's file may set."""
-
-RECORDED_AT = "hydra.user_files"
-"""Where a composed config has the files of the user's own that it was composed of: {path: package}."""
 
 
 class UserSource(FileConfigSource):
@@ -70,8 +61,11 @@ def check_file(path: Path, group: str, package: str | None, content: Config) -> 
         if not isinstance(key, str):
             raise UserError(f"{path}: the key {key} is no text: put it in quotes, or name a setting")
         if "." in key:
-            opened, closed = ": {".join(key.split(".")), "}" * key.count(".")
-            raise UserError(f"{line_of(path, [key])}: {key} is no key: write {opened}: VALUE{closed}")
+            *parents, last = key.split(".")
+            nested = f"{last}: VALUE"
+            for parent in reversed(parents):
+                nested = f"{parent}: {{{nested}}}"
+            raise UserError(f"{line_of(path, [key])}: {key} is no key: write {nested}")
     defaults = content.get("defaults") or []
     place = line_of(path, ["defaults"])
     if not isinstance(defaults, list):
@@ -133,75 +127,3 @@ def check_keys(path: Path, group: str, content: Config, group_names: set[str]) -
             raise UserError(
                 f"{line_of(path, key.split('.'))}: {key} has no effect in a file: give it on the command line"
             )
-
-
-# The user's files in a composed config
-
-
-class UserFile(NamedTuple):
-    """A file that a config was composed of. package: where its settings lie in the config, "" at the top."""
-
-    path: Path
-    package: str
-
-    @property
-    def content(self) -> Config:
-        """Its settings."""
-        return OmegaConf.to_container(OmegaConf.load(self.path))  # type: ignore[return-value]
-
-    @property
-    def place(self) -> str:
-        """What the keys of its settings begin with in the config: "trainer.", or ""."""
-        return f"{self.package}." if self.package else ""
-
-    def line_of(self, inside: str) -> str:
-        """FILE:LINE of a key, as the file has it."""
-        return line_of(self.path, inside.split("."))
-
-
-def find_user_files(defaults: Iterable[ResultDefault]) -> list[UserFile]:
-    """The files of the user's own in the defaults list that Hydra composes, in its order."""
-    files: list[UserFile] = []
-    for default in defaults:
-        name = f"{default.config_path}.yaml"
-        for folder in user_folders():
-            if (folder / name).is_file() and not Path(CONF_DIR, name).exists():
-                files.append(UserFile(folder / name, default.package or ""))
-    return files
-
-
-def recorded_user_files(config: DictConfig) -> list[UserFile]:
-    """The user's files that a config was composed of, in Hydra's order. Hydra's node has them; [] without that node."""
-    recorded = OmegaConf.select(config, RECORDED_AT) or {}
-    return [UserFile(Path(path), package) for path, package in recorded.items()]
-
-
-def written_at(config: DictConfig, key: str, value: object) -> str:
-    """` (FILE:LINE)` of the config's last own file that gives a key this value, or one inside it; "" if none does."""
-    for file in reversed(recorded_user_files(config)):
-        if file.package and file.place.startswith(f"{key}."):
-            return f" ({file.path})"
-        if not key.startswith(file.place):
-            continue
-        inside = key.removeprefix(file.place)
-        for written_key, written in nodes_in(file.content):
-            if written_key == inside and (str(written) == str(value) or "${" in str(written)):
-                return f" ({file.line_of(inside)})"
-    return ""
-
-
-def overridden(config: DictConfig, files: Sequence[UserFile], typed: Collection[str]) -> list[str]:
-    """A sentence for each value of the files that a later file of ours replaces. typed: the command's keys."""
-    settings = flattened(cast("Config", OmegaConf.to_container(config, resolve=True)))
-    sentences: dict[str, str] = {}
-    for file in files:
-        for inside, value in flattened(file.content).items():
-            key = f"{file.place}{inside}"
-            sentences.pop(key, None)
-            if inside.split(".")[0] in ("defaults", "hydra", *SWEEP_KEYS) or key in typed or "${" in str(value):
-                continue
-            final = settings.get(key)
-            written = [value] if isinstance(final, list) and not isinstance(value, list) else value
-            if not same(written, final):
-                sentences[key] = f"but {key}={final} by a later file, not {value} ({file.line_of(inside)})"
-    return list(sentences.values())
