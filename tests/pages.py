@@ -12,7 +12,7 @@ from pathlib import Path
 from cse.lab.settings import suggest
 from cse.lab.settings.conf_files import text_of
 from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, NO_CHOICE, choices, groups
-from cse.lab.settings.lookup import Setting, settings_of_file
+from cse.lab.settings.lookup import Entry, settings_of_file
 
 ARGUMENTS = "\n## Every argument\n"
 """The heading of coming-from.md after which the tables begin."""
@@ -65,7 +65,7 @@ def settings_page(file: Path, anchors: set[str]) -> Iterator[str]:
         yield "\n" * bool(said) + table(("setting", "default", "meaning"), rows)
 
 
-def setting_row(one: Setting, anchors: set[str]) -> tuple[str, str, str]:
+def setting_row(one: Entry, anchors: set[str]) -> tuple[str, str, str]:
     """The cells of a key."""
     anchor = "" if one.key in anchors else f'<span id="{one.key}"></span>'
     anchors.add(one.key)

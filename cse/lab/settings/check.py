@@ -8,18 +8,16 @@ pydantic's words:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 
-A value from a file of the user's own has the file and the line behind it (cse.lab.settings.user_files).
+A value from a file of the user's own has the file and the line behind it (cse.lab.settings.user_values).
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import deepcopy
-from inspect import signature
 from itertools import chain
 from typing import NamedTuple
 
-from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, SchemaValidator
@@ -27,12 +25,11 @@ from pydantic_core import ErrorDetails, SchemaValidator
 from cse.errors import UserError
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.groups import file_of
-from cse.lab.settings.part_contract import unmade, unusable
-from cse.lab.settings.pydantic_types import NOT_SET, refusal_in_words, types_of, validator, without_parts
+from cse.lab.settings.part_contract import why_not_loaded, why_not_made
+from cse.lab.settings.pydantic_types import NOT_SET, names_taken, refusal_in_words, types_of, validator, without_parts
 from cse.lab.settings.references import referred_keys, typed_key, written_values
 from cse.lab.settings.schema import KEYS_BY_KIND, slot_of
-from cse.lab.settings.signatures import declared_by
-from cse.lab.settings.user_files import written_at
+from cse.lab.settings.user_values import written_at
 from cse.lab.settings.values import Config, flattened, nodes_in
 from cse.lab.settings.words import spell_value
 
@@ -107,10 +104,9 @@ def check_part(key: str, node: Config) -> Checked:
     try:
         types = types_of(target, slot.beside)
     except (ImportError, NameError, ValueError, TypeError) as error:  # NameError: of an annotation
-        return Checked({}, [Violation(f"{key}._target_", unusable(target, error), f"={target}")])
-    names = [*signature(get_object(target)).parameters, *declared_by(target)]
-    checked = check_node(f"{key}.", node, types, names)
-    why = "" if checked.violations else unmade(slot, node)
+        return Checked({}, [Violation(f"{key}._target_", why_not_loaded(target, error), f"={target}")])
+    checked = check_node(f"{key}.", node, types, names_taken(target))
+    why = "" if checked.violations else why_not_made(slot, node)
     return Checked({}, [Violation(f"{key}._target_", why, f"={target}")]) if why else checked
 
 

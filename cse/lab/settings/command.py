@@ -57,21 +57,27 @@ class Command:
 
 
 def normalized(arguments: Sequence[str]) -> list[str]:
-    """Turn `--trainer.lr=1e-5`, as W&B's agents write it, into `trainer.lr=1e-5`, but keep Hydra's own flags; so too
-    Python's None, and its mappings and lists.
+    """The arguments as Hydra's grammar has them: of a W&B agent, of Python's values, of Hydra's own groups.
 
-    hydra.launcher=NAME and hydra.sweeper=NAME choose from a group, hydra/launcher, though Hydra would ignore them.
-    Raises UserError for letters that cannot be read.
+    Raises UserError for letters that cannot be read, also in the environment.
     """
     set_here = [value for name, value in os.environ.items() if name == "HOME" or name.startswith("CSE_")]
     check_letters([*arguments, os.getcwd(), *set_here])
     texts: list[str] = []
-    for text in arguments:
-        if is_agents(text):
-            text = text[2:]
-        text = re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", text)
+    for argument in arguments:
+        text = with_group(without_dashes(argument))
         texts += [text] if text.startswith("hydra") else from_python(text)
     return texts
+
+
+def without_dashes(text: str) -> str:
+    """`trainer.lr=1e-5` for `--trainer.lr=1e-5`, as W&B's agents write it. Hydra's own flags stay."""
+    return text[2:] if is_agents(text) else text
+
+
+def with_group(text: str) -> str:
+    """`hydra/launcher=NAME` for `hydra.launcher=NAME`, which Hydra would ignore; so too its sweeper."""
+    return re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", text)
 
 
 def read_command(arguments: Sequence[str], kind: str) -> Command:

@@ -19,10 +19,11 @@ SHOWN = 4
 """How many choices of a group are named beside a setting that they share."""
 
 
-class Setting(NamedTuple):
-    """A key as typed, its value, and its comment. choice: the GROUP=CHOICE that sets it; "" in every run.
+class Entry(NamedTuple):
+    """What a search finds: a setting, with its value and its comment, or a choice of a group.
 
-    name: what a search looks at: a setting's key, or a choice's own name.
+    key, value: of a choice, its group and its name. choice: the GROUP=CHOICE that sets a setting; "" in every run.
+    name: what the search looks at: a setting's key, or a choice's own name.
     """
 
     key: str
@@ -37,42 +38,42 @@ def find(kind: str, word: str, width: int) -> str:
 
     Raises UserError if there are none.
     """
-    settings = [*all_choices(kind), *settings_of_command(kind)]
+    entries = [*all_choices(kind), *settings_of_command(kind)]
     mentions = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
-    matches = all_of_name(settings, word) or [setting for setting in settings if mentions.search(setting.comment)]
-    elsewhere = topic(word.rpartition("/")[2], [setting.key for setting in settings])
+    matches = all_of_name(entries, word) or [entry for entry in entries if mentions.search(entry.comment)]
+    elsewhere = topic(word.rpartition("/")[2], [entry.key for entry in entries])
     if matches or elsewhere:
         return "\n".join([*textwrap.wrap(elsewhere, width), *paragraphs(matches, width)])
     hint = nearest(word, list(keys_of_command(kind))) or "; --help alone shows what can be chosen"
     raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
 
 
-def all_of_name(settings: list[Setting], word: str) -> list[Setting]:
-    """The settings whose name, or a part of it, begins with the word, and the one that other trainers call so."""
+def all_of_name(entries: list[Entry], word: str) -> list[Entry]:
+    """The entries whose name, or a part of it, begins with the word, and the one that other trainers call so."""
     joined = re.sub(r"[\s-]+", "_", word.strip("-"))
     name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)
-    answer = answer_to(word, [setting.key for setting in settings])
+    answer = answer_to(word, [entry.key for entry in entries])
     typed = (answer.first or word) if answer else ""
-    return [setting for setting in settings if name.search(setting.name) or meets(setting, typed)]
+    return [entry for entry in entries if name.search(entry.name) or meets(entry, typed)]
 
 
-def meets(setting: Setting, typed: str) -> bool:
-    """Whether a KEY or KEY=VALUE is this setting, one inside it, or this choice. A whole group is none of its keys."""
+def meets(entry: Entry, typed: str) -> bool:
+    """Whether a KEY or KEY=VALUE is this entry, one inside it, or this choice. A whole group is none of its keys."""
     key = typed.partition("=")[0]
     if "." in key:
-        return f"{setting.key}.".startswith(f"{key}.")
-    return setting.key == key and typed in (key, f"{key}={setting.value}")
+        return f"{entry.key}.".startswith(f"{key}.")
+    return entry.key == key and typed in (key, f"{key}={entry.value}")
 
 
-def paragraphs(matches: list[Setting], width: int) -> Iterator[str]:
-    """A paragraph for each setting: KEY=VALUE, then in a column the choices that have it, and its comment.
+def paragraphs(matches: list[Entry], width: int) -> Iterator[str]:
+    """A paragraph for each entry: KEY=VALUE, then in a column the choices that have it, and its comment.
 
     Settings of every run come first, then short keys.
     """
     having: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for setting in sorted(matches, key=lambda setting: (bool(setting.choice), setting.key.count("."), setting.key)):
-        group, _, choice = setting.choice.partition("=")
-        having[f"{setting.key}={setting.value}", setting.comment, group].append(choice)
+    for entry in sorted(matches, key=lambda entry: (bool(entry.choice), entry.key.count("."), entry.key)):
+        group, _, choice = entry.choice.partition("=")
+        having[f"{entry.key}={entry.value}", entry.comment, group].append(choice)
     column = min(44, max((len(left) for left, _, _ in having), default=0) + 2)
     for (left, comment, group), names in having.items():
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
@@ -81,12 +82,12 @@ def paragraphs(matches: list[Setting], width: int) -> Iterator[str]:
         yield (first + textwrap.fill(right, width - column).replace("\n", "\n" + " " * column)).rstrip()
 
 
-def all_choices(kind: str) -> Iterator[Setting]:
+def all_choices(kind: str) -> Iterator[Entry]:
     """Each group's choices with their first sentences."""
     for group in groups(kind):
         for choice in choices(group):
             if choice != "default":
-                yield Setting(group, choice, first_sentence(file_of(group, choice)), choice)
+                yield Entry(group, choice, first_sentence(file_of(group, choice)), choice)
 
 
 def keys_of_command(kind: str) -> dict[str, list[str]]:
@@ -97,19 +98,19 @@ def keys_of_command(kind: str) -> dict[str, list[str]]:
     return choices_by_key
 
 
-def settings_of_command(kind: str) -> Iterator[Setting]:
+def settings_of_command(kind: str) -> Iterator[Entry]:
     """Every setting of a kind of command and of every choice of its groups."""
     yield from settings_of_file(Path(CONF_DIR, f"{kind}.yaml"), "", "")
     for group in groups(kind):
         for choice in choices(group) if group not in GLOBAL_GROUPS else ():
             name = "" if choice == "default" else f"{group}={choice}"
-            by_key: dict[str, Setting] = {}
+            by_key: dict[str, Entry] = {}
             for file in included(file_of(group, choice)):
                 by_key |= {setting.key: setting for setting in settings_of_file(file, group, name)}
             yield from by_key.values()
 
 
-def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Setting]:
+def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Entry]:
     """The settings of one file, in order."""
     inside = "".join(f"{name}." for name in section_of(group, file)) if group else ""
     for key, value, comment in keys_of_text("\n".join(body(file))):
@@ -117,4 +118,4 @@ def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Setting]:
         is_hydras = dotted.startswith("hydra.") and dotted != "hydra.run.dir"
         is_of_run = last.startswith("_") or "a run fills this in" in comment
         if value and not is_hydras and not is_of_run:
-            yield Setting(dotted, value, comment, dotted, choice)
+            yield Entry(dotted, value, comment, dotted, choice)

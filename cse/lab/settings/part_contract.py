@@ -1,7 +1,7 @@
 """What a part's class must be for cse to use it.
 
-`unusable` says why a class cannot be loaded, `unmade` why a part cannot be made of it. Of the functions that `unmade`
-asks, the first that finds something wrong answers.
+`why_not_loaded` says why a class cannot be loaded, `why_not_made` why a part cannot be made of it. That asks several
+functions, and the first that finds something wrong answers.
 """
 
 import sys
@@ -21,7 +21,7 @@ from cse.lab.settings.values import Config
 LEVELS = {"text": "views", "tokens": "tokens"}  # of an augmentation, and the method that each calls
 
 
-def unusable(target: str, error: Exception) -> str:
+def why_not_loaded(target: str, error: Exception) -> str:
     """Why a part's class cannot be used: its module or package has no such name, or what the import, or reading its
     annotations, raised."""
     if isinstance(error, NameError):
@@ -37,7 +37,7 @@ def unusable(target: str, error: Exception) -> str:
     return f"cannot be imported ({in_short(error.__cause__ or error)}){where}"
 
 
-def unmade(slot: Slot, node: Config) -> str:
+def why_not_made(slot: Slot, node: Config) -> str:
     """Why a part cannot be made of its settings and of what our code passes to it; "" if it can, or is made later."""
     part = get_object(node["_target_"])
     if node.get("_partial_") or "_args_" in node:

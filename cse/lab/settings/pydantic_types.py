@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from inspect import Parameter, isclass, signature
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from hydra.utils import get_object
 from pydantic import BeforeValidator, ConfigDict, PydanticUserError, TypeAdapter, with_config
@@ -42,24 +42,45 @@ def types_of(target: str, beside: type | None = None) -> SchemaValidator:
 
     beside: a TypedDict of further keys.
     """
-    part = get_object(target)
-    makers = [vars(base)["__init__"] for base in part.__mro__ if "__init__" in vars(base)] if isclass(part) else [part]
+    takers = takers_of(get_object(target))
     fields: dict[str, object] = get_type_hints(beside, include_extras=True) if beside else {}
-    extra: Literal["ignore", "forbid"] = "ignore"
-    for maker in makers:
-        fields = fields_of(maker) | fields
-        if not any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(maker).parameters.values()):
-            extra = "forbid"
-            break  # one with **settings passes them to its base
-    config = STRICT | ConfigDict(extra=extra)
+    for taker in takers:
+        fields = fields_of(taker) | fields
+    config = STRICT | ConfigDict(extra="ignore" if passes_on(takers[-1]) else "forbid")
     return validator(with_config(config)(TypedDict(target, fields, total=False)))  # type: ignore[operator]
 
 
-def fields_of(maker: Callable[..., object]) -> dict[str, object]:
+def names_taken(target: str) -> list[str]:
+    """The names of what the class or function of that name takes, in order; of a class also `self`."""
+    names: list[str] = []
+    for taker in takers_of(get_object(target)):
+        names += signature(taker).parameters
+    return list(dict.fromkeys(names))
+
+
+def takers_of(part: Callable[..., object]) -> list[Callable[..., object]]:
+    """A function, or a class's constructor and those of its bases to which it passes **settings on."""
+    if not isclass(part):
+        return [part]
+    takers: list[Callable[..., object]] = []
+    for base in part.__mro__:
+        if "__init__" in vars(base):
+            takers.append(vars(base)["__init__"])
+            if not passes_on(takers[-1]):
+                break
+    return takers
+
+
+def passes_on(taker: Callable[..., object]) -> bool:
+    """Whether a constructor or a function takes **settings."""
+    return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(taker).parameters.values())
+
+
+def fields_of(taker: Callable[..., object]) -> dict[str, object]:
     """The type of each parameter of a constructor, or of a function."""
-    hints = get_type_hints(maker, include_extras=True)
+    hints = get_type_hints(taker, include_extras=True)
     fields: dict[str, object] = {}
-    for name, parameter in signature(maker).parameters.items():
+    for name, parameter in signature(taker).parameters.items():
         if parameter.kind is not Parameter.VAR_KEYWORD:
             fields[name] = checkable(hints.get(name, object))
             kinds = get_args(fields[name])

@@ -86,7 +86,10 @@ def recorded_words(texts: Sequence[str]) -> list[Word]:
     for text in texts:
         key, equals, value = text.partition("=")
         in_quotes = spell_word(key, value) if equals else text
-        words += list(filter(is_one_value, [text, in_quotes]))[:1]
+        if is_one_value(text):
+            words.append(text)
+        elif is_one_value(in_quotes):
+            words.append(in_quotes)
     return by_whom(words)
 
 

@@ -2,13 +2,19 @@
 
 import sys
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
+import yaml
+from hydra.utils import get_object
 
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed
-from cse.lab.settings.roles import role_of
+from cse.lab.settings.groups import CONF_DIR
+from cse.lab.settings.pydantic_types import names_taken, takers_of
+from cse.lab.settings.roles import marks_named, role_of
 from cse.lab.settings.signatures import declared_by, imports_of, tree_of
+from cse.lab.settings.values import nodes_in
 from cse.ranges import Mark
 
 BASE = """
@@ -62,6 +68,7 @@ def test_a_class_of_a_package_declares_what_its_constructor_takes(package, state
     assert declared_by(target).keys() == {"self", "weight", "shards"}
     assert Mark.MACHINE in role_of("objective.shards", {"objective": {"_target_": target}}).marks
     assert "ownpkg" not in sys.modules
+    assert {*names_taken(target)} == {*declared_by(target), "settings"}
 
 
 def test_a_part_that_its_package_exports_is_checked(package):
@@ -80,3 +87,29 @@ def test_an_import_that_leads_nowhere_declares_nothing(package, text):
     package({"ownpkg/__init__.py": text, "ownpkg/ownpkg.py": "from . import Mine\nclass A(A): ..."})
     for target in ("ownpkg.Mine", "ownpkg.ownpkg", "ownpkg.ownpkg.A"):
         assert declared_by(target) == {}
+
+
+def targets_of_conf() -> list[str]:
+    """Every `_target_` of ours in conf/."""
+    nodes = [node for file in Path(CONF_DIR).rglob("*.yaml") for node in nodes_in(yaml.safe_load(file.read_text()))]
+    targets = {str(target) for key, target in nodes if key.rpartition(".")[2] == "_target_"}
+    return sorted(target for target in targets if target.startswith("cse."))
+
+
+def marks_in(hint: object) -> set[Mark]:
+    """The marks of a type, at any depth."""
+    return {hint} if isinstance(hint, Mark) else {mark for inner in get_args(hint) for mark in marks_in(inner)}
+
+
+@pytest.mark.parametrize("target", targets_of_conf())
+def test_the_source_says_the_same_as_the_imported_part(target):
+    """Of each parameter, with its marks."""
+    hints: dict[str, object] = {}
+    for taker in takers_of(get_object(target)):
+        hints = get_type_hints(taker, include_extras=True) | hints
+    hints.pop("return", None)
+    hints.pop("settings", None)
+    declared = declared_by(target)
+    assert {name: marks_in(hint) for name, hint in hints.items()} == {
+        name: set(marks_named(declared[name])) for name in hints
+    }
