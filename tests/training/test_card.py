@@ -55,6 +55,8 @@ def trained(tiny_bert, modality):
         config = composed(*words, f"trainer.batch_size={ROWS}", *OBJECTIVES[name], *WAYS[way], *modality(second))
         torch.manual_seed(0)
         encoder, objective = make(config.model, dropout=0.1, mlm=True), make_objective(config.objective, DIM)
+        if second != "text" and objective.head is None:
+            config.aux_modality.head_mode = "own"
         aux = make(config.aux_modality, dim=DIM) if second != "text" else None
         if aux is not None:
             aux.bind(text_head=objective.head)
