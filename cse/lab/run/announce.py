@@ -72,7 +72,7 @@ def announce(plain: Config, training: Training, overlap: Overlap) -> None:
 
 
 def of_each(batches: Steps, in_words: Callable[[Batches], str]) -> str:
-    """What there is to say of the text. Of a mixture, a line for each source, after its name."""
+    """What there is to say of the text. Of a mixture, a line for each text, after its name."""
     lines = {name: in_words(own) for name, own in batches.sources.items()}
     if len(lines) == 1:
         return next(iter(lines.values()))

@@ -130,6 +130,20 @@ def needs_columns(augmentation: Augmentation, objective: type[Objective], wanted
     return "", ""
 
 
+def check_in_mixture(objective: Objective, key: str) -> None:
+    """Refuse what a mixture cannot have: a head that stays, as there is one embedding, and a second encoder.
+
+    key: of the objective's settings.
+    """
+    if objective.test_head() is not None:
+        raise UserError(
+            f"{key}: its head would stay at test time, and all sources train one embedding: set {key}.keep_head=false, "
+            f"or {key}.head=null for none in training either"
+        )
+    if objective.momentum is not None:
+        raise UserError(f"{key}: a second encoder that follows the first is not for a mixture of sources")
+
+
 def check_objective(objective: Objective, encoder: Encoder, lm_head: bool) -> None:
     """Refuse an objective whose head, teachers or masks the encoder cannot have. lm_head: whether model.lm_head names a
     language-model head."""
@@ -148,20 +162,6 @@ def check_objective(objective: Objective, encoder: Encoder, lm_head: bool) -> No
         )
     if objective.masking == "none" and lm_head:
         raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 makes SimCSE mask)")
-
-
-def check_in_mixture(objective: Objective, key: str) -> None:
-    """Refuse what a mixture cannot have: a head that stays, as there is one embedding, and a second encoder.
-
-    key: of the objective's settings.
-    """
-    if objective.test_head() is not None:
-        raise UserError(
-            f"{key}: its head would stay at test time, and all sources train one embedding: set {key}.keep_head=false, "
-            f"or {key}.head=null for none in training either"
-        )
-    if objective.momentum is not None:
-        raise UserError(f"{key}: a second encoder that follows the first is not for a mixture of sources")
 
 
 def check_with_encoder(

@@ -60,8 +60,9 @@ def begin_folder(job: Job) -> None:
 class Record:
     """results.json and the trackers of one run. As a context manager, it reports an exception to all of them.
 
-    command: that started it. trackers: builds each of them. resumed_at: the checkpoint's step, None for a new
-    run. writes: False on all processes but the first. results: the content of results.json as of the next `write`.
+    plain: its settings. command: that started it. trackers: builds each of them. resumed_at: the checkpoint's step,
+    None for a new run. writes: False on all processes but the first. results: the content of results.json as of the
+    next `write`.
     """
 
     def __init__(
@@ -94,8 +95,8 @@ class Record:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if self.writes and error is not None:
             interrupted = isinstance(error, KeyboardInterrupt)
-            sentence = " ".join([str(error), *vars(error).get("__notes__", [])])  # which evaluator raised it
-            reason = sentence if interrupted else f"{type(error).__name__}: {sentence}"
+            message = " ".join([str(error), *vars(error).get("__notes__", [])])  # which evaluator raised it
+            reason = message if interrupted else f"{type(error).__name__}: {message}"
             self.conclude(status="interrupted" if interrupted else "failed", error=reason, steps=self.step)
             self.trackers.finish(1, {}, patience=GRACE if interrupted else math.inf)
 
@@ -125,7 +126,7 @@ class Record:
             self.trackers.log(metrics, step, lower_is_better)
 
 
-def first_results(config: Config, command: str, device: str, precision: str) -> Results:
+def first_results(plain: Config, command: str, device: str, precision: str) -> Results:
     """The results.json of a run that begins, in the order of the file: a reader looks for the scores first.
 
     precision: of training (fp32, bf16, fp16); scoring is in fp32.
@@ -134,13 +135,13 @@ def first_results(config: Config, command: str, device: str, precision: str) -> 
         "status": "running",
         "metrics": {},
         "scores": {},
-        "config": config,
-        "seed": config.get("seed"),
+        "config": plain,
+        "seed": plain.get("seed"),
         "command": command,
         "git_commit": git_commit(),
         "code": code_digest(),
-        "own_code": own_code(config),
-        "named": named_sums(config),
+        "own_code": own_code(plain),
+        "named": named_sums(plain),
         "versions": {"python": sys.version.split()[0], **versions_of(PACKAGES)},
         "device": device,
         "precision": precision,
