@@ -109,7 +109,11 @@ class Images(Stream[ImageBatch]):
         self.check_size(labels, where, batch_size)  # before all files are read
         inputs, unreadable = _fingerprints(folder, self.names)
         super().__init__(
-            *(labels, where, batch_size, workers, seed),
+            labels,
+            where,
+            batch_size,
+            workers,
+            seed,
             inputs=inputs,
             unreadable=unreadable,
             shuffle_labels=shuffle_labels,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from annotated_types import MinLen
 
-from cse.data.readers import Row, lines_of
+from cse.data.readers import lines_of
 from cse.data.rows import TextRows
 from cse.data.text import Found, Text
 from cse.errors import MissingResource, UserError
@@ -50,7 +50,7 @@ class Stsb(Text):
         file = folder / FILE
         if not file.is_file():
             raise MissingResource(f"{file} is missing: `senteval` must be SentEval's downstream/ folder")
-        return self.of_function(partial(self.pairs, file), place=str(file))
+        return self.of_function(partial(self.pairs, file), copy=str(file))
 
     def read(self, found: Found | None = None, required: int | None = None) -> TextRows:
         """See Text. Raises UserError if the number of pairs is not the official number."""
@@ -63,7 +63,7 @@ class Stsb(Text):
             )
         return rows
 
-    def pairs(self, file: Path) -> Iterator[Row]:
+    def pairs(self, file: Path) -> Iterator[tuple[str, ...]]:
         """The cells of each row: texts, and the score as text. Raises UserError for a damaged line."""
         number = 0
         for number, line in lines_of(file, "utf-8", "\n"):

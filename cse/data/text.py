@@ -7,7 +7,7 @@ content, and returns TextRows (cse.data.rows).
 import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
+from copy import copy as shallow_copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -106,7 +106,8 @@ class Text(Part):
         self.name, self.cache = name, Path(cache_dir) / "text"
         self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
         self.column_names = self.columns or ["text"]
-        self.scores = None if scores is None else ScoreColumn(scores, score_range and (score_range[0], score_range[1]))
+        ends = None if score_range is None else (score_range[0], score_range[1])
+        self.scores = None if scores is None else ScoreColumn(scores, ends)
         self.function, self.identity = rows, identity
         self.limit, self.limit_seed, self.empty = limit, limit_seed, empty
         self.noise = noise if noise and (noise["delete"] or noise["insert"] or noise["swap"]) else None
@@ -135,7 +136,7 @@ class Text(Part):
 
     def named(self, name: str, cache_dir: Path) -> Self:
         """The same text under another name, and with another cache."""
-        text = copy(self)
+        text = shallow_copy(self)
         text.name, text.cache = name, cache_dir / "text"
         return text
 
@@ -257,15 +258,15 @@ class Text(Part):
             raise UserError("`path` is not set: data=text needs `path`=FILE, FOLDER or a hub dataset's name")
         return self._of_hub(self.path) if is_on_hub(self.path) else self._of_files(self.path)
 
-    def of_function(self, function: RowsFunction, place: str | None) -> Found:
-        """The rows that a function yields. place: the file or folder that the function reads, if any."""
+    def of_function(self, function: RowsFunction, copy: str | None) -> Found:
+        """The rows that a function yields. copy: the file or folder that the function reads, if any."""
         with naming(path="rows.file"):
-            checksums = checksums_of(files_of(Path(place).expanduser())) if place else {}
+            checksums = checksums_of(files_of(Path(copy).expanduser())) if copy else {}
         about = self.identity, self.columns, *checksums.values(), *(self.scores or ())
         if is_published(self.name):  # our function: its identity has its settings, and an error needs a traceback
-            return Found(self._checked(function, checksums), key_of_parts(*about), place, checksums)
+            return Found(self._checked(function, checksums), key_of_parts(*about), copy, checksums)
         own = partial(rows_by, function, f"data={self.name}")
-        return Found(self._checked(own, checksums), key_of_parts(*about, *version_of(function)), place, checksums)
+        return Found(self._checked(own, checksums), key_of_parts(*about, *version_of(function)), copy, checksums)
 
     def _of_files(self, path: str) -> Found:
         """The rows of a file, or of the files of a folder."""
