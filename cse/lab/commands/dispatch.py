@@ -32,11 +32,13 @@ def run_command(name: str, page: str, run: Callable[[list[Word]], None]) -> None
     arguments = run_arguments_or_exit(page, name)
     check_flags(arguments, name)
     command = read_command(arguments, name)
+    is_many = bool(starts_many(command.words, command.flags))
+    idle = [flag for flag in command.flags if not (is_many and flag in MULTIRUN)]
     if command.shows:
         show_config(command)
-    elif idle := [flag for flag in command.flags if flag not in MULTIRUN]:
+    elif idle:
         raise UserError(f"{idle[0]} has no effect on a run: leave it out")
-    elif starts_many(command.words, command.flags):
+    elif is_many:
         sys.exit(run_many(command))
     else:
         run(command.words)

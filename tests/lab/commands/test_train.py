@@ -199,3 +199,8 @@ def test_a_run_goes_on_where_another_ended(small_run, cse_train, capsys, tmp_pat
     if ends:
         untrained = results_of(tmp_path / "run")["untrained"]
         assert untrained["dev/stsb/spearman"] == pytest.approx(before["dev/stsb/spearman"])
+
+
+def test_a_flag_for_several_jobs_is_refused_beside_a_word_for_one(cse_train, capsys):
+    assert cse_train(["-m", "seed=1", "hydra.mode=RUN"]) == 2
+    assert "-m has no effect" in capsys.readouterr().err
