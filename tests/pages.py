@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from cse.lab.commands.help import NO_CHOICE
 from cse.lab.settings import suggest
 from cse.lab.settings.conf_files import text_of
-from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, NO_CHOICE, choices, groups
+from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, choices, groups
 from cse.lab.settings.lookup import Entry, settings_of_file
 
 ARGUMENTS = "\n## Every argument\n"

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, NoReturn
 from cse.errors import UserError
 from cse.lab.sections import in_column
 from cse.lab.settings.command import normalized
-from cse.lab.settings.conf_files import body
+from cse.lab.settings.conf_files import body, first_sentence
 from cse.lab.settings.groups import (
-    NO_CHOICE,
     OPTIONAL_GROUPS,
     choices,
     file_of,
-    first_comment,
     groups,
     included,
     section_of,
@@ -32,6 +30,8 @@ from cse.lab.settings.user_folders import adopt_folders
 if TYPE_CHECKING:  # importing omegaconf takes time
     from cse.lab.sweep.sweeps import Sweep
 
+NO_CHOICE = ["default"]
+"""The choices of a group that offers none."""
 IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
 """A line of two columns: the left one with the blanks behind it, and the right one."""
 BELOW = " " * 6
@@ -153,7 +153,7 @@ def help_on(command: str, word: str) -> str:
         return help_on_choice(group, "default")
     if not choice:
         width = max(map(len, several)) + 2
-        return "\n".join(at_width(f"{name:<{width}}{first_comment(group, name)}") for name in several)
+        return "\n".join(at_width(f"{name:<{width}}{first_sentence(file_of(group, name))}") for name in several)
     names = choice.strip("[]").split(",")
     for name in names:
         if name not in several:
@@ -220,7 +220,7 @@ def help_on_sweep(name: str) -> str:
     from cse.lab.sweep.sweeps import load_sweep
 
     sweep, width = load_sweep(name), terminal_width()
-    lines = [in_column(f"{name}: ", first_comment("sweep", name), width)]
+    lines = [in_column(f"{name}: ", first_sentence(file_of("sweep", name)), width)]
     lines += [list_at_width(f"  {axis.key}=", axis.spelled, width) for axis in sweep.axes()]
     advice = f"sweep={name} dry_run=true lists them. KEY=A,B replaces an axis; seed=1,2,3 adds one."
     return "\n".join([*lines, at_width(f"  {jobs_in_words(sweep)}: {advice}")])

@@ -13,7 +13,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from cse.lab.run import resume, smoke, startup
 from cse.lab.run.evaluators import selected_score
 from cse.lab.settings.compose import composed, explaining, without_hydra
-from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment, groups
+from cse.lab.settings.conf_files import first_sentence
+from cse.lab.settings.groups import CONF_DIR, choices, file_of, groups
 from cse.lab.settings.user_values import overridden, recorded_user_files
 from cse.lab.settings.words import Word, keys_of_person, texts_of, values_of
 
@@ -116,10 +117,10 @@ def recipe_notes(chosen: Mapping[str, str | None], words: Sequence[Word]) -> lis
 
 
 def recipe_note(group: str, choice: str | None) -> str:
-    """The first comment of a choice's file, and the file; "" if there is none."""
+    """The first sentence of a choice's file, and the file; "" if there is none."""
     if choice is None or choice not in choices(group):
         return ""
-    return f"{first_comment(group, choice)} ({path_of(group, choice)})"
+    return f"{first_sentence(file_of(group, choice))} ({path_of(group, choice)})"
 
 
 def path_of(group: str, choice: str) -> Path:

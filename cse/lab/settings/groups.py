@@ -5,7 +5,7 @@ answers at once.
 import os
 from pathlib import Path
 
-from cse.lab.settings.conf_files import Default, declared_package, first_sentence, groups_listed, names_listed
+from cse.lab.settings.conf_files import Default, declared_package, groups_listed, names_listed
 
 PACKAGE_DIR = Path(__file__).resolve().parents[2]
 CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACKAGE_DIR.parent / "conf")
@@ -14,9 +14,6 @@ SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
 
 PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
 """The program of each kind of command."""
-
-NO_CHOICE = ["default"]
-"""The choices of a group that offers none."""
 
 OPTIONAL_GROUPS = ("experiment", "variant", "sweep")
 """The groups that a command has only if it names them. Their files set keys of the other groups."""
@@ -74,11 +71,6 @@ def included(file: Path) -> list[Path]:
         for path in filter(Path.is_file, places):
             files += included(path)
     return files
-
-
-def first_comment(group: str, choice: str) -> str:
-    """The first sentence of a choice's file."""
-    return first_sentence(file_of(group, choice))
 
 
 def folders_of(group: str) -> list[Path]:

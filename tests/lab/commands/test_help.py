@@ -14,7 +14,8 @@ from typed import PROGRAMS, exit_code
 from cse.errors import UserError
 from cse.lab.commands import evaluate, train
 from cse.lab.commands.help import answer_question
-from cse.lab.settings.groups import CONF_DIR, choices, first_comment, groups
+from cse.lab.settings.conf_files import first_sentence
+from cse.lab.settings.groups import CONF_DIR, choices, file_of, groups
 from cse.training.signals import SIGNALS
 
 CHOICES = Path(__file__).resolve().parents[3] / "docs" / "choices.md"
@@ -114,7 +115,7 @@ def test_every_group_and_choice_is_explained():
     assert folders == {*groups("train"), "recipe"} - {"sweep"}
     for group in set(groups("train")) - {"paths", "trainer"}:
         for choice in choices(group):
-            assert first_comment(group, choice), f"conf/{group}/{choice}.yaml opens with no comment"
+            assert first_sentence(file_of(group, choice)), f"conf/{group}/{choice}.yaml opens with no comment"
 
 
 def test_the_pages_table_is_what_make_choices_writes():

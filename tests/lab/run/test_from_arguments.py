@@ -11,7 +11,8 @@ from cse.errors import UserError
 from cse.lab.run.build import UNRECORDED
 from cse.lab.run.from_arguments import recipe_notes
 from cse.lab.settings.compose import composed
-from cse.lab.settings.groups import CONF_DIR, choices, first_comment
+from cse.lab.settings.conf_files import first_sentence
+from cse.lab.settings.groups import CONF_DIR, choices, file_of
 from cse.lab.settings.words import Word
 
 GROUPS = ("recipe", "recipe/augmentation", "recipe/aux_modality")
@@ -150,7 +151,7 @@ def test_a_recipes_name_is_of_choices_and_its_file_opens_with_its_source(group):
     assert set(choices(group)) <= names
     for choice in choices(group):
         assert Path(CONF_DIR, group, f"{choice}.yaml").read_text().startswith("# @package _global_\n# ")
-        assert len(first_comment(group, choice)) > 10
+        assert len(first_sentence(file_of(group, choice))) > 10
 
 
 @pytest.mark.parametrize(("words", "places"), [
