@@ -21,7 +21,7 @@ from cse.sources.catalogue import DATASETS, Dataset, find_dataset
 from cse.sources.fetch import DatasetNeed
 
 HELP = """\
-cse-data: list and fetch the datasets that the configurations use, or that one command reads.
+cse-data: list and fetch the datasets that the configurations use, or that one command reads; mine hard negatives.
 
   cse-data list                                         every dataset: size, licence, and where it is
   cse-data list nli imagenet                            these two, in full
@@ -31,6 +31,8 @@ cse-data: list and fetch the datasets that the configurations use, or that one c
   cse-data fetch sweep=whitenedcse/table4 model=minilm  fetch all that the sweep's jobs read
   cse-data fetch wiki1m senteval                        fetch these datasets
   cse-data fetch wikipedia data.rows.language=de        with the settings of the run that will read it
+  cse-data mine data.path=PAIRS data.columns=[A,B] model=minilm out=FILE.csv relative_margin=0.05
+                                                        write the pairs with three hard negatives each
 
 To carry data to another machine, fetch it into a folder: export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache, here and there.
 
@@ -47,9 +49,9 @@ def main() -> None:
     with exit_on_error():
         arguments = [argument for argument in arguments_or_exit(HELP) if argument not in MULTIRUN]
         verb, asked = (arguments or [""])[0], arguments[1:]
-        if verb not in ("list", "fetch") or any(argument.startswith("-") for argument in asked):
+        if verb not in ("list", "fetch", "mine") or any(argument.startswith("-") for argument in asked):
             raise UserError(
-                f"{' '.join(arguments)}: type cse-data list or cse-data fetch, then names of datasets or a command's "
+                f"{' '.join(arguments)}: type cse-data list, fetch or mine, then names of datasets or a command's "
                 "arguments (--help)"
             )
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
@@ -58,6 +60,11 @@ def main() -> None:
             sys.exit(list_data(asked))
         startup.settle_hub()  # before the hub's client is imported, which would wait for each thing
         startup.quiet()
+        if verb == "mine":
+            from cse.lab.commands.mine import mine
+
+            mine(asked)
+            sys.exit(0)
         sys.exit(fetch_data(asked))
 
 
