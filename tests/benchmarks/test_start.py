@@ -32,6 +32,7 @@ ON_REAL_DATA = [
     "bench_aux --part learn --steps 2 --seeds 1 --layers 1",
     "bench_eval --fraction 0.01 --tasks STS13 TREC",
     "bench_learning --steps 2 --only simcse",
+    "bench_own_data --kinds qa --seeds 42",
     "bench_precision --arms simcse --steps 2 --seeds 1",
     "bench_speed --recipe --steps 1",
 ]
