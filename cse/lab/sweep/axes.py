@@ -1,13 +1,11 @@
 """An axis of a search: KEY=interval(a,b), KEY=int(interval(a,b)), both with tag(log,...), or KEY=choice(a,b).
 
-To read: check_range, Interval; the values that are tried before a start; the values at a point of the optimizer's.
+To read: check_range, Interval; then the values that are tried before a start. grid.py has the axes of a grid.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
-
-import numpy as np
 
 from cse.errors import UserError
 from cse.lab.settings.words import Word, merged, parse_word
@@ -76,18 +74,3 @@ def first_value(word: Word) -> Word:
     """The argument with one value: the first of its values, or the lower end of its interval."""
     interval = interval_of(word)
     return one_by_one(word)[0] if interval is None else replace(word, text=f"{word.key}={interval.start}")
-
-
-def at_point(axes: Sequence[Word], point: Mapping[str, object]) -> list[Word]:
-    """The axes at SMAC's values, numbers with six significant digits."""
-    return [replace(axis, text=f"{axis.key}={value_in_digits(as_python(point[axis.key]))}") for axis in axes]
-
-
-def value_in_digits(value: object) -> str:
-    """A value as an argument has it."""
-    return f"{value:.6g}" if isinstance(value, float) else f"{value}"
-
-
-def as_python(value: object) -> object:
-    """NumPy's numbers, in which SMAC thinks, as Python's."""
-    return value.item() if isinstance(value, np.generic) else value

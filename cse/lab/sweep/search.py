@@ -4,24 +4,26 @@ VICReg's search in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade
 trials, five at least, then a random forest and expected improvement. A search that is started again continues: the jobs
 of the points that it remembers (memory.py) come first, as of a grid that is started again.
 
-To read: Searches, the plan of a command; Search, one of them, and its `run`. axes.py has the values of an axis.
+To read: Searches, the plan of a command; Search, one of them, and its `run`; then the optimizer, and its points as
+arguments. axes.py has the values of an axis.
 """
 
 import contextlib
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from omegaconf import DictConfig
 
 from cse.errors import UserError
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.words import Word, merged, texts_of
-from cse.lab.sweep.axes import as_python, at_point, check_range, choices_of, first_values, interval_of, values_to_try
+from cse.lab.sweep.axes import check_range, choices_of, first_values, interval_of, values_to_try
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.grid import combinations
 from cse.lab.sweep.job import PlannedJob
@@ -122,23 +124,23 @@ class Search:
     def check_values(self, axis: Word) -> None:
         """Raise UserError if a key cannot have some of its values.
 
-        A refusal that stays without the axis is about another argument, and check_jobs tells it.
+        A mistake that stays without the axis is about another argument. check_jobs finds it.
         """
         for text in values_to_try(axis):
-            error = self.refusal_at(axis, text)
-            if error is None or str(error) == str(self.refusal_without(axis)):
+            error = self.mistake_at(axis, text)
+            if error is None or str(error) == str(self.mistake_without(axis)):
                 continue
             hint = ""
-            if interval_of(axis) and self.refusal_at(axis, f"{float(text):.0f}") is None:
+            if interval_of(axis) and self.mistake_at(axis, f"{float(text):.0f}") is None:
                 hint = f"; {axis.key}=int({axis.spelled}) has whole numbers"
             raise UserError(f"{axis}: {error}{hint}") from error
 
-    def refusal_at(self, axis: Word, text: str) -> UserError | None:
+    def mistake_at(self, axis: Word, text: str) -> UserError | None:
         """The error of the example with this value of an axis, or None."""
         words = merged([*first_values(self.words), replace(axis, text=f"{axis.key}={text}")])
         return self.command.job(words).find_mistake()
 
-    def refusal_without(self, axis: Word) -> UserError | None:
+    def mistake_without(self, axis: Word) -> UserError | None:
         """The error of the example with the default of an axis, or None."""
         words = [word for word in first_values(self.words) if word.key != axis.key]
         return self.command.job(words).find_mistake()
@@ -223,3 +225,18 @@ def optimiser_of(axes: Sequence[Word], settings: DictConfig, folder: Path) -> "F
     spread = min(max(5, settings.n_trials // 4), settings.n_trials)  # from fewer points the forest stays where it began
     design = Facade.get_initial_design(scenario, n_configs=spread, max_ratio=1.0)
     return Facade(scenario, lambda config, seed: math.nan, initial_design=design, overwrite=True, logging_level=False)
+
+
+def at_point(axes: Sequence[Word], point: Mapping[str, object]) -> list[Word]:
+    """The axes at SMAC's values, numbers with six significant digits."""
+    return [replace(axis, text=f"{axis.key}={value_in_digits(as_python(point[axis.key]))}") for axis in axes]
+
+
+def value_in_digits(value: object) -> str:
+    """A value as an argument has it."""
+    return f"{value:.6g}" if isinstance(value, float) else f"{value}"
+
+
+def as_python(value: object) -> object:
+    """NumPy's numbers, in which SMAC thinks, as Python's."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -77,7 +77,7 @@ class Sweep(BaseModel):
 
     @property
     def names_in_report(self) -> Set[str]:
-        """The names in its report, among them those of scores."""
+        """The names in its report. The names of scores are among them."""
         block = self.report or {}
         return texts_in([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
 
@@ -180,7 +180,7 @@ class AdHocSweep:
 
 
 AnySweep = Sweep | AdHocSweep
-"""What a command runs."""
+"""The sweep of a command, with a YAML or without."""
 
 
 def axis_keys_of(words: Sequence[Word]) -> list[str]:
