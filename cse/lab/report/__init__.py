@@ -20,7 +20,7 @@ paper/              a sweep's runs beside its paper's table
   paper_report        the report
   sweep_runs          the sweep's runs, and the runs of each cell
     spec                the `report:` block of a sweep; published: the papers' own numbers
-    departures          what a run has otherwise than its sweep or its paper
+    departures          what a run has otherwise than its sweep or its paper; sweep_plan finds those from its sweep
   cells               a `Cell` of the paper's table, and its verdict; paper_table: the table as a section (report.csv)
   claims              what the runs say of a paper's claims; claims_table: the claims as a section (claims.csv)
   figures             the papers', by matplotlib

@@ -13,8 +13,8 @@ from typed import exit_code, jobs_of
 
 from cse.lab.commands.report_settings import reporting_settings
 from cse.lab.folder.runs import Run, read_runs
-from cse.lab.report.paper.departures import is_on_axis, mark_departures
 from cse.lab.report.paper.paper_report import report_of_sweep
+from cse.lab.report.paper.sweep_plan import is_on_axis, mark_departures
 from cse.lab.settings.groups import SWEEPS_DIR, choices
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import sweeps

@@ -80,7 +80,7 @@ def test_an_encoder_without_a_seed_is_one_number_on_either_side():
 
 
 def verdict(ours, published, n=1):
-    return against_published(mean_and_sd(ours), Value(published, n=n), tolerance=0.1, seed_sd=0.9, confidence=0.95)
+    return against_published(mean_and_sd(ours), Value(published, n=n), tolerance=0.1, noise=0.9, confidence=0.95)
 
 
 def test_a_verdict_asks_the_tolerance_then_the_seeds():

@@ -1,13 +1,13 @@
 """The cells of a paper's table, with the verdict on each: what the paper prints beside what our runs give.
 
-To read: `cells_of` makes every `Cell`. What only the cells of one score can tell together is a `OneScore`. Our side of
-a cell (`with_runs`) is how far it lies from the published number and from our own baseline (`gain_in`), and a verdict
-(`judge`). cse.lab.report.paper.paper_table lays the cells out.
+To read: `cells_of`, which makes every `Cell` (`cell_at`). What only the cells of one score can tell together is a
+`OneScore`. Our side of a cell is how far it lies from the published number (`difference_to`) and from our own baseline
+(`gain_in`), and a verdict (`judge`). cse.lab.report.paper.paper_table lays the cells out.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from scipy import stats
 
@@ -39,6 +39,7 @@ from cse.lab.report.show.look import (
 from cse.lab.settings.values import same, same_as_any
 
 NO_EFFECT = Effect()
+NO_RUNS = Group([], 0, {}, aggregate="")
 
 
 @dataclass(frozen=True)
@@ -120,23 +121,41 @@ def scores_of_columns(groups: Groups, confidence: float) -> list[OneScore]:
 def cells_of(sweep: SweepRuns, table: PublishedTable, by_score: list[OneScore]) -> Cells:
     """Every cell of the sweep's published table. by_score: its groups by column and score (`scores_of_columns`)."""
     score_of = {(row, score.column): score for score in by_score for row in score.groups}
-    p_values = table.p_values
-    cells = {}
-    for row, line in table.cells.items():
-        for column, published in line.items():
-            cell = Cell(
-                row,
-                column,
-                table.split_of(column),
-                published=published,
-                p_published=p_values.get((row, column), ""),
-                gain_published=published_gain(sweep.spec, table, row, column),
-                verdict=verdict_without_runs(sweep.spec, table, row),
-            )
-            if (row, column) in score_of:
-                cell = with_runs(cell, score_of[row, column], sweep)
-            cells[row, column] = cell
-    return cells
+    places = [(row, column) for row, line in table.cells.items() for column in line]
+    return {(row, column): cell_at(row, column, sweep, table, score_of.get((row, column))) for row, column in places}
+
+
+def cell_at(row: str, column: str, sweep: SweepRuns, table: PublishedTable, score: OneScore | None) -> Cell:
+    """A cell of the published table with our side of it.
+
+    score: the cells of its column and score; None if no run may fill it.
+    """
+    published = table.cells[row][column]
+    group = score.groups[row] if score else NO_RUNS
+    is_filled = bool(group.values)
+    gain, p_student = gain_in(sweep, row, column) if is_filled else (NO_EFFECT, math.nan)
+    verdict = judge(row, column, published, sweep, score) if score else verdict_without_runs(sweep.spec, table, row)
+    return Cell(
+        row,
+        column,
+        table.split_of(column),
+        published=published,
+        p_published=table.p_values.get((row, column), ""),
+        gain_published=published_gain(sweep.spec, table, row, column),
+        metric=group.metric or "",
+        aggregate=group.aggregate,
+        ours=mean_and_sd(group.values) if is_filled else None,
+        values=group.values,
+        runs=group.distinct,
+        expected_runs=number_of_jobs(row, column, sweep) if score else None,
+        difference=difference_to(published, group, verdict, sweep.confidence),
+        gain=gain,
+        p_student=p_student,
+        tied_with_best=row in score.tied if score and is_filled else None,
+        verdict=verdict,
+        data=data_of_group(group),
+        no_better=group.no_better if is_filled else None,
+    )
 
 
 def verdict_without_runs(spec: Spec, table: PublishedTable, row: str) -> str:
@@ -146,34 +165,18 @@ def verdict_without_runs(spec: Spec, table: PublishedTable, row: str) -> str:
     return "" if row in spec.rows else NOT_RUN
 
 
-def with_runs(cell: Cell, score: OneScore, sweep: SweepRuns) -> Cell:
-    """A cell with our side of it. score: the cells of its column and score."""
-    spec, group = sweep.spec, score.groups[cell.row]
-    cell = replace(
-        cell,
-        metric=group.metric or "",
-        aggregate=group.aggregate,
-        runs=group.distinct,
-        expected_runs=number_of_jobs({**spec.rows[cell.row].where, **spec.columns[cell.column].where}, sweep.expected),
-        verdict=judge(group, cell.published, cell.column, sweep, score.seed_sd),
-    )
+def difference_to(published: Value | None, group: Group, verdict: str, confidence: float) -> Effect:
+    """Ours minus the published number; empty without one of them, and in another setting, where it means nothing."""
+    if published is None or not group.values or verdict == OTHER_SETTING:
+        return NO_EFFECT
+    return compare_seeds(group.side, published.mean, confidence)
+
+
+def data_of_group(group: Group) -> str:
+    """Whether a group's runs were scored on whole or on modified data; "" without runs."""
     if not group.values:
-        return cell
-    difference = NO_EFFECT
-    if cell.published is not None and cell.verdict != OTHER_SETTING:  # such a difference would mean nothing
-        difference = compare_seeds(group.side, cell.published.mean, sweep.confidence)
-    gain, p_student = gain_in(sweep, cell.row, cell.column)
-    return replace(
-        cell,
-        ours=mean_and_sd(group.values),
-        values=group.values,
-        difference=difference,
-        gain=gain,
-        p_student=p_student,
-        tied_with_best=cell.row in score.tied,
-        data="partial" if group.modified else "whole",
-        no_better=group.no_better,
-    )
+        return ""
+    return "partial" if group.modified else "whole"
 
 
 def published_gain(spec: Spec, table: PublishedTable, row: str, column: str) -> float | None:
@@ -202,18 +205,18 @@ def gain_in(sweep: SweepRuns, row: str, column: str) -> tuple[Effect, float]:
     return gain, float(stats.ttest_ind(group.values, base.values).pvalue)
 
 
-def number_of_jobs(where: Where, expected: list[Where]) -> int | None:
+def number_of_jobs(row: str, column: str, sweep: SweepRuns) -> int | None:
     """How many planned jobs belong to a cell; None if the sweep's axes cannot tell."""
-    if not expected or not set(where) <= set(expected[0]):
+    where: Where = {**sweep.spec.rows[row].where, **sweep.spec.columns[column].where}
+    if not sweep.expected or not set(where) <= set(sweep.expected[0]):
         return None
-    return sum(all(key in job and same_as_any(job[key], value) for key, value in where.items()) for job in expected)
+    jobs = sweep.expected
+    return sum(all(key in job and same_as_any(job[key], value) for key, value in where.items()) for job in jobs)
 
 
-def judge(group: Group, published: Value | None, column: str, sweep: SweepRuns, seed_sd: float | None) -> str:
-    """The verdict on a cell that runs may fill; "" where the paper prints no number.
-
-    seed_sd: how much seeds vary in the column's cells with several; None without such cells.
-    """
+def judge(row: str, column: str, published: Value | None, sweep: SweepRuns, score: OneScore) -> str:
+    """The verdict on a cell that runs may fill; "" where the paper prints no number."""
+    group = score.groups[row]
     if not group.values:
         return NOT_RUN
     if published is None:
@@ -224,18 +227,29 @@ def judge(group: Group, published: Value | None, column: str, sweep: SweepRuns, 
     if line.config:
         return PASS if same(ours.mean, published.mean) else DIFFERS
     tolerance = sweep.spec.tolerance if line.tolerance is None else line.tolerance
-    noise = 0.0 if group.only_scored else seed_sd  # another seed would score the same
-    return against_published(ours, published, tolerance, noise, sweep.confidence)
+    return against_published(ours, published, tolerance, noise_of([group], score.seed_sd), sweep.confidence)
 
 
-def against_published(ours: Value, published: Value, tolerance: float, seed_sd: float | None, confidence: float) -> str:
-    """PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED where one run and no `seed_sd` cannot say which of the last two."""
+def noise_of(groups: Sequence[Group], seed_sd: float | None) -> float | None:
+    """How much another seed would move the scores of groups; None if nothing tells.
+
+    It is 0 for encoders that are only scored: another seed would score the same. seed_sd: a seed's deviation, in other
+    cells of the score.
+    """
+    return 0.0 if all(group.only_scored for group in groups) else seed_sd
+
+
+def against_published(ours: Value, published: Value, tolerance: float, noise: float | None, confidence: float) -> str:
+    """PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED where one run and no `noise` cannot say which of the last two.
+
+    noise: see `noise_of`.
+    """
     distance = abs(ours.mean - published.mean)
     if distance <= tolerance + 1e-9:
         return PASS
-    if ours.sd is None and seed_sd is None:
+    if ours.sd is None and noise is None:
         return ONE_SEED
-    return WITHIN_NOISE if distance <= reach_of_noise(ours, published.n, seed_sd, confidence) else DIFFERS
+    return WITHIN_NOISE if distance <= reach_of_noise(ours, published.n, noise, confidence) else DIFFERS
 
 
 def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) -> list[str]:
@@ -243,7 +257,7 @@ def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) 
 
     p is corrected by Holm over the column. Without a test (one seed), a row is tied unless it lies further off than
     seeds explain: of two encoders that are only scored, they explain nothing. A column with one filled row has no best.
-    groups: by row. seed_sd: see `judge`.
+    groups: by row. seed_sd: see `noise_of`.
     """
     filled = {row: group for row, group in groups.items() if group.values and group.metric}
     if len(filled) < 2:
@@ -258,9 +272,8 @@ def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) 
     def is_tied(row: str, p: float) -> bool:
         if not math.isnan(p):
             return not is_shown(p, 1 - confidence)
-        both_only_scored = filled[best].only_scored and filled[row].only_scored
-        noise = 0.0 if both_only_scored else seed_sd  # another seed would score the same
-        if noise is None and ours[best].sd is None:  # nothing tells how much seeds vary
+        noise = noise_of([filled[best], filled[row]], seed_sd)
+        if noise is None and ours[best].sd is None:
             return True
         reach = reach_of_noise(ours[best], ours[row].n, noise, confidence)
         return abs(ours[best].mean - ours[row].mean) <= reach + 1e-9

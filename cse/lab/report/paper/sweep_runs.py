@@ -1,7 +1,7 @@
 """A sweep's runs: which runs are the sweep's, and which of them fill each cell of its paper's table.
 
 To read: `read_sweep_runs`. `runs_of_sweep` says which runs are the sweep's; `groups_of` says which fill a cell.
-cse.lab.report.paper.departures says how each departs from what the sweep plans.
+cse.lab.report.paper.sweep_plan says how each departs from what the sweep plans.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,10 @@ from cse.errors import UserError
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.numbers.groups import Group, Measure, group_of, once_each
-from cse.lab.report.paper.departures import as_planned, mark_departures, named_sweep
+from cse.lab.report.paper.departures import as_planned
 from cse.lab.report.paper.published import PublishedTable, published_table
 from cse.lab.report.paper.spec import Spec, parse
+from cse.lab.report.paper.sweep_plan import mark_departures, named_sweep
 from cse.lab.settings.groups import choices
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.values import Config
