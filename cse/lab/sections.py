@@ -1,10 +1,9 @@
-"""Tables with what a reader must know beside them, as text: in columns, as Markdown and as LaTeX.
+"""Tables with what a reader must know beside them, as Markdown and as LaTeX.
 
 A report is a list of sections, which cse.lab.report puts on the terminal and on a page too.
 """
 
 import re
-import textwrap
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -68,12 +67,12 @@ class Section:
 
     notes: what to know.
     legend: what the signs, p and intervals mean; LaTeX has it in the caption.
-    words: how many columns, the first ones, name a line.
+    label_columns: how many columns, the first ones, name a line.
     bold: the best cells, by row and column.
     missing: what has not run, and why.
     caption: LaTeX's.
     label: what \\ref names, after "tab:"; "" for a table that no paper would print.
-    shared: what names of columns may begin with; LaTeX leaves it out, as the caption says it.
+    column_prefix: what names of columns may begin with; LaTeX leaves it out, as the caption says it.
     frame: the same unrounded, as its CSV.
     sortable: another form of the table, on a page.
     grid: another form of it, as a paper prints it, with (ours, published, verdict) in each cell.
@@ -84,12 +83,12 @@ class Section:
     table: "pd.DataFrame"
     notes: Sequence[str] = ()
     legend: Sequence[str] = ()
-    words: int = 2
+    label_columns: int = 2
     bold: Sequence[tuple[int, int]] = ()
     missing: list[str] = field(default_factory=list)
     caption: str = ""
     label: str = ""
-    shared: str = ""
+    column_prefix: str = ""
     frame: "pd.DataFrame | None" = None
     sortable: Sortable | None = None
     grid: "pd.DataFrame | None" = None
@@ -117,12 +116,12 @@ class Section:
         for row, column in self.bold:
             cells.iloc[row, column] = rf"\textbf{{{cells.iloc[row, column]}}}"
         cells = cells.drop(columns="folder", errors="ignore")
-        cells = cells.rename(columns=lambda name: name.removeprefix(self.shared).translate(LATEX))
+        cells = cells.rename(columns=lambda name: name.removeprefix(self.column_prefix).translate(LATEX))
         caption = " ".join([f"{(self.caption or self.title).rstrip('.')}.", *self.legend])
         latex = cells.to_latex(
             index=False,
             escape=False,
-            column_format="l" * self.words + "r" * (len(cells.columns) - self.words),
+            column_format="l" * self.label_columns + "r" * (len(cells.columns) - self.label_columns),
             caption=caption.translate(LATEX),
             label="tab:" + re.sub(r"[^\w.]+", "-", self.label).strip("-"),
         ).replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
@@ -153,17 +152,3 @@ def to_markdown(table: "pd.DataFrame") -> str:
     cells = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
     lines = [[" ".join(cell.replace("|", "\\|").split()) for cell in line] for line in cells]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def to_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
-    """The rows as lines, each column as wide as its widest cell. right: the numbers of the right-aligned columns."""
-    columns = []
-    for number, cells in enumerate(zip(*rows, strict=True)):
-        width = max(map(len, cells))
-        columns.append([cell.rjust(width) if number in right else cell.ljust(width) for cell in cells])
-    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
-
-
-def in_column(head: str, text: str, width: int) -> str:
-    """A text beside its head, wrapped at the width, in a column that begins where the head ends."""
-    return textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False)

@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from cse.lab.sections import Section, to_columns, to_markdown
+from cse.lab.sections import Section, to_markdown
+from cse.lab.text_columns import to_columns
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_align_numbers_to_the_right():
@@ -17,7 +18,7 @@ def test_columns_are_as_wide_as_their_widest_cell_and_align_numbers_to_the_right
 def test_a_name_ends_no_cell_of_a_table():
     table = pd.DataFrame({"a|b": ["c\nd", "10 % of x_1 > 2"]})
     assert to_markdown(table) == "| a\\|b |\n| --- |\n| c d |\n| 10 % of x_1 > 2 |"
-    latex = Section("50 %", table, ["a note\nof two lines"], words=1, label="a", bold=[(0, 0)]).latex()
+    latex = Section("50 %", table, ["a note\nof two lines"], label_columns=1, label="a", bold=[(0, 0)]).latex()
     assert "\\textbf{c d}" in latex
     assert "10 \\% of x\\_1 $>$ 2" in latex
     assert "a$|$b" in latex
@@ -28,7 +29,7 @@ def test_a_name_ends_no_cell_of_a_table():
 def test_no_cell_is_read_as_an_option_of_the_line_break_before_it():
     """LaTeX reads \\\\ [x] and \\\\ * as commands with an option."""
     table = pd.DataFrame({"targets": ["['query']", "*", "[-1, 2]", "中"], "x": ["[-0.10, +0.20]"] * 4})
-    latex = Section("t", table, words=1, label="a").latex()
+    latex = Section("t", table, label_columns=1, label="a").latex()
     rows = [line for line in latex.splitlines() if " & " in line][1:]
     assert [row.partition(" & ")[0] for row in rows] == ["{[}'query']", "{*}", "{[}$-$1, 2]", "中"]
     assert "LuaLaTeX or XeLaTeX, and a font that has 中" in latex

@@ -19,9 +19,9 @@ from cse.lab.commands.exits import exit_on_error
 from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run import startup
 from cse.lab.run.from_arguments import checked_settings
-from cse.lab.sections import in_column
 from cse.lab.settings.command import read_command
 from cse.lab.settings.references import user_key
+from cse.lab.text_columns import in_column
 from cse.sources.hub import is_offline
 
 HELP = """\

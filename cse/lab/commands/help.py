@@ -12,7 +12,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NoReturn
 
 from cse.errors import UserError
-from cse.lab.sections import in_column
 from cse.lab.settings.command import normalized
 from cse.lab.settings.conf_files import body, first_sentence
 from cse.lab.settings.groups import (
@@ -26,6 +25,7 @@ from cse.lab.settings.groups import (
 from cse.lab.settings.lookup import find
 from cse.lab.settings.mistakes import no_choice
 from cse.lab.settings.user_folders import adopt_folders
+from cse.lab.text_columns import in_column
 
 if TYPE_CHECKING:  # importing omegaconf takes time
     from cse.lab.sweep.sweeps import Sweep

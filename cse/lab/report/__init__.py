@@ -10,6 +10,7 @@ any_runs/           any runs beside each other
     commands            that repeat a run, or train more seeds of a setting
   comparison          runs that differ in their seed alone are a `Setting`; which one is best
     trials              which runs of a search are included
+    folder_names        the folders of runs, as tables name them
     score_names         which scores tables show, which one ranks, which one leads
   tables              a line for each setting (settings.csv), and for each run
   differences         how far settings are apart (differences.csv)

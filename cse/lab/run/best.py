@@ -22,11 +22,11 @@ from cse.eval.scoring import MemoizedEncode, refuse_nan
 from cse.files import Json, checksum, read_json, recover, replaced_folder, write_json, write_text
 from cse.lab.folder.contents import Results
 from cse.lab.run.record import Record
-from cse.lab.sections import to_columns
 from cse.lab.sharing.card import model_card
 from cse.lab.sharing.hub_metadata import base_model
 from cse.lab.sharing.plots import draw_plots
 from cse.lab.sharing.score_tables import IS_MODIFIED, marked_name
+from cse.lab.text_columns import to_columns
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.score import Score, Scores, decimals, in_short, no_better, values

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from cse.files import write_text
 from cse.lab.folder.facts import LIBRARIES, data_digest
-from cse.lab.sections import Section, latex, to_columns
+from cse.lab.sections import Section, latex
+from cse.lab.text_columns import to_columns
 from cse.score import Score, Source, evaluator_of, in_short
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def write_score_files(
     encoder, legend = frame["encoder"].iloc[0], [IS_MODIFIED] if frame["modified"].any() else []
     by_suite = suite_tables([score for score in scores if score.headline], label or encoder.partition(", ")[0])
     tables = [
-        Section(f"{suite}: {label or encoder}", table, notes, legend, words=1, label=suite)
+        Section(f"{suite}: {label or encoder}", table, notes, legend, label_columns=1, label=suite)
         for suite, table in by_suite.items()
     ]
     write_text(folder / "scores.tex", latex(tables))

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from cse.errors import UserError
 from cse.lab.folder.status import State
 from cse.lab.run.needs import look_for
-from cse.lab.sections import to_columns
 from cse.lab.settings.user_folders import config_dirs
 from cse.lab.settings.words import shell_line, texts_of
 from cse.lab.sweep.checks import needs_of_jobs, refusals_of
@@ -15,6 +14,7 @@ from cse.lab.sweep.outcomes import Outcome, Outcomes, score_in_words
 from cse.lab.sweep.plan import Place, Plan
 from cse.lab.sweep.sweep_command import SweepCommand
 from cse.lab.sweep.sweeps import asks_for_smoke
+from cse.lab.text_columns import to_columns
 from cse.lab.tracking.wandb_offline import sync_line
 
 # A dry run

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from run_folders import leave_heartbeat
 
+from cse.lab.report.any_runs.gate import rest_on_other_data
 from cse.lab.report.numbers.notes import (
     changed_texts,
     missing_jobs,
-    rest_on_other_data,
     scored_differently,
     seen_in_training,
     unlike_in_all,

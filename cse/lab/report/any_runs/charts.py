@@ -16,7 +16,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
-from cse.lab.report.any_runs.comparison import Comparison, Setting, folder_below, marks
+from cse.lab.report.any_runs.comparison import Comparison, Setting, marks
+from cse.lab.report.any_runs.folder_names import folder_below
 from cse.lab.report.formats import first_few, folded
 from cse.lab.report.show import look
 from cse.lab.report.show.look import PLUS_MINUS

@@ -263,7 +263,7 @@ def differences_section(differences: Differences, label: str = "") -> Section:
         differences_table(differences),
         [note for note in notes if note],
         about_tests(differences),
-        words=len(comparison.shown_keys),
+        label_columns=len(comparison.shown_keys),
         label=label,
         frame=differences_frame(differences),
     )

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from cse.errors import UserError
 from cse.lab.folder.facts import code_in_short
-from cse.lab.folder.runs import grouped
+from cse.lab.folder.runs import Run, grouped
 from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named, settings_below, the_one
 from cse.lab.report.formats import bounds, digits_of, first_few, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
-from cse.lab.report.numbers.notes import changed_texts, rest_on_other_data
+from cse.lab.report.numbers.notes import changed_texts
 from cse.lab.report.numbers.statistics import holm, is_shown
 from cse.lab.settings.values import Config
 
@@ -109,6 +109,25 @@ def why_unlike(ours: Group, theirs: Group, score: str) -> str:
     if changed_texts(ours.runs) or changed_texts(theirs.runs) or changed_texts(both, same_file_names_only=True):
         return "they were trained on different data of one name"
     return ""
+
+
+def rest_on_other_data(runs: list[Run], score: str) -> bool:
+    """Whether a score of the runs rests on files of one name with other contents, or on other files altogether."""
+    evaluator = score.split("/")[1]
+    read = [run.data[evaluator].get("files", {}) if evaluator in run.data else {} for run in runs]
+    first, *others = [{name: file.get("sha256") for name, file in files.items()} for files in read]
+
+    def differs(files: dict[str, str | None]) -> bool:
+        shared = first.keys() & files.keys()
+        if any(first[name] != files[name] for name in shared):
+            return True
+        if shared and score.startswith("dev/"):  # a run that scored fewer splits has read fewer files
+            return False
+        ours = {first[name] for name in first.keys() - files.keys()}
+        theirs = {files[name] for name in files.keys() - first.keys()}
+        return bool(ours and theirs) and ours.isdisjoint(theirs)
+
+    return any(map(differs, others))
 
 
 def without_score(setting: Setting, score: str, key: str) -> str:

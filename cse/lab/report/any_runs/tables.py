@@ -12,7 +12,8 @@ import pandas as pd
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import counted
 from cse.lab.report.any_runs.charts import colours_of
-from cse.lab.report.any_runs.comparison import Comparison, Setting, folder_below, folders_below, marks
+from cse.lab.report.any_runs.comparison import Comparison, Setting, marks
+from cse.lab.report.any_runs.folder_names import folder_below, folders_below
 from cse.lab.report.any_runs.settings_in_words import format_settings
 from cse.lab.report.any_runs.which_runs import runs_frame
 from cse.lab.report.formats import format_of
@@ -46,11 +47,11 @@ def settings_section(comparison: Comparison, label: str) -> Section:
         settings_table(comparison),
         notes_on_settings(comparison),
         legend_of_settings(comparison),
-        words=1 + len(comparison.shown_keys),
+        label_columns=1 + len(comparison.shown_keys),
         bold=bold,
         caption=caption_of(comparison, shared, has_bold=bool(bold)),
         label=label,
-        shared=f"{shared}/",
+        column_prefix=f"{shared}/",
         frame=settings_frame(comparison),
         sortable=sortable_settings(comparison),
     )

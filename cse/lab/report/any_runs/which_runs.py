@@ -18,7 +18,7 @@ from cse.errors import UserError
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.any_runs.commands import repeat_command
-from cse.lab.report.any_runs.comparison import innermost_folder
+from cse.lab.report.any_runs.folder_names import innermost_folder
 from cse.lab.report.any_runs.settings_in_words import OWN_COLUMNS, has_value, named_settings, short_names
 from cse.lab.report.numbers.keys_that_differ import keys_that_tell_settings_apart
 from cse.score import in_short

@@ -37,25 +37,39 @@ def every_key_that_varies(runs: Sequence[Run], seed: str) -> list[str]:
 def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
     """The keys whose values make another setting.
 
-    Such a key was typed for some run, and is not the same in all runs. What is learned or scored depends on it, or it
-    is an axis of a line. `origin`, the folder where several are compared, comes first. A case stands for all that it
-    sets, but not for what was typed beside it. A value that varies though nobody typed it follows from these keys and
-    the seed, or is of another edition (see notes.unlike_in_one).
+    Such a key was typed for some run, `makes_settings`, and is not the same in all runs that have the same values of
+    `keys_standing_for` it. `origin`, the folder where several are compared, comes first. A value that varies though
+    nobody typed it follows from these keys and the seed, or is of another edition (see notes.unlike_in_one).
     """
     typed = dict.fromkeys(["origin", *NAMES, *(word.key for run in runs for word in run.words)])
     axes, beside = axes_of_no_number(runs), typed_beside_cases(runs)
     cases = keys_of_cases(runs, beside) if seed != "case" else []
+    candidates = [key for key in typed if key != seed and makes_settings(key, axes)]
+    return [key for key in candidates if key_varies(runs, key, within=keys_standing_for(key, cases, beside, seed))]
 
-    def tells_apart(key: str) -> bool:
-        if key == seed or not (role_of(key).is_science or key in NAMES or key in axes):
-            return False
-        if key in beside or key in ("origin", "case"):  # no case stands for it
-            return key_varies(runs, key)
-        if key == "checkpoint" and cases:  # it names the run of each seed
-            return key_varies(runs, key, within=[*cases, seed])
-        return key_varies(runs, key, within=[other for other in cases if other != key])
 
-    return [key for key in typed if tells_apart(key)]
+def makes_settings(key: str, axes: set[str]) -> bool:
+    """Whether another value at a key makes another setting: what is learned or scored depends on it, or it is an axis.
+
+    lr=1e-5 and lr=3e-5 are two settings. workers=2 and workers=4 are one, unless a line has both: workers=2,4. axes:
+    see `axes_of_no_number`.
+    """
+    return role_of(key).is_science or key in NAMES or key in axes
+
+
+def keys_standing_for(key: str, cases: Sequence[str], beside: set[str], seed: str) -> list[str]:
+    """The keys whose values say already what a run has at a key.
+
+    A case stands for all that it sets: case=a, which sets lr=1, and case=b, which sets lr=2, differ in their case
+    alone. It does not stand for what was typed beside it: case=a lr=1 and case=a lr=2 differ in lr.
+    With cases, a checkpoint names the run of each seed, so the case and the seed stand for it.
+
+    cases: see `keys_of_cases`. beside: see `typed_beside_cases`.
+    """
+    if key in beside or key in ("origin", "case"):
+        return []
+    others = [other for other in cases if other != key]
+    return [*others, seed] if key == "checkpoint" and cases else others
 
 
 def keys_of_cases(runs: Sequence[Run], beside: set[str]) -> list[str]:

@@ -147,25 +147,6 @@ def data_problems(runs: list[Run]) -> list[str]:
     return problems[:SINGLY] + more
 
 
-def rest_on_other_data(runs: list[Run], score: str) -> bool:
-    """Whether a score of the runs rests on files of one name with other contents, or on other files altogether."""
-    evaluator = score.split("/")[1]
-    read = [run.data[evaluator].get("files", {}) if evaluator in run.data else {} for run in runs]
-    first, *others = [{name: file.get("sha256") for name, file in files.items()} for files in read]
-
-    def differs(files: dict[str, str | None]) -> bool:
-        shared = first.keys() & files.keys()
-        if any(first[name] != files[name] for name in shared):
-            return True
-        if shared and score.startswith("dev/"):  # a run that scored fewer splits has read fewer files
-            return False
-        ours = {first[name] for name in first.keys() - files.keys()}
-        theirs = {files[name] for name in files.keys() - first.keys()}
-        return bool(ours and theirs) and ours.isdisjoint(theirs)
-
-    return any(map(differs, others))
-
-
 def unlike_in_all(what: str, runs: list[Run], noted: set[str]) -> list[str]:
     """A line for how the runs of all cells, or of all settings, are unlike: in training files or in scoring.
 

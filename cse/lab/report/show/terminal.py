@@ -71,10 +71,10 @@ def table_as_text(section: Section, width: int | None) -> str:
     In a table that is wider than the terminal, each folder has its own line. If the table is still wider, its last
     columns stand below it.
     """
-    table, words = section.table, section.words
-    names = [name or None for name in table.columns[:words]]
-    index = pd.MultiIndex.from_arrays(table.iloc[:, :words].map(folded).T.to_numpy(), names=names)
-    cells = table.iloc[:, words:].map(folded).set_axis(index)
+    table, labels = section.table, section.label_columns
+    names = [name or None for name in table.columns[:labels]]
+    index = pd.MultiIndex.from_arrays(table.iloc[:, :labels].map(folded).T.to_numpy(), names=names)
+    cells = table.iloc[:, labels:].map(folded).set_axis(index)
     short = list(map(folded, cells.columns))
     if len(set(short)) == len(short):
         cells.columns = short
