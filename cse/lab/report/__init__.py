@@ -13,7 +13,7 @@ any_runs/           any runs beside each other
     folder_names        the folders of runs, as tables name them
     score_names         which scores tables show, which one ranks, which one leads
   tables              a line for each setting (settings.csv), and for each run
-  differences         how far settings are apart (differences.csv)
+  differences         how far settings are apart; differences_table: the same as a section (differences.csv)
   gate                whether one setting is shown to be better by so much
   charts              of runs, by plotly
   two_runs            what differs between two runs

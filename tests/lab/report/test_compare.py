@@ -12,7 +12,8 @@ from rich.console import Console
 
 from cse.errors import UserError
 from cse.lab.folder.runs import read_runs
-from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.differences import compare_settings
+from cse.lab.report.any_runs.differences_table import differences_section
 from cse.lab.report.any_runs.runs_report import best_of
 from cse.lab.report.any_runs.settings_in_words import format_setting
 from cse.lab.report.any_runs.tables import (

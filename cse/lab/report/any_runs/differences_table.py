@@ -1,0 +1,142 @@
+"""The differences between settings as a section (`differences_section`) and as differences.csv (`differences_frame`).
+
+differences.csv has a row for each setting that is compared:
+
+p              of one comparison; empty if there are no seeds to test
+p_holm         corrected over all rows
+tied           whether p_holm shows no difference; "" with too few seeds for a verdict
+seeds_to_tell  the seeds a side that would show the difference; "" if these do
+paired_        the test seed by seed
+equivalent     whether the difference is less than `within`, by equivalent_p_holm
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from cse.lab.report.any_runs.differences import Differences, Tested, sides_with_seeds
+from cse.lab.report.formats import bounds, counted_noun, digits_of, probability, signed
+from cse.lab.report.numbers.groups import Group
+from cse.lab.report.numbers.resampling import OVER_ITEMS
+from cse.lab.report.show.look import TIED
+from cse.lab.sections import Section
+
+PAIRED = (
+    "paired: t tests of the differences seed by seed, which see more where a seed moves both sides alike, as with "
+    "another precision, and seldom for two methods."
+)
+EQUIVALENT = (
+    "equivalent: whether the difference is less than {:g}; no: its whole interval is further off. In brackets p, by "
+    "two one-sided tests, each column corrected by Holm."
+)
+OF_CHECKPOINTS = f"{OVER_ITEMS}: of these encoders; it does not tell how another seed of their training would score."
+
+
+def differences_section(differences: Differences, label: str = "") -> Section:
+    """The table of the differences. label: LaTeX's."""
+    comparison, score = differences.comparison, differences.score
+    best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
+    sides = [sides_with_seeds(differences.base, line.group) for line in differences.lines]
+    notes = [
+        differences.terms.spread.in_words(differences.terms.level, max(1, *sides)),
+        f"No verdict: {differences.no_verdict}." if differences.no_verdict else "",
+        not_paired(comparison.seed, differences.base, [line.group for line in differences.lines]),
+        settings_left_out(differences.lower),
+    ]
+    return Section(
+        f"{score}: difference to {best if differences.is_best else ''}{differences.reference.label}",
+        differences_table(differences),
+        [note for note in notes if note],
+        about_tests(differences),
+        label_columns=len(comparison.shown_keys),
+        label=label,
+        frame=differences_frame(differences),
+    )
+
+
+def settings_left_out(lower: int) -> str:
+    """A line if settings rank too low to be compared; "" for none."""
+    if not lower:
+        return ""
+    verbs = "which ranks lower, is" if lower == 1 else "which rank lower, are"
+    return f"{counted_noun(lower, 'further setting')}, {verbs} not compared."
+
+
+def differences_table(differences: Differences) -> pd.DataFrame:
+    """A line for each compared setting, as text, without empty columns."""
+    lines, keys = differences.lines, differences.comparison.shown_keys
+    digits = digits_of(differences.comparison.formats[differences.score], [line.size for line in lines])
+    table = pd.DataFrame({name: [line.setting.values[key] for line in lines] for key, name in keys.items()})
+    table["difference"] = [signed(line.size, digits) + (f" {TIED}" if line.tied else "") for line in lines]
+    unpaired, paired = [line.unpaired for line in lines], [line.paired for line in lines]
+    for kind, tests in (("", unpaired), ("paired ", paired)):
+        p = "p (Holm)" if number_of_tests(tests) > 1 else "p"
+        table[f"{kind}{differences.terms.confidence:.0%} interval"] = [
+            bounds(tested.effect.low, tested.effect.high, digits) for tested in tests
+        ]
+        table[f"{kind}{p}"] = [probability(tested.p_holm) for tested in tests]
+        table[f"{kind}equivalent"] = [with_p(tested.equivalent, tested.equivalent_p_holm) for tested in tests]
+    table["of"] = [line.unpaired.effect.n for line in lines]
+    table["seeds to tell"] = [line.seeds_to_tell for line in lines]
+    keep = [*keys.values(), "difference"]
+    return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
+
+
+def differences_frame(differences: Differences) -> pd.DataFrame:
+    """differences.csv: a row for each compared setting."""
+    rows = []
+    for line in differences.lines:
+        effect = line.unpaired.effect
+        row: dict[str, object] = {key: line.setting.values[key] for key in differences.comparison.keys}
+        row |= {"score": differences.score, "reference": differences.reference.label}
+        row |= {"difference": effect.size, "of": effect.n, "test": effect.test}
+        for kind, tested in (("", line.unpaired), ("paired_", line.paired)):
+            row |= {f"{kind}low": tested.effect.low, f"{kind}high": tested.effect.high}
+            row |= {f"{kind}p": tested.effect.p, f"{kind}p_holm": tested.p_holm}
+            row |= {f"{kind}equivalent_p": tested.equivalent_p, f"{kind}equivalent_p_holm": tested.equivalent_p_holm}
+        row |= {"equivalent": line.unpaired.equivalent, "paired_equivalent": line.paired.equivalent}
+        row["tied"] = "" if line.tied is None else line.tied
+        row["seeds_to_tell"] = line.seeds_to_tell
+        rows.append(row)
+    return pd.DataFrame(rows, dtype=object)
+
+
+def with_p(word: str, p: float) -> str:
+    """A word with its p in brackets; "" without a test."""
+    return "" if math.isnan(p) else f"{word} ({probability(p)})".strip()
+
+
+def number_of_tests(tests: Iterable[Tested]) -> int:
+    """How many there are, as some settings have too few seeds to be tested."""
+    return sum(not math.isnan(tested.p_holm) for tested in tests)
+
+
+def not_paired(seed: str, base: Group, others: Sequence[Group]) -> str:
+    """A line where sides have other seeds; "" if all have the same. seed: the key of seeds."""
+    shared = [base.seeds.keys() & group.seeds.keys() for group in others if group.seeds.keys() != base.seeds.keys()]
+    most = max(shared, key=len, default=set())
+    if len(most) < 2:
+        return ""
+    same = f"where={seed}={','.join(sorted(most))}"
+    return f"Not paired where the sides have other seeds: {same} compares those that two of them share."
+
+
+def about_tests(differences: Differences) -> list[str]:
+    """What the signs and the p values of a table mean."""
+    notes = [f"{TIED}: not significantly different from it."] if any(line.tied for line in differences.lines) else []
+    tested = [line.unpaired for line in differences.lines if not math.isnan(line.unpaired.p_holm)]
+    names = ", ".join(dict.fromkeys(test.effect.test for test in tested))
+    if len(tested) > 1:
+        notes.append(
+            f"p (Holm): by {names}, corrected by Holm over {len(tested)}; p in differences.csv and intervals are not."
+        )
+    elif tested:
+        notes.append(f"p: by {names}.")
+    if any(line.unpaired.effect.test == OVER_ITEMS for line in differences.lines):
+        notes.append(OF_CHECKPOINTS)
+    if number_of_tests(line.paired for line in differences.lines):
+        notes.append(PAIRED)
+    if not all(math.isnan(line.unpaired.equivalent_p) for line in differences.lines):
+        notes.append(EQUIVALENT.format(differences.terms.within))
+    return notes
