@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # importing rich takes time
 log = logging.getLogger("cse")
 
 EVERY = 20.0  # seconds between two lines
+WIDE = 100  # columns of a terminal; a narrower one has no bar, only numbers
 LOOK = 0.1  # seconds between two updates from a loop
 
 T = TypeVar("T")
@@ -68,12 +69,17 @@ def live(transient: bool) -> Iterator["Progress"]:
         yield around
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
     hidden = not sys.stderr.isatty() or os.environ.get("RANK", "0") != "0"
     console, stdout = Console(stderr=True), sys.stdout.isatty()
-    with Progress(*columns, console=console, transient=transient, redirect_stdout=stdout, disable=hidden) as bars:
+    rest = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True))  # cut where the line ends
+    columns: list[ProgressColumn] = [BarColumn()] if console.width >= WIDE else []
+    columns += [MofNCompleteColumn(), TimeRemainingColumn(), rest]
+    with Progress(
+        *columns, console=console, transient=transient, redirect_stdout=stdout, disable=hidden, expand=True
+    ) as bars:
         before, ended = _bars.set(bars), Event()
         if hidden:
             Thread(target=write_lines, args=(bars, ended), name="progress", daemon=True).start()

@@ -50,6 +50,7 @@ class Page:
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
         size = {"width": self.width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
         self.ask("Emulation.setDeviceMetricsOverride", **size)
+        self.ask("Emulation.setScrollbarsHidden", hidden=True)  # which a picture of the whole page has not either
         self.ask("Page.navigate", url=self.file.resolve().as_uri())
         self.run("new Promise((done) => document.readyState === 'complete' ? done() : (onload = done))")
         return self

@@ -113,8 +113,8 @@ def open_page(file: Path, folder: Path, width: int = WIDTH) -> chromium.Page:
 
 def wait(shown: chromium.Page) -> None:
     """Wait until the page's charts are drawn."""
-    drawn = "document.querySelectorAll('.js-plotly-plot .main-svg').length"
-    asked = "document.querySelectorAll('.js-plotly-plot').length"
+    drawn = "document.querySelectorAll('.chart .main-svg:first-of-type').length"
+    asked = "document.querySelectorAll('.chart').length"
     look = f"const look = () => ({drawn} >= {asked}) ? setTimeout(done, 3000) : setTimeout(look, 200)"
     shown.run(f"new Promise((done) => {{ {look}; look() }})")
 

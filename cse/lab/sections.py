@@ -34,6 +34,11 @@ OPENS = re.compile(r"^[\[*]")
 BEYOND_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2010-\u2026]")
 
 
+BOTH_COLUMNS = 5  # columns of numbers; a table of more spans both columns of a paper
+FITTED = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
+"""What makes a table no wider than its column of the paper, and leaves a narrow one as it is."""
+
+
 class Sortable(NamedTuple):
     """A section's table on a page, as text, where a reader sorts and filters it.
 
@@ -61,6 +66,16 @@ class Finding(NamedTuple):
     facts: dict[str, str]
 
 
+class GridCell(NamedTuple):
+    """A cell of a paper's table, as text: ours beside the published number, and our difference from it."""
+
+    ours: str
+    published: str
+    difference: str
+    verdict: str
+    is_best: bool
+
+
 @dataclass(frozen=True)
 class Section:
     """A table of text with its heading and what a reader must know beside it.
@@ -75,7 +90,7 @@ class Section:
     column_prefix: what names of columns may begin with; LaTeX leaves it out, as the caption says it.
     frame: the same unrounded, as its CSV.
     sortable: another form of the table, on a page.
-    grid: another form of it, as a paper prints it, with (ours, published, verdict) in each cell.
+    grid: another form of it, as a paper prints it, with a GridCell in each cell; LaTeX has this form.
     findings: the lines, if these are too long for a terminal or a page.
     """
 
@@ -95,14 +110,10 @@ class Section:
     findings: Sequence[Finding] = ()
 
     @property
-    def legend_and_notes(self) -> list[str]:
-        """What stands below the table on a page, which lists apart what is missing."""
-        return [*self.legend, *self.notes]
-
-    @property
     def lines_below(self) -> list[str]:
-        """What stands below the table: the legend, the notes, and a line for each thing that is missing."""
-        return [*self.legend_and_notes, *(f"Missing: {line}" for line in self.missing)]
+        """What stands below the table: the legend, the notes, and what is missing."""
+        missing = [f"Missing: {'; '.join(self.missing)}."] if self.missing else []
+        return [*self.legend, *self.notes, *missing]
 
     def markdown(self) -> str:
         """The table and the lines below it; above it, its title if it has one."""
@@ -111,25 +122,61 @@ class Section:
         return f"{heading}{to_markdown(self.table)}\n" + (f"\n{listed}" if listed else "")
 
     def latex(self) -> str:
-        """A booktabs table for \\input, without the column of folders; what the caption lacks is in comments."""
-        cells = self.table.map(latex_cell)
-        for row, column in self.bold:
+        """A booktabs table for \\input, at most as wide as the text; what the caption lacks is in comments.
+
+        It has the form of the paper if there is one, and no column of folders. A table of many columns spans both
+        columns of a two-column paper.
+        """
+        table, words, bold = (self.table, self.label_columns, self.bold) if self.grid is None else in_lines(self.grid)
+        cells = table.map(latex_cell)
+        for row, column in bold:
             cells.iloc[row, column] = rf"\textbf{{{cells.iloc[row, column]}}}"
         cells = cells.drop(columns="folder", errors="ignore")
-        cells = cells.rename(columns=lambda name: name.removeprefix(self.column_prefix).translate(LATEX))
-        caption = " ".join([f"{(self.caption or self.title).rstrip('.')}.", *self.legend])
+        cells.columns = [latex_head(name.removeprefix(self.column_prefix)) for name in cells.columns]
+        numbers = len(cells.columns) - words
+        legend = [line for line in self.legend if self.grid is None or not line[0].isalnum()]  # a paper has signs alone
+        caption = " ".join([f"{(self.caption or self.title).rstrip('.')}.", *legend])
+        environment = "table*" if numbers > BOTH_COLUMNS else "table"
         latex = cells.to_latex(
             index=False,
             escape=False,
-            column_format="l" * self.label_columns + "r" * (len(cells.columns) - self.label_columns),
+            column_format="l" * words + "r" * numbers,
             caption=caption.translate(LATEX),
             label="tab:" + re.sub(r"[^\w.]+", "-", self.label).strip("-"),
-        ).replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
-        comments = [r"needs \usepackage{booktabs}", *self.lines_below[len(self.legend) :]]
+        )
+        latex = latex.replace("\\begin{table}\n", f"\\begin{{{environment}}}\n\\centering\n", 1)
+        latex = latex.replace("\\end{table}", f"\\end{{{environment}}}")
+        latex = latex.replace("\\begin{tabular}", FITTED + "\\begin{tabular}").replace(
+            "\\end{tabular}", "\\end{tabular}}"
+        )
+        comments = [r"needs \usepackage{booktabs,graphicx}", *(line for line in self.lines_below if line not in legend)]
         others = "".join(dict.fromkeys(BEYOND_LATIN.findall(latex)))
         if others:
             comments.insert(1, f"compile it with LuaLaTeX or XeLaTeX, and a font that has {others}")
         return "".join(f"% {' '.join(comment.splitlines())}\n" for comment in comments) + latex
+
+
+def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, int, list[tuple[int, int]]]":
+    """A grid as text, with the number of columns that name a line, and the best cells.
+
+    Each row of the paper has a line of published numbers. If runs fill it, it has a line of ours below.
+    """
+    import pandas as pd
+
+    lines, bold = [], []
+    for row, cells in grid.iterrows():
+        lines.append([str(row), "published", *(cell.published for cell in cells)])
+        if any(cell.ours for cell in cells):
+            bold += [(len(lines), 2 + column) for column, cell in enumerate(cells) if cell.is_best]
+            lines.append(["", "ours", *(cell.ours for cell in cells)])
+    return pd.DataFrame(lines, columns=[str(grid.index.name), "", *grid.columns], dtype=object), 2, bold
+
+
+def latex_head(name: str) -> str:
+    """The head of a column for LaTeX. The parts of a score's name are below each other, as they are long."""
+    parts = [part.translate(LATEX) for part in name.split("/")]
+    stack = r" \\ ".join(parts)
+    return rf"\shortstack[r]{{{stack}}}" if len(parts) > 1 else stack
 
 
 def latex_cell(text: str) -> str:

@@ -1,5 +1,6 @@
 """A run's own figures, from the files in its folder: the curve of its dev scores, and cosines by gold score."""
 
+import os
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from cse.files import replaced_file
 from cse.lab.folder.contents import read_cosines
@@ -52,13 +54,17 @@ def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure
     curves = {name: curve for name, curve in points.items() if curve}
     if not curves:
         return None
-    figure, axes = new_figure(4.5, 3)
+    figure, axes = new_figure(6, 3)
+    shared = os.path.commonpath([name.rpartition("/")[0] for name in curves])
     for name, curve in curves.items():
-        axes.plot(*zip(*curve, strict=True), marker="o", markersize=3, label=name)
-    axes.axvline(best_step, color="grey", linestyle=":", label="kept")
-    axes.set(xlabel="step; step 0 is the untrained encoder", ylabel="score on dev")
-    axes.legend(fontsize=7)
-    figure.suptitle("scores")
+        label = name.removeprefix(f"{shared}/")
+        axes.plot(*zip(*curve, strict=True), marker="o", markersize=3, label=label)
+    axes.axvline(best_step, color="grey", linestyle=":", label=f"kept: step {best_step}")
+    axes.set(xlabel="step (0: untrained encoder)", ylabel="dev score (points)")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside right upper", title=shared, fontsize=8, title_fontsize=8, frameon=False)
+    figure.suptitle("Dev scores during training")
     return figure
 
 
@@ -72,9 +78,9 @@ def cosines_by_gold(folder: Path) -> dict[str, Figure]:
             gold = splits[split][1]
             edges = np.linspace(min(gold), max(gold), BUCKETS + 1).tolist()
             figure = cosine_histograms(
-                columns, edges, "cosine", low=min(min(cosines) for cosines, _ in columns.values())
+                columns, edges, "cosine similarity", low=min(min(cosines) for cosines, _ in columns.values())
             )
-            figure.suptitle(f"{name} {split}: cosines by gold score")
+            figure.suptitle(f"{name} {split}: cosine similarity by gold score")
             figures[f"cosines_{name.replace('/', '_')}_{split}"] = figure
     return figures
 
@@ -88,20 +94,22 @@ def cosine_histograms(
     (None: each column's least cosine).
     """
     rows = len(edges) - 1
-    figure = Figure(figsize=(2.6 * len(columns), 0.9 * rows), layout="constrained")
-    grid = figure.subplots(rows, len(columns), squeeze=False, sharex="col")
+    figure = Figure(figsize=(2.6 * len(columns), 0.9 * rows + 0.5), layout="constrained")
+    grid = figure.subplots(rows, len(columns), squeeze=False, sharex="col", sharey="row")
     for column, (title, (cosines_N, gold_N)) in zip(grid.T, columns.items(), strict=True):
         start = min(1.0, min(cosines_N) if low is None else low)
         places = np.histogram_bin_edges([], bins=40, range=(start, 1.0))
         pairs, _, _ = np.histogram2d(gold_N, cosines_N, bins=[edges, places])  # gold = the last edge counts too
         for axes, bucket in zip(column, pairs, strict=True):
-            axes.stairs(bucket, places, fill=True)
+            axes.stairs(bucket / max(1.0, bucket.sum() * (places[1] - places[0])), places, fill=True)
+            axes.text(0.03, 0.95, f"n = {bucket.sum():,.0f}", transform=axes.transAxes, fontsize=8, va="top")
             axes.set_yticks([])
-        column[0].set_title(title, fontsize=8)
+            axes.spines[["top", "right"]].set_visible(False)
+        column[0].set_title(title, fontsize=9)
         column[-1].set_xlabel(label)
     for axes, (first, last) in zip(grid[:, 0], pairwise(edges), strict=True):
         axes.set_ylabel(f"{first:.3g}-{last:.3g}", rotation=0, ha="right", va="center")
-    figure.supylabel("gold score; height: pairs", fontsize="medium")
+    figure.supylabel("gold score of the pairs (height: density)", fontsize="medium")
     return figure
 
 

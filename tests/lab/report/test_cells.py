@@ -78,7 +78,7 @@ def test_a_run_without_an_auxiliary_modality_has_no_number_of_it(leave, tmp_path
     leave("a", {"aux_modality": None, "seed": 42}, {DEV: 80.0}, choices=choices)
     table = built(text, tmp_path)
     assert cell(table, "VisualCSE-BERT-base", "Img/Audio LR")["verdict"] == NOT_RUN
-    assert table.missing[0].endswith("1 finished run(s) have no number at aux_modality.lr")
+    assert table.missing[0].endswith("1 finished run without a number at aux_modality.lr")
 
 
 @pytest.mark.parametrize(("select", "best"), [(DEV, 75.0), ("dev/geometry/alignment", 76.0)])

@@ -86,7 +86,7 @@ def test_a_claim_of_several_parts_is_as_strong_as_its_weakest(judged):
     found = judged()["two is beaten by all"]
     assert (found.verdict, found.evidence.parts_measured, len(found.evidence.parts)) == (HOLDS, 3, 3)
     assert found.evidence.deciding.name == "5"  # by the largest p of the three
-    assert claim_facts(found)["by part"] == "3: HOLDS; 4: HOLDS; 5: HOLDS"
+    assert claim_facts(found)["each part"] == "3: HOLDS; 4: HOLDS; 5: HOLDS"
     assert found.p_holm >= max(welch(SCORES[m], SCORES[2]) for m in (3, 4, 5))
     assert found.evidence.published_supports  # Table 5: 77.81 is the least
 
@@ -100,7 +100,7 @@ def test_a_claim_is_contradicted_by_its_worst_part(judged):
 
 def test_the_parts_of_a_claim_that_does_not_hold_have_verdicts_of_their_own(judged):
     found = judged(HEAD + '  - {says: it, source: here, more: {row: "5"}, than: {row: ["2", "3", "4"]}}')["it"]
-    assert claim_facts(found)["by part"] == "2: HOLDS; 3: CONTRADICTED; 4: NOT SEEN"
+    assert claim_facts(found)["each part"] == "2: HOLDS; 3: CONTRADICTED; 4: NOT SEEN"
 
 
 def test_a_claim_that_rests_on_modified_scores_is_marked(judged, leave):

@@ -157,7 +157,7 @@ def test_while_the_first_runs_of_a_sweep_are_running_its_page_says_how_far_they_
     about = {"status": "running", "events": events, "total_steps": 100, "choices": {"sweep": "whitenedcse/table5"}}
     leave_heartbeat(leave("a", {"objective.m": 3, "seed": 1}, overrides=words, **about), age=-3600)
     assert cse_report("sweep=whitenedcse/table5", "runs=runs", "out=out") == 0
-    assert "running, step 50 of 100" in (folder / "out/report.html").read_text()
+    assert "running (step 50 of 100" in (folder / "out/report.html").read_text()
 
 
 def test_a_figures_folder_is_named_whatever_its_letters(folder, capsys):
@@ -190,7 +190,7 @@ def mixed_runs(leave, folder):
 def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
     assert cse_report("runs=runs", "out=out") == 0
     shown = capsys.readouterr().out
-    assert "best by dev/x: lr=2" in shown
+    assert "best by dev/x: 73.50 ± 0.71\n  setting: lr=2" in shown
     ranked, _, apart = shown.partition("(smoke runs")
     assert ("99.00" in ranked, "99.00" in apart) == (False, True)
     for name in ("report.html", "report.md"):
@@ -202,7 +202,8 @@ def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
         '1,2,2,72.5,0.7071067811865476,"x/lr=1,seed_*",,',
     ]
     latex = (mixed_runs / "out/report.tex").read_text()
-    assert all(told in latex for told in (r"\label{tab:out}", r"\textbf{73.50", "Scores on dev by lr: mean"))
+    assert all(told in latex for told in (r"\label{tab:out}", "73.50 $", "Scores on dev by lr: mean"))
+    assert "textbf" not in latex  # of two seeds
     assert cse_report("runs=runs/x/smoke", "out=out") == 0  # alone they are headed the same
     for name in ("report.html", "report.md", "report.tex"):
         assert "(smoke runs" in (mixed_runs / "out" / name).read_text()
@@ -228,7 +229,7 @@ def test_latex_says_once_what_names_of_scores_share_and_has_signs_for_hyphens(le
     assert cse_report("runs=runs", "metrics=[dev/x/y/z,dev/x/loss-1]", "out=out") == 0
     latex = (folder / "out/report.tex").read_text()
     assert r"\caption{Scores on dev/x by lr, the best of each column in bold; *: the best by dev/x/y/z.}" in latex
-    assert "& lr & runs & y/z & loss-1 " in latex
+    assert r"& lr & runs & \shortstack[r]{y \\ z} & loss-1 " in latex
     assert "1e-05 & 1" in latex
     assert "$-$3.00" in latex
     assert "-0.00" not in latex.replace("$", "")

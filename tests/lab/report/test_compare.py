@@ -201,13 +201,13 @@ def test_a_test_score_marks_no_best(leave, compared):
     comparison = compared()
     assert (comparison.best, comparison.scores.best_by, comparison.scores.leading) == (None, None, "test/sts/average")
     assert settings_section(comparison, "").table[""].tolist() == ["", ""]
-    assert [note for note in notes_on_settings(comparison) if "a test score selects nothing" in note]
+    assert [note for note in notes_on_settings(comparison) if "needs a dev score" in note]
 
 
 def test_of_many_scores_the_averages_are_shown_and_a_pattern_names_others(grid_of_runs, compared):
     few, out = compared(), io.StringIO()
     show_report(whole_report(few), Path(), Console(file=out, width=200))
-    (pattern,) = re.findall(r"29 more scores: metrics=\[(\S+)\]", out.getvalue())
+    (pattern,) = re.findall(r"29 more scores: use metrics=\[(\S+)\]", out.getvalue())
     assert len(compared(metrics=[pattern]).scores.shown) > 1
 
 
@@ -248,8 +248,9 @@ def test_runs_that_are_no_better_than_untrained_are_named(leave, compared):
         config = {"trainer.lr": 1e-5, "seed": seed, "trainer.select": "dev/stsb/spearman"}
         leave(f"{seed}", config, {"dev/stsb/spearman": score}, untrained={"dev/stsb/spearman": 72.0})
     comparison = compared()
-    assert "all: 1 of 2 runs are no better than untrained (72.00), by the score that selects" in notes_on_settings(
-        comparison
+    assert (
+        "all: 1 of 2 runs score no better than the untrained encoder (72.00) on the selection metric"
+        in notes_on_settings(comparison)
     )
     latex = settings_section(comparison, "a").latex()
     assert latex.count(r"$\ddagger$") == 2  # the score, and in the caption

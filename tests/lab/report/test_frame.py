@@ -91,4 +91,4 @@ def test_what_nobody_typed_is_no_column_but_is_told(leave, compared):
         leave(f"{clip}", config, {"dev/x": 1.0}, overrides=["trainer.lr=1", f"seed={clip}"])
     comparison = compared()
     assert not comparison.keys
-    assert notes_on_settings(comparison) == ["all: joins runs that differ in trainer.clip"]
+    assert notes_on_settings(comparison) == ["all: the mean is over runs that differ in trainer.clip"]

@@ -77,7 +77,7 @@ def test_a_difference_is_noted_once_and_hidden_by_no_longer_one(leave, runs):
     assert unlike_in_one(runs(), "seed", also_settings=False) == [difference]
     assert unlike_in_all("cells", runs(), {difference}) == []
     assert unlike_in_all("cells", runs(), {f"py{difference}"}) == [
-        f"Not all cells were trained and scored alike: {difference}."
+        f"The runs of different cells differ in training data or scoring: {difference}."
     ]
 
 
@@ -99,17 +99,21 @@ def test_each_missing_job_has_its_state_and_a_running_one_its_progress(leave, ru
     leave("b", {"seed": 2}, status="running")
     leave("c", {"seed": 4}, status="failed")
     lines = missing_jobs(runs(), [{"seed": seed} for seed in (1, 2, 3, 4)])
-    running = "running, step 50 of 100, 50 s left, elsewhere, process 7"
-    assert lines == [f"seed=1: {running}", "seed=2: stopped", "seed=3: not started", "seed=4: failed"]
+    running = "running (step 50 of 100, 50 s left, elsewhere, process 7)"
+    assert lines == [f"seed 1 {running}", "seed 2 stopped", "seed 3 not started", "seed 4 failed"]
 
 
 def test_many_missing_jobs_are_counted():
-    jobs = [{"case": case, "seed": seed} for case in ("a", "b") for seed in range(7)]
-    assert missing_jobs([], jobs) == ["case=a: 7 jobs not started", "case=b: 7 jobs not started"]
+    jobs = [{"case": case, "trainer.lr": lr, "seed": seed} for case in "ab" for lr in range(7) for seed in (1, 2)]
+    assert missing_jobs([], jobs) == ["case=a: 14 jobs not started", "case=b: 14 jobs not started"]
+    assert missing_jobs([], jobs[:4]) == ["case=a, lr=0 / case=a, lr=1: seeds 1, 2 not started"]
+    some = [{"case": case, "seed": seed} for case in "ab" for seed in (1, 2)]
+    assert missing_jobs([], some) == ["case=a, b: seeds 1, 2 not started"]
+    assert missing_jobs([], [{"objective.m": 5}]) == ["m=5: not started"]
 
 
 def test_one_missing_job_is_no_several():
-    jobs = [{"case": case, "seed": seed} for case, seeds in (("a", 13), ("b", 1)) for seed in range(seeds)]
+    jobs = [{"case": case, "trainer.lr": lr} for case, rates in (("a", 13), ("b", 1)) for lr in range(rates)]
     assert missing_jobs([], jobs) == ["case=a: 13 jobs not started", "case=b: 1 job not started"]
 
 

@@ -182,7 +182,7 @@ def test_two_checkpoints_are_compared_over_items_whatever_seed_they_were_trained
     (row,) = told.frame.to_dict("records")
     assert (row["test"], row["of"], row["tied"]) == (resampling.OVER_ITEMS, "700 items", False)
     assert row["low"] < row["difference"] < row["high"]
-    assert any("another seed" in line for line in told.legend)
+    assert any("other seeds" in line for line in told.legend)
 
 
 def test_seeds_of_a_case_are_seeds_though_cse_eval_scored_them(leave, compared):
@@ -198,7 +198,7 @@ def test_of_one_seed_a_side_a_comparison_shows_the_difference_and_tests_nothing(
     scored("good-1", 0.3, 1)
     scored("bad-1", 0.8, 1)
     told = differences_section(compare_settings(compared(), None, 0.95))
-    assert list(told.table) == ["case", "difference", "of"]
+    assert list(told.table) == ["case", "difference", "n"]
     assert told.frame["tied"].item() == ""
     assert len(told.notes) == 1  # too few seeds: no sign and no p that would need a word
 

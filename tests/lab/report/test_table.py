@@ -84,7 +84,7 @@ def test_a_trial_with_other_settings_never_mixes_with_the_sweeps_own_runs(table3
     assert (alone["runs"], alone["verdict"]) == (4, OTHER_SETTING)
     beside = filled(spec, printed, [*trials, runs()[4]], [{"seed": 0}])
     assert values(cell(beside, "SimCSE-BERT-base")) == SIMCSE[4:]
-    assert "seed=0: not started" in beside.missing
+    assert "seed 0 not started" in beside.missing
     assert not deviations_of(beside)
 
 
@@ -118,7 +118,7 @@ def test_a_column_is_judged_by_its_own_spread(leave, tmp_path):
     assert cell(table, "BERT SimCSE", "STS")["verdict"] == NOT_RUN
     printed = published.published_table("noncontrastive", "table2")
     assert (printed.digits("uniformity"), printed.digits("STS")) == (2, 1)
-    assert "PASS: within 0.1, uniformity within 0.05" in " ".join(table.legend)
+    assert "PASS: within 0.1 of the published number, uniformity within 0.05" in " ".join(table.legend)
 
 
 def test_an_encoder_that_is_only_scored_has_no_seed_noise(leave, tmp_path):
@@ -212,8 +212,8 @@ def test_only_rows_of_one_score_have_a_best_and_a_deviation_of_seeds_in_common(l
             leave(f"{case}{seed}", {"case": case, "seed": seed}, {f"dev/stsb_multi/{language}/spearman": score})
     table = built(TABLE5, tmp_path)
     assert list(table.frame["tied_with_best"].dropna()) == [False, True, False]
-    (note,) = (note for note in table.notes if "a seed's sd" in note)
-    assert note.startswith("Spearman's of German SimCSE, German VisualCSE: a seed's sd is 0.14 ")
+    (note,) = (note for note in table.notes if "SD over seeds" in note)
+    assert note.startswith("Spearman's of German SimCSE, German VisualCSE: SD over seeds 0.14 ")
 
 
 def test_what_ties_with_the_best_is_signed(table3, tmp_path):

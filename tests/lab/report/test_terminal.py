@@ -34,7 +34,7 @@ def test_of_many_keys_tables_show_those_that_tell_the_settings_apart(leave, comp
     assert "lr" not in note.partition(":")[0]
     section = differences_section(compare_settings(found, None, 0.95))
     assert list(section.table)[:4] == ["objective", "lr", "warmup", "difference"]
-    assert best_cells(found) == [(0, 5)]
+    assert best_cells(found) == []  # of one seed
     assert max(map(len, terminal_lines(found, 80))) <= 80
 
 

@@ -19,18 +19,19 @@ from cse.lab.report.any_runs.differences import Differences, Tested, sides_with_
 from cse.lab.report.formats import bounds, counted_noun, digits_of, probability, signed
 from cse.lab.report.numbers.groups import Group
 from cse.lab.report.numbers.resampling import OVER_ITEMS
+from cse.lab.report.numbers.statistics import TEST_NAMES
 from cse.lab.report.show.look import TIED
 from cse.lab.sections import Section
 
 PAIRED = (
-    "paired: t tests of the differences seed by seed, which see more where a seed moves both sides alike, as with "
-    "another precision, and seldom for two methods."
+    "paired: paired t-tests over the seeds. They detect more only where a seed affects both settings in the same way. "
+    "That holds for a change of precision, and seldom for two methods."
 )
 EQUIVALENT = (
-    "equivalent: whether the difference is less than {:g}; no: its whole interval is further off. In brackets p, by "
-    "two one-sided tests, each column corrected by Holm."
+    'equivalent: the difference is less than {:g}, by TOST. In brackets p, corrected by Holm in each column. "no": '
+    "the whole interval is outside."
 )
-OF_CHECKPOINTS = f"{OVER_ITEMS}: of these encoders; it does not tell how another seed of their training would score."
+OF_CHECKPOINTS = f"{OVER_ITEMS}: it compares these checkpoints. It says nothing about other seeds of their training."
 
 
 def differences_section(differences: Differences, label: str = "") -> Section:
@@ -77,8 +78,10 @@ def differences_table(differences: Differences) -> pd.DataFrame:
         ]
         table[f"{kind}{p}"] = [probability(tested.p_holm) for tested in tests]
         table[f"{kind}equivalent"] = [with_p(tested.equivalent, tested.equivalent_p_holm) for tested in tests]
-    table["of"] = [line.unpaired.effect.n for line in lines]
-    table["seeds to tell"] = [line.seeds_to_tell for line in lines]
+    sizes = [line.unpaired.effect.n for line in lines]
+    of_seeds = all(size.endswith(" seeds") for size in sizes)
+    table["seeds" if of_seeds else "n"] = [size.removesuffix(" seeds") for size in sizes] if of_seeds else sizes
+    table["seeds needed (80% power)"] = [line.seeds_to_tell for line in lines]
     keep = [*keys.values(), "difference"]
     return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
 
@@ -119,20 +122,21 @@ def not_paired(seed: str, base: Group, others: Sequence[Group]) -> str:
     if len(most) < 2:
         return ""
     same = f"where={seed}={','.join(sorted(most))}"
-    return f"Not paired where the sides have other seeds: {same} compares those that two of them share."
+    return f"No paired test where seed sets differ; {same} restricts the report to shared seeds."
 
 
 def about_tests(differences: Differences) -> list[str]:
     """What the signs and the p values of a table mean."""
-    notes = [f"{TIED}: not significantly different from it."] if any(line.tied for line in differences.lines) else []
+    notes = [f"{TIED}: not significantly different."] if any(line.tied for line in differences.lines) else []
     tested = [line.unpaired for line in differences.lines if not math.isnan(line.unpaired.p_holm)]
-    names = ", ".join(dict.fromkeys(test.effect.test for test in tested))
+    names = ", ".join(dict.fromkeys(TEST_NAMES.get(test.effect.test, test.effect.test) for test in tested))
     if len(tested) > 1:
         notes.append(
-            f"p (Holm): by {names}, corrected by Holm over {len(tested)}; p in differences.csv and intervals are not."
+            f"p (Holm): {names}, corrected by Holm for {len(tested)} comparisons. Intervals and the p in "
+            "differences.csv are not corrected."
         )
     elif tested:
-        notes.append(f"p: by {names}.")
+        notes.append(f"p: {names}.")
     if any(line.unpaired.effect.test == OVER_ITEMS for line in differences.lines):
         notes.append(OF_CHECKPOINTS)
     if number_of_tests(line.paired for line in differences.lines):

@@ -127,4 +127,4 @@ def hidden_scores(comparison: Comparison) -> str:
     if not hidden:
         return ""
     suite = "/".join(hidden[0].split("/")[:-1][:2])
-    return f"{len(hidden)} more scores: metrics=[{suite}/*], report.html and runs.csv"
+    return f"{len(hidden)} more scores: use metrics=[{suite}/*], or see report.html or runs.csv"

@@ -14,7 +14,7 @@ from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import format_value, in_one_form, number_in, same, same_as_any
 from cse.lab.settings.words import quoted, value_in
 
-OWN_COLUMNS = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "equivalent", "of")
+OWN_COLUMNS = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "equivalent", "seeds", "n")
 """Columns of a comparison's tables, whose names no key may have there."""
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")

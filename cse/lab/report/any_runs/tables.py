@@ -17,7 +17,7 @@ from cse.lab.report.any_runs.folder_names import folder_below, folders_below
 from cse.lab.report.any_runs.settings_in_words import format_settings
 from cse.lab.report.any_runs.which_runs import runs_frame
 from cse.lab.report.formats import format_of
-from cse.lab.report.numbers.groups import partly_scored
+from cse.lab.report.numbers.groups import few_seeds, partly_scored
 from cse.lab.report.numbers.notes import (
     data_problems,
     evaluated,
@@ -73,7 +73,8 @@ def unranked_section(comparison: Comparison) -> Section:
     """The settings of smoke runs that lie beside others."""
     section = settings_section(comparison, "")
     states = [run.state for run in comparison.runs]
-    return replace(section, title=f"{counted(states)}{SMOKE}", table=section.table.assign(**{"": ""}), sortable=None)
+    unmarked = section.table.assign(**{"": ""})
+    return replace(section, title=f"{counted(states)}{SMOKE}", table=unmarked, bold=(), sortable=None)
 
 
 def smoke_words(comparison: Comparison) -> str:
@@ -140,7 +141,12 @@ def score_text(comparison: Comparison, setting: Setting, name: str) -> str:
 
 
 def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
-    """The row and column in the table of the best mean of each score that several settings have."""
+    """The row and column in the table of the best mean of each score that several settings have.
+
+    A mean over too few seeds for a verdict is not marked, and of smoke runs none is.
+    """
+    if smoke_words(comparison):
+        return []
     cells = []
     for column, name in enumerate(comparison.scores.shown, 2 + len(comparison.shown_keys)):
         sign = 1 if comparison.lower_is_better(name) else -1
@@ -149,8 +155,9 @@ def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
             for row, setting in enumerate(comparison.ranked)
             if name in setting.means
         ]
-        if len(means) > 1:
-            cells.append((min(means)[1], column))
+        row = min(means)[1] if len(means) > 1 else None
+        if row is not None and not few_seeds([comparison.compared_group(comparison.ranked[row], name)]):
+            cells.append((row, column))
     return cells
 
 
@@ -161,8 +168,8 @@ def legend_of_settings(comparison: Comparison) -> list[str]:
     trials = sum(setting.trial is not None for setting in comparison.settings)
     if trials and comparison.best:
         lines.append(
-            f"The best of {trials} trials was picked by its {comparison.scores.best_by}, which is therefore partly "
-            "luck; where seeds were trained since, the mean is of those alone."
+            f"The best of {trials} trials was selected by {comparison.scores.best_by}, so this score of it is "
+            "optimistic. Where more seeds were trained later, the mean is over these alone."
         )
     return lines
 
@@ -180,10 +187,10 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     }
     notes += unlike_in_all("settings", every, noted)
     if left := [name for key, name in comparison.keys.items() if key not in comparison.shown_keys]:
-        notes.append(f"They also differ in {', '.join(left)}: settings.csv and report.html have these values.")
+        notes.append(f"Settings also differ in {', '.join(left)}. settings.csv and report.html have these values.")
     notes += selected_otherwise(every, scores.best_by)
     if scores.leading and not scores.best_by:
-        notes.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")
+        notes.append("No setting is marked as the best: model selection needs a dev score, and there is none.")
     return notes
 
 

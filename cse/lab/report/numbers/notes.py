@@ -5,6 +5,7 @@ captions that were retrieved. Departures have a file of their own.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import cast
 
 from cse.files import Json
@@ -24,30 +25,48 @@ FURTHEST_FIRST = (State.DONE, State.RUNNING, State.STOPPED, State.FAILED, State.
 
 
 def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
-    """A line for each planned job without a finished run.
+    """The planned jobs without a finished run, as "m=5: seeds 1, 2, 3 not started".
 
-    If these are many, there is a line for each value of the first axis. A running job has its progress. The command of
-    the sweep itself resumes a stopped one.
+    Jobs that differ in their seed alone are together. If these are many, there is a number of jobs for each value of
+    the first axis. A running job has its progress. The command of the sweep itself resumes a stopped one.
     """
     planned = [run for run in runs if not run.departures] or runs
-    if expected:
-        jobs = [(words_of_job(job), furthest_status(job, planned)) for job in expected]
-    else:
-        jobs = [([run.folder.name], Status(run.state, run.why)) for run in planned]
-    missing = [(words, status) for words, status in jobs if status.state != State.DONE]
-    if expected and len(missing) > SINGLY:
-        groups = Counter((words[0], status.state) for words, status in missing)
+    if not expected:
+        unfinished = [run for run in planned if run.state != State.DONE]
+        return [f"{run.folder.name} {progress_in_words(Status(run.state, run.why))}" for run in unfinished]
+    jobs = [(job, furthest_status(job, planned)) for job in expected]
+    missing = [(job, status) for job, status in jobs if status.state != State.DONE]
+    seeds: dict[tuple[str, str], list[str]] = {}
+    for job, status in missing:
+        axes = ", ".join(words_of_job({key: value for key, value in job.items() if key != "seed"}))
+        seed = [format_value(job["seed"])] if "seed" in job else []
+        seeds.setdefault((axes, progress_in_words(status)), []).extend(seed)
+    if len(seeds) > SINGLY:
+        groups = Counter((words_of_job(job)[0], status.state) for job, status in missing)
         return [f"{first}: {counted_noun(count, 'job')} {state}" for (first, state), count in groups.items()]
-    lines = []
-    for words, status in missing:
-        progress = f", {status.why}" if status.state == State.RUNNING else ""
-        lines.append(f"{', '.join(words)}: {status.state}{progress}")
-    return lines
+    alike: dict[str, list[str]] = {}
+    for (axes, progress), of_seeds in seeds.items():
+        words = f"seed{'s' if len(of_seeds) > 1 else ''} {', '.join(of_seeds)} " if of_seeds else ""
+        alike.setdefault(f"{words}{progress}", []).append(axes)
+    return [f"{in_one(axes)}{words}" for words, axes in alike.items()]
+
+
+def in_one(axes: Sequence[str]) -> str:
+    """Jobs of one state by their axes: "m=4, 5: "; "" if there are no axes."""
+    key = axes[0].partition("=")[0]
+    if all(words.startswith(f"{key}=") and words.count("=") == 1 for words in axes):
+        return f"{key}={', '.join(words.removeprefix(f'{key}=') for words in axes)}: "
+    return f"{' / '.join(axes)}: " if any(axes) else ""
+
+
+def progress_in_words(status: Status) -> str:
+    """The state of a job; of a running one, also its progress."""
+    return f"{status.state} ({status.why})" if status.state == State.RUNNING else str(status.state)
 
 
 def words_of_job(job: Where) -> list[str]:
-    """The axes of a planned job as KEY=VALUE."""
-    return [f"{key}={format_value(value)}" for key, value in job.items()]
+    """The axes of a planned job as KEY=VALUE, without the sections of a key."""
+    return [f"{key.rpartition('.')[2]}={format_value(value)}" for key, value in job.items()]
 
 
 def furthest_status(job: Where, runs: list[Run]) -> Status:
@@ -70,7 +89,7 @@ def unlike_in_one(runs: list[Run], seed: str, also_settings: bool) -> list[str]:
 
 def joins_unlike(differences: list[str]) -> list[str]:
     """A line on a number that joins runs which are unlike in these (`unlike_in_one`); [] if there are none."""
-    return [f"joins runs that differ in {'; '.join(differences)}"] if differences else []
+    return [f"the mean is over runs that differ in {'; '.join(differences)}"] if differences else []
 
 
 def makes_unlike(key: str) -> bool:
@@ -84,7 +103,7 @@ def remarks(runs: list[Run], seed: str) -> list[str]:
     seeds = grouped(runs, seed)
     lines = []
     if all(run.get(seed) is not None for run in runs) and len(runs) > len(seeds):
-        lines.append(f"{len(runs)} runs of {counted_noun(len(seeds), 'seed')}, each of which counts once")
+        lines.append(f"{len(runs)} runs of {counted_noun(len(seeds), 'seed')}; each seed counts once")
     return (
         lines
         + joins_unlike(unlike_in_one(runs, seed, also_settings=True))
@@ -96,8 +115,8 @@ def remarks(runs: list[Run], seed: str) -> list[str]:
 def no_better_remarks(runs: list[Run]) -> list[str]:
     """A line if runs kept a step that is no better than their encoder before training."""
     scores = [in_short(run.untrained) for run in runs if run.no_better and run.untrained is not None]
-    counted = f"{len(scores)} of {len(runs)} runs are no better than untrained"
-    return [f"{counted} ({', '.join(dict.fromkeys(scores))}), by the score that selects"] if scores else []
+    counted = f"{len(scores)} of {len(runs)} runs score no better than the untrained encoder"
+    return [f"{counted} ({', '.join(dict.fromkeys(scores))}) on the selection metric"] if scores else []
 
 
 def evaluated(runs: list[Run]) -> list[str]:
@@ -107,12 +126,13 @@ def evaluated(runs: list[Run]) -> list[str]:
     if not with_scores:
         return []
     lines = [
-        f"{len(with_scores)} of {len(runs)} runs have the scores of cse-evals of their best/ too, which runs.csv names."
+        f"{len(with_scores)} of {len(runs)} runs include scores of later cse-eval runs on their best/. runs.csv lists "
+        "these."
     ]
     unlike = [f"{run.folder.name}: {line}" for run in with_scores for line in run.evaluated_otherwise]
     if unlike:
         more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
-        lines.append(f"Such a cse-eval found other numbers than its run's, in brackets: {'; '.join(unlike[:3])}{more}.")
+        lines.append(f"These cse-eval scores differ from the run's own (in brackets): {'; '.join(unlike[:3])}{more}.")
     return lines
 
 
@@ -154,7 +174,9 @@ def unlike_in_all(what: str, runs: list[Run], noted: set[str]) -> list[str]:
     """
     differing = [*changed_texts(runs, same_file_names_only=True), *scored_differently(runs)]
     further = [difference for difference in differing if difference not in noted]
-    return [f"Not all {what} were trained and scored alike: {'; '.join(further)}."] if further else []
+    return (
+        [f"The runs of different {what} differ in training data or scoring: {'; '.join(further)}."] if further else []
+    )
 
 
 def selected_otherwise(runs: list[Run], ranking: str | None) -> list[str]:
@@ -164,7 +186,7 @@ def selected_otherwise(runs: list[Run], ranking: str | None) -> list[str]:
     if not (ranking and counts):
         return []
     others = ", ".join(f"{count} by {name}" for name, count in sorted(counts.items()))
-    return [f"All are ranked by {ranking}, though not all runs selected their step by it: {others}."]
+    return [f"Settings are ranked by {ranking}. Some runs selected their checkpoint by another score: {others}."]
 
 
 def scored_differently(runs: list[Run]) -> list[str]:

@@ -38,6 +38,10 @@ class Value:
     note: str = ""
 
 
+TEST_NAMES = {"Welch": "Welch's t-test", "one-sample t": "one-sample t-test"}
+"""The names of tests in text, where these differ from those in CSV files."""
+
+
 class Effect(NamedTuple):
     """A difference, as columns of a table.
 
@@ -227,11 +231,14 @@ class SeedSpread(NamedTuple):
     each: Sequence[float] = ()
 
     def in_words(self, level: float, sides: int = 2) -> str:
-        """What so many seeds show, and how many half of that difference needs; "" if they do not vary."""
+        """What difference so many seeds detect, and how many seeds half of it needs; "" if they do not vary."""
         if not self.sd:
             return ""
         least = smallest_difference(self.sd, self.seeds, level, sides)
-        needs = f"{least / 2:.2g} needs {seeds_for(least / 2, self.sd, level, sides)}"
-        unit = "a side" if sides == 2 else "seeds"
+        needed = seeds_for(least / 2, self.sd, level, sides)
+        each = " per setting" if sides == 2 else ""
         pooled = f" (pooled; {min(self.each):.2g} to {max(self.each):.2g})" if len(self.each) > 1 else ""
-        return f"a seed's sd is {self.sd:.2g}{pooled}: {self.seeds} {unit} show {least:.2g} with 80% power, {needs}."
+        return (
+            f"SD over seeds {self.sd:.2g}{pooled}. With {self.seeds} seeds{each}, the smallest detectable difference "
+            f"(80% power) is {least:.2g}; {least / 2:.2g} needs {needed} seeds."
+        )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from scipy import stats
 
 from cse.lab.folder.runs import Where, score_named
-from cse.lab.report.numbers.groups import Group, compare_groups, seed_spread
+from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
 from cse.lab.report.numbers.statistics import (
     Effect,
     SeedSpread,
@@ -57,6 +57,7 @@ class Cell:
     gain: ours over the baseline's row, by Welch's test, which does not assume equal variances.
     p_student: of the gain by Student's test, as in NonLing-CSE's Table 3.
     tied_with_best: it is the best of ours in its column, of rows with one score and statistic, or is tied with it.
+    is_marked: it is, and has enough seeds for a verdict, as the best has.
     data: whole, or partial if modified.
     """
 
@@ -76,6 +77,7 @@ class Cell:
     gain: Effect = NO_EFFECT
     p_student: float = math.nan
     tied_with_best: bool | None = None
+    is_marked: bool = False
     verdict: str = ""
     data: str = ""
     no_better: bool | None = None
@@ -98,6 +100,12 @@ class OneScore:
     groups: dict[str, Group]
     spread: SeedSpread | None
     tied: list[str]
+
+    @property
+    def marked(self) -> list[str]:
+        """The tied rows with enough seeds for a verdict; none if the best has too few. These get a mark."""
+        enough = [row for row in self.tied if not few_seeds([self.groups[row]])]
+        return enough if enough[:1] == self.tied[:1] else []
 
     @property
     def seed_sd(self) -> float | None:
@@ -152,6 +160,7 @@ def cell_at(row: str, column: str, sweep: SweepRuns, table: PublishedTable, scor
         gain=gain,
         p_student=p_student,
         tied_with_best=row in score.tied if score and is_filled else None,
+        is_marked=row in score.marked if score else False,
         verdict=verdict,
         data=data_of_group(group),
         no_better=group.no_better if is_filled else None,

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from cse.lab.report.formats import bounds, digits_of, first_few, format_of, probability, signed
+from cse.lab.report.formats import bounds, counted_noun, digits_of, first_few, format_of, probability, signed
+from cse.lab.report.numbers.statistics import TEST_NAMES
 from cse.lab.report.paper.claims import Evidence, JudgedClaim
 from cse.lab.report.show.look import BY_EYE, CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 from cse.lab.sections import Finding, Section
@@ -38,7 +39,7 @@ def headline(claims: Sequence[JudgedClaim]) -> str:
     """How many claims have each verdict, and what the mark of modified data means."""
     counts = Counter(judged.verdict for judged in claims)
     counted = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
-    line = f"{len(claims)} claims: {', '.join(counted)}."
+    line = f"{counted_noun(len(claims), 'claim')}: {', '.join(counted)}."
     return f"{line} {IS_MODIFIED}" if any(judged.evidence.modified for judged in claims) else line
 
 
@@ -47,17 +48,16 @@ def claim_facts(judged: JudgedClaim) -> dict[str, str]:
     evidence, effect = judged.evidence, judged.effect
     digits, measured = digits_of_claim(evidence), evidence.parts_measured
     return {
-        "published": signed(evidence.published, digits),
-        "published as claimed": published_as_claimed(evidence),
+        "published": published_difference(evidence, digits),
         "ours": our_difference(evidence, digits),
         "interval": bounds(effect.low, effect.high, digits),
         "p": probability(judged.p_holm),
         "n": f"{effect.n}, {measured} parts" if measured > 1 else effect.n,
-        "test": effect.test,
+        "test": TEST_NAMES.get(effect.test, effect.test),
         "missing": missing_cells(evidence),
-        "not judged": judged.why_not_judged,
-        "by part": by_part(judged),
-        "quantity": quantity_of(evidence),
+        "not tested": judged.why_not_judged,
+        "each part": by_part(judged),
+        "measured by": quantity_of(evidence),
     }
 
 
@@ -100,11 +100,12 @@ def digits_of_claim(evidence: Evidence) -> int | None:
     return digits_of(format_of(values), sizes or [1.0])
 
 
-def published_as_claimed(evidence: Evidence) -> str:
-    """Whether the published numbers are as claimed."""
+def published_difference(evidence: Evidence, digits: int | None) -> str:
+    """The published difference, and whether it supports the claim."""
     if evidence.published is None:
         return ""
-    return {True: "yes", False: "NO", None: "a tie"}[evidence.published_supports]
+    support = {True: "supports the claim", False: "does NOT support the claim", None: "a tie"}
+    return f"{signed(evidence.published, digits)} ({support[evidence.published_supports]})"
 
 
 def our_difference(evidence: Evidence, digits: int | None) -> str:

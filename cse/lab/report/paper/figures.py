@@ -26,6 +26,7 @@ from cse.lab.sharing.score_tables import IS_MODIFIED
 
 Series = dict[str, list[Run]]
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
+FEW_TICKS = 8  # values of x that each have a tick
 INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
 
 
@@ -137,10 +138,19 @@ def curve_figure(drawing: Drawing) -> Figure | None:
     if not axes.lines:
         return None
     axes.set_xscale("log" if plot.log else "linear")
+    mark_values(axes, drawing.frame(x=plot.x, y=plot.y)["x"])
     add_published(axes, published)
     spread = ", ± sd over seeds" if varied and plot.statistics == ("mean",) else ""
     name_axes(figure, drawing, words=published.x if published else "", spread=spread)
     return figure
+
+
+def mark_values(axes: Axes, values: pd.Series) -> None:
+    """Put the ticks of x at its values, if these are few."""
+    distinct = sorted(set(values))
+    if len(distinct) <= FEW_TICKS:
+        axes.set_xticks(distinct, [f"{value:g}" for value in distinct])
+        axes.minorticks_off()
 
 
 def draw_level(axes: Axes, drawing: Drawing, name: str, color: str) -> None:
@@ -301,15 +311,22 @@ def add_published(axes: Axes, published: PublishedFigure | None) -> None:
         axes.annotate(f"paper: {line['label']}", place, xycoords=("axes fraction", "data"), fontsize=6, va="bottom")
 
 
+def with_unit(runs: Sequence[Run], name: str) -> str:
+    """A score's name with its unit; the name alone without a unit, and of a key."""
+    unit = score_named(runs, name).unit
+    return f"{name} ({unit})" if unit else name
+
+
 def name_axes(figure: Figure, drawing: Drawing, legend: str = "", words: str = "", spread: str = "") -> None:
-    """Name the axes, with units and the paper's words above their names, and add a legend if anything drawn has a name.
+    """Name the axes, with units and the paper's words, and add a legend if anything drawn has a name.
 
     legend: its title, if not the key of the series. spread: what follows the name of y.
     """
     plot, axes = drawing.plot, figure.axes[0]
     runs = [run for of_series in drawing.series.values() for run in of_series]
-    x, y = [score_named(runs, plot.x).unit, words, plot.x], [score_named(runs, plot.y).unit, plot.y + spread]
-    axes.set(xlabel="\n".join(filter(None, x)), ylabel="\n".join(filter(None, y)))
+    x = f"{words} ({plot.x})" if words else with_unit(runs, plot.x)
+    axes.set(xlabel=x, ylabel=with_unit(runs, plot.y) + spread)
+    axes.grid(alpha=0.3)
     style: Config = {"title": legend or plot.series_key, "fontsize": 7, "title_fontsize": 7}
     names = axes.get_legend_handles_labels()[1]
     if len(names) > INSIDE:

@@ -25,9 +25,10 @@ from cse.lab.report.numbers.statistics import Value
 from cse.lab.report.paper.cells import Cell, Cells, OneScore, cells_of, scores_of_columns
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.published import PublishedTable
+from cse.lab.report.paper.spec import Spec
 from cse.lab.report.paper.sweep_runs import SweepRuns
-from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, TIED, legend_of
-from cse.lab.sections import Section
+from cse.lab.report.show.look import NO_BETTER, NOT_RUN, PLUS_MINUS, TIED, legend_of
+from cse.lab.sections import GridCell, Section
 from cse.lab.sharing.score_tables import MODIFIED
 
 
@@ -37,7 +38,7 @@ def paper_table(sweep: SweepRuns, table: PublishedTable) -> Section:
     cells = cells_of(sweep, table, by_score)
     missing = [*unscored_cells(sweep), *missing_jobs(sweep.runs, sweep.expected)]
     return replace(
-        as_section(table, cells),
+        as_section(table, cells, what_rows_are(sweep.spec)),
         label=sweep.name,
         notes=[*table.notes, *notes_on_cells(sweep, by_score)],
         legend=legend_of_cells(sweep, cells.values()),
@@ -49,11 +50,10 @@ def unscored_cells(sweep: SweepRuns) -> list[str]:
     """A line for each cell whose finished runs lack the score, or a number at the key."""
     lines = []
     for (row, column), group in sweep.groups.items():
-        what = f"did not measure {group.metric}"
-        if group.metric is None:
-            what = f"have no number at {sweep.spec.columns[column].config}"
+        what = group.metric or f"a number at {sweep.spec.columns[column].config}"
         if group.unscored:
-            lines.append(f"{row}, {column}: {group.unscored} finished run(s) {what}")
+            runs = "1 finished run" if group.unscored == 1 else f"{group.unscored} finished runs"
+            lines.append(f"{row}, {column}: {runs} without {what}")
     return lines
 
 
@@ -63,19 +63,20 @@ def legend_of_cells(sweep: SweepRuns, cells: Collection[Cell]) -> list[str]:
     signs = {
         MODIFIED: any(cell.data == "partial" for cell in cells),
         NO_BETTER: any(cell.no_better for cell in cells),
-        TIED: any(cell.tied_with_best for cell in cells),
+        TIED: any(cell.is_marked for cell in cells),
     }
     lines = legend_of(signs)
     if bases := sorted(set(spec.baselines.values())):
         lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
     if any(cell.ours and cell.ours.n == 1 and cell.difference.size is not None for cell in cells):
         lines.append(
-            "A cell with one seed is judged by how much the seeds of its column's other cells of one score vary; if "
-            "there are none, it is not (ONE SEED)."
+            "The verdict on a cell with one seed rests on the SD over seeds of the other cells in its column. Without "
+            "such cells it is ONE SEED."
         )
     tolerances = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     in_columns = "".join(f", {column} within {tolerance:g}" for column, tolerance in tolerances.items())
-    lines.append(f"PASS: within {spec.tolerance:g}{in_columns}. Intervals: {sweep.confidence:.0%}, t over seeds.")
+    lines.append(f"PASS: within {spec.tolerance:g} of the published number{in_columns}.")
+    lines.append(f"Intervals: {sweep.confidence:.0%}, by Student's t over seeds.")
     return lines
 
 
@@ -133,7 +134,7 @@ def our_number(cell: Cell, digits: int | None) -> str:
     words += [made_of(cell, cell.ours.n)] if cell.runs > cell.ours.n else []
     words += [MODIFIED] if cell.data == "partial" else []
     words += [NO_BETTER] if cell.no_better else []
-    words += [TIED] if cell.tied_with_best else []
+    words += [TIED] if cell.is_marked else []
     words += [f"[{cell.runs} of {cell.expected_runs} runs]"] if cell.runs < (cell.expected_runs or 0) else []
     return " ".join(words)
 
@@ -157,35 +158,44 @@ TEXTS: dict[str, Callable[[Cell, int | None], str]] = {
     "published p": lambda cell, _: cell.p_published,
     "p Student": lambda cell, _: probability(cell.p_student),
     "p Welch": lambda cell, _: probability(cell.gain.p),
-    "verdict": lambda cell, _: cell.verdict,
+    "verdict": lambda cell, _: "" if cell.verdict == NOT_RUN else cell.verdict,
 }
 
 
-def as_in_paper(table: PublishedTable, cells: Cells) -> pd.DataFrame:
-    """The table as its paper prints it: in each cell ours; the published number and the difference; the verdict."""
-    lines: dict[str, list[tuple[str, str, str]]] = {row: [] for row in table.cells}
+def as_in_paper(table: PublishedTable, cells: Cells, rows_are: str) -> pd.DataFrame:
+    """The table as its paper prints it. rows_are: what names a row."""
+    lines: dict[str, list[GridCell]] = {row: [] for row in table.cells}
     for cell in cells.values():
-        digits = table.digits(cell.column)
-        below = [published_number(cell, digits), signed(cell.difference.size, digits)]
-        lines[cell.row].append((our_number(cell, digits), " · ".join(filter(None, below)), cell.verdict))
-    return pd.DataFrame(list(lines.values()), index=list(lines), columns=table.columns, dtype=object)
+        texts = {name: TEXTS[name](cell, table.digits(cell.column)) for name in ("ours", "published", "difference")}
+        lines[cell.row].append(GridCell(**texts, verdict=TEXTS["verdict"](cell, None), is_best=cell.is_marked))
+    grid = pd.DataFrame(index=pd.Index(list(lines), name=rows_are), columns=table.columns, dtype=object)
+    for row, of_row in lines.items():
+        grid.loc[row] = pd.Series(of_row, index=table.columns, dtype=object)
+    return grid
 
 
-def as_section(table: PublishedTable, cells: Cells) -> Section:
-    """The table as text, without facts that no cell has.
+def what_rows_are(spec: Spec) -> str:
+    """What names the rows: the last part of the key whose values they are, else "model"."""
+    keys = {key for line in spec.rows.values() for key in line.where}
+    return keys.pop().rpartition(".")[2] if len(keys) == 1 and keys != {"case"} else "model"
+
+
+def as_section(table: PublishedTable, cells: Cells, rows_are: str = "model") -> Section:
+    """The table as text, without facts that no cell has. rows_are: what names a row.
 
     With up to two columns, each number has a line, with its facts side by side. With more, each row of the paper has a
     block with a line for each fact, under the paper's own columns.
     """
     texts = facts_as_text(table, cells)
-    tied = [bool(cell.tied_with_best) for cell in cells.values()]
-    best = pd.DataFrame({name: np.array(tied, dtype=bool) & (name == "ours") for name in texts}, index=texts.index)
+    marked = [cell.is_marked for cell in cells.values()]
+    best = pd.DataFrame({name: np.array(marked, dtype=bool) & (name == "ours") for name in texts}, index=texts.index)
     if len(table.columns) > 2:
         text, best = in_blocks(texts, best)
+        text = text.set_axis([rows_are, *text.columns[1:]], axis=1)
     else:
-        text = texts.reset_index().set_axis(["", "score", *texts.columns], axis=1)
+        text = texts.reset_index().set_axis([rows_are, "score", *texts.columns], axis=1)
     bold = [(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()]
-    return Section(table.title, text, bold=bold, frame=cells_frame(cells), grid=as_in_paper(table, cells))
+    return Section(table.title, text, bold=bold, frame=cells_frame(cells), grid=as_in_paper(table, cells, rows_are))
 
 
 def cells_frame(cells: Cells) -> pd.DataFrame:

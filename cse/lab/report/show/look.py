@@ -62,9 +62,9 @@ BY_EYE = "BY EYE"
 
 SIGNS = {
     PLUS_MINUS: "the sample standard deviation over (n) seeds",
-    TIED: "the best of ours for its score in its column, or not significantly different from it",
+    TIED: "the best of our results in its column, or not significantly different from the best",
     MODIFIED: "on incomplete or modified data (allow_partial), or by SentEval's fast settings",
-    NO_BETTER: "of a run that is no better than its encoder untrained, by the score that selects",
+    NO_BETTER: "a run scores no better than the untrained encoder on the selection metric",
     "*": "the paper's text garbles the number; a note below the table says how it was read",
 }
 VERDICTS: dict[str, tuple[Tone, str]] = {

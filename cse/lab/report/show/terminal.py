@@ -4,7 +4,7 @@ To read: `show_report` prints what is not done, the sections (`show_section`), a
 """
 
 import sys
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +15,7 @@ from cse.lab.report.formats import folded
 from cse.lab.report.show.document import NOT_DRAWN, Best, Report
 from cse.lab.report.show.look import TONE_OF
 from cse.lab.sections import Section
+from cse.lab.text_columns import to_columns
 
 MANY = 10  # unfinished runs that are named one by one
 
@@ -68,43 +69,66 @@ def show_section(section: Section, console: Console) -> None:
 def table_as_text(section: Section, width: int | None) -> str:
     """The section's table in columns. width: of the terminal; None: lines may be of any length.
 
-    In a table that is wider than the terminal, each folder has its own line. If the table is still wider, its last
-    columns stand below it.
+    If the table is wider than the terminal, names of scores lose what all of them begin with, and each folder has its
+    own line. If it is still wider, its last columns stand below, beside the same names of lines.
     """
-    table, labels = section.table, section.label_columns
-    names = [name or None for name in table.columns[:labels]]
-    index = pd.MultiIndex.from_arrays(table.iloc[:, :labels].map(folded).T.to_numpy(), names=names)
-    cells = table.iloc[:, labels:].map(folded).set_axis(index)
-    short = list(map(folded, cells.columns))
-    if len(set(short)) == len(short):
-        cells.columns = short
-    text = cells.to_string(sparsify=False)
-    if width is None or len(text.partition("\n")[0]) <= width:
+    table, words = section.table.map(folded), section.label_columns
+    heads = list(map(folded, table.columns))
+    if len(set(heads)) == len(heads):
+        table.columns = heads
+    whole = list(range(len(table.columns)))
+    text = columns_of(table, whole, words)
+    if width is None or width_of(text) <= width:
         return text
-    others = cells.drop(columns="folder", errors="ignore")
-    lines = others.to_string(line_width=width, sparsify=False).splitlines()
-    folders = cells["folder"].radd("    ") if "folder" in cells else [""] * len(cells)
-    rows = zip(lines[-len(cells) :], folders, strict=True)
-    return "\n".join([*lines[: -len(cells)], *filter(None, chain.from_iterable(rows))])
+    shared = section.column_prefix
+    table.columns = [name.removeprefix(shared) for name in section.table.columns]
+    folders = list(table["folder"]) if "folder" in table else []
+    blocks = [list(range(words))]
+    for column in [place for place in whole[words:] if table.columns[place] != "folder"]:
+        if len(blocks[-1]) > words and width_of(columns_of(table, [*blocks[-1], column], words)) > width:
+            blocks.append(list(range(words)))
+        blocks[-1].append(column)
+    texts = [columns_of(table, block, words) for block in blocks]
+    if folders:
+        head, *lines = texts[-1].splitlines()
+        pairs = zip(lines, folders, strict=True)
+        texts[-1] = "\n".join([head, *(line for row, folder in pairs for line in (row, f"    {folder}"))])
+    above = [f"scores: {shared}..."] if shared.strip("/") else []
+    return "\n\n".join(["\n".join([*above, texts[0]]), *texts[1:]])
+
+
+def columns_of(table: pd.DataFrame, chosen: Sequence[int], words: int) -> str:
+    """These columns as text. words: how many columns name a line; the others are aligned at the right."""
+    part = table.iloc[:, list(chosen)]
+    rows = [list(part.columns), *part.to_numpy().tolist()]
+    return to_columns(rows, right=range(words, len(chosen)))
+
+
+def width_of(text: str) -> int:
+    """The width of the widest line."""
+    return max(map(len, text.splitlines()))
 
 
 def show_findings(section: Section, console: Console) -> None:
-    """Print the findings: a short line for each, and its numbers below."""
+    """Print the findings: the verdict and the claim, and below them a line for each number."""
     for note in section.notes:
         console.print(Text(note, style="bold"))
     for finding in section.findings:
         verdict = Text(f"{finding.verdict_in_words:12}", style=terminal_style(finding.verdict))
-        console.print(Text.assemble(verdict, " ", finding.claim, (f"  ({finding.source})", "dim")))
-        numbers = [f"{name} {fact}" for name, fact in finding.facts.items() if fact]
-        if numbers:
-            console.print(Text(f"             {'; '.join(numbers)}", style="dim"))
+        console.print(Text.assemble(verdict, " ", finding.claim))
+        facts = {"source": finding.source, **finding.facts}
+        for name, fact in facts.items():
+            if fact:
+                console.print(Text(f"    {name:12} {fact}", style="dim"))
 
 
 def show_best(best: Best, console: Console) -> None:
     """Print the best setting, with the score that leads, and the command for more seeds."""
     score = best.score if best.leading == best.by else f"{best.leading} {best.score}"
-    doubt = f" ({best.doubt})" if best.doubt else ""
-    words = f"\n* best by {best.by}: {best.setting}: "
-    console.print(Text.assemble(words, (score, "bold"), doubt), soft_wrap=True)
+    console.print()
+    console.print(Text.assemble(f"* best by {best.by}: ", (score, "bold")), soft_wrap=True)
+    console.print(Text(f"  setting: {best.setting}"), soft_wrap=True)
+    if best.doubt:
+        console.print(Text(f"  {best.doubt}"))
     if best.again:
-        console.print(Text(f"  more seeds of it: {best.again}"), soft_wrap=True)
+        console.print(Text(f"  more seeds: {best.again}"), soft_wrap=True)
