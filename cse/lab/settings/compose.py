@@ -3,6 +3,7 @@
 `explaining` is for a block that reads words or fills in references: in it, an error of Hydra's is a sentence.
 """
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
@@ -21,16 +22,26 @@ from cse.lab.settings.values import Config
 from cse.lab.settings.words import Word, parse_word
 
 
+COMPOSING = threading.RLock()
+"""Hydra composes by one global state, and a sweep's jobs are composed in threads. A mixture's sources compose again."""
+
+
 def composed(kind: str, texts: Sequence[str]) -> DictConfig:
     """The config that the words of these texts give, with Hydra's own node in it. kind: "train" or "evaluate".
 
     Raises UserError for words that Hydra would ignore, or fail on.
     """
+    refuse_words(texts, kind)
+    with COMPOSING:
+        return composed_alone(kind, texts)
+
+
+def composed_alone(kind: str, texts: Sequence[str]) -> DictConfig:
+    """`composed`, in one thread at a time."""
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.types import RunMode
 
-    refuse_words(texts, kind)
     outer = GlobalHydra.instance().hydra  # of a notebook or a test
     GlobalHydra.instance().clear()
     try:

@@ -14,7 +14,7 @@ from cse.lab.sweep.plan import Place, Plan
 from cse.lab.sweep.process import Machine
 from cse.lab.sweep.search import Searches
 from cse.lab.sweep.show import show_outcomes, show_plan
-from cse.lab.sweep.sweep_command import SweepCommand, read_sweep_command
+from cse.lab.sweep.sweep_command import SweepCommand, read_sweep_command, refuse_words_of_one_job
 from cse.training.signals import SignalForwarder
 
 
@@ -23,6 +23,7 @@ def run_sweep(given: Command) -> int:
 
     Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
     """
+    refuse_words_of_one_job(given.words)
     command = read_sweep_command(given)
     plan = make_plan(command)
     plan.check()

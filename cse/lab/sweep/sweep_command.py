@@ -84,7 +84,6 @@ def read_sweep_command(command: Command) -> SweepCommand:
     """The command that was given, with -m among its flags or not. Raises UserError if it cannot start jobs,
     MissingResource if it needs a package that is missing."""
     program = PROGRAMS[command.kind]
-    refuse_words_of_one_job(command.words)
     start = [word for word in command.words if belongs_to_start(word)]
     given = [word for word in command.words if not belongs_to_start(word)]
     values = values_of(start)
@@ -117,7 +116,7 @@ def refuse_words_of_one_job(words: Sequence[Word]) -> None:
     """Raise UserError for what a command of several jobs cannot have: a folder of one run, resume=, a launcher's
     process."""
     for word in words:
-        if word.key.startswith(("hydra.run.", "hydra.sweep.")) and word.key != "hydra.sweep.dir":
+        if f"{word.key}.".startswith(("hydra.run.", "hydra.sweep.")) and word.key != "hydra.sweep.dir":
             raise UserError(
                 f"{word} has no effect on a command of several jobs, whose folder is hydra.sweep.dir=FOLDER"
             )
@@ -129,8 +128,8 @@ def refuse_words_of_one_job(words: Sequence[Word]) -> None:
 
 def options_of(words: Sequence[Word], sweep: AnySweep) -> tuple[DictConfig, DictConfig | None]:
     """A command's own settings, and its search's, if it is one. Raises UserError for an unknown or invalid one."""
-    starts = ("jobs.", "dry_run", "hydra/sweeper", "hydra.sweeper.")
-    texts = [word.text for word in words if word.key.startswith(starts)]
+    option_keys = ("jobs.", "dry_run.", "hydra/sweeper.", "hydra.sweeper.")
+    texts = [word.text for word in words if f"{word.key}.".startswith(option_keys)]
     texts += [sweep.word] if sweep.word else []
     with explaining(texts, "train"):
         config = composed("train", texts)

@@ -48,6 +48,12 @@ def test_list(cse_data, senteval, capsys, monkeypatch):
     assert "gets them" not in said
 
 
+def test_what_one_run_reads_is_listed_with_its_folder(cse_data, monkeypatch):
+    """Also in a process of a launcher, which would not start several jobs."""
+    monkeypatch.setenv("RANK", "0")
+    assert cse_data("list", "experiment=demo", "hydra.run.dir=x") == 0
+
+
 def test_what_a_sweep_reads_is_listed_fetched_and_found_where_it_was_moved(
     cse_data, toy_hub, tiny_bert, tmp_path, capfd, monkeypatch
 ):
