@@ -85,8 +85,7 @@ class Job:
 
     def check_unused(self) -> None:
         """Raise UserError if the folder holds a run or scores that this one would replace."""
-        names = ("best", "last") if self.trains else ("best", "last", "scores.csv")
-        held = [name for name in names if os.path.lexists(self.folder / name)]
+        held = [name for name in ("best", "last", "scores.csv") if os.path.lexists(self.folder / name)]
         if held and not (self.trains and self.cfg.resume):
             resume = f", or continue the run: {line_to_resume(self.folder)}" if self.trains else ""
             raise UserError(
@@ -150,7 +149,9 @@ def steps_in_words(cfg: DictConfig) -> str:
     trainer, rows = cfg.trainer, expected_rows(cfg.data)
     if rows is None:
         return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
-    planned = max(1, round(trainer.epochs * (rows // trainer.batch_size) / trainer.accumulate))
+    full, rest = divmod(rows, trainer.batch_size)
+    batches = full if trainer.drop_last or rest < 2 else full + 1  # of an epoch, as cse.data.loader.Batches has them
+    planned = max(1, round(trainer.epochs * batches / trainer.accumulate))
     return f"{min(trainer.max_steps or planned, planned):,}"
 
 
