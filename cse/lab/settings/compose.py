@@ -21,7 +21,6 @@ from cse.lab.settings.user_values import RECORDED_AT, find_user_files
 from cse.lab.settings.values import Config
 from cse.lab.settings.words import Word, parse_word
 
-
 COMPOSING = threading.RLock()
 """Hydra composes by one global state, and a sweep's jobs are composed in threads. A mixture's sources compose again."""
 
