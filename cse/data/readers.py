@@ -295,7 +295,9 @@ def _records(file: Path, columns: Columns, encoding: str) -> Iterator[Record]:
                     why += "; a cell that contains the delimiter must be in quotes"
                 raise UserError(why)
             if row == header and len(row) > 1:
-                raise UserError(f"{file}, {place}: the header again, as in joined files: delete this line")
+                raise UserError(
+                    f"{file}, {place}: this line repeats the header; delete it (it is left over from joined files)"
+                )
             yield place, dict(zip(header, row, strict=True))
 
 

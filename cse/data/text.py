@@ -307,8 +307,9 @@ class Text(Part):
         counts = self.published_counts
         if counts and count not in counts:
             raise UserError(
-                f"data={self.name} has {count:,} rows, but the published file has {counts[0]:,}: take a complete copy "
-                "(of the hub's, delete the cached one), or train on it as text of your own, data=text data.path=FILE"
+                f"data={self.name} has {count:,} rows, but the published file has {counts[0]:,}: the file is "
+                "incomplete or modified. For the hub's file, delete the cached copy. To train on it anyway: data=text "
+                "data.path=FILE"
             )
 
 

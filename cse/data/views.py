@@ -136,7 +136,7 @@ class Views:
         if (made[[0, -1]] != given[[0, -1]]).any():
             raise UserError(f"{says} keep the first and the last id, {given[0]} and {given[-1]}: {made!r:.80}")
         if made.min() < 0 or made.max() >= self.tokenizer.id_bound:
-            raise UserError(f"{says} return ids below {self.tokenizer.id_bound:,}, the tokenizer's: {made!r:.80}")
+            raise UserError(f"{says} return ids of the tokenizer, 0 to {self.tokenizer.id_bound - 1:,}: {made!r:.80}")
         row = np.concatenate([ids[:start], made[len(self.first[column]) : len(made) - len(self.last)], ids[end:]])
         if self.tokenizer.room is not None and len(row) > self.tokenizer.room:
             raise UserError(f"{says} return a row that the encoder can read: {self.tokenizer.room} tokens at most")

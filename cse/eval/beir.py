@@ -105,7 +105,7 @@ class Beir(Evaluator):
         texts: dict[str, str] = {}
         for line, (key, text) in enumerate(rows, 1):
             if key in texts:
-                raise UserError(f"{self.folder.root / name}, line {line}: the _id {key} again")
+                raise UserError(f"{self.folder.root / name}, line {line}: the _id {key} occurs twice")
             texts[key] = text
         return texts
 

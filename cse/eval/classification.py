@@ -1,8 +1,8 @@
 """Texts of the user's own with labels: eval=classification eval.train=FILE eval.test=FILE.
 
-SentEval's linear classifier learns the labels of the training texts from their embeddings. dev selects its strength and
-stops its training, and the dev scores are those of this classifier on dev, as in SentEval. Without a file for dev, dev
-is a random tenth of the training texts.
+SentEval's linear classifier learns the labels of the training texts from their embeddings. Dev selects the
+regularisation strength and stops training early. The dev scores are this classifier's scores on dev, as in SentEval.
+Without a file for dev, dev is a random tenth of the training texts.
 """
 
 import logging

@@ -3,8 +3,8 @@
 Each task has one number. On test it is the accuracy. For MRPC it is the mean of accuracy and F1, for SICK-R and STS-B
 Spearman x100 of the trained regression, for STS12..16 the mean Spearman x100 over subsets, and for caption retrieval
 the mean of six recalls. On dev it is the accuracy on dev, also for MRPC, and Pearson for SICK-R and STS-B; STS12..16
-are as on test. `all` is the mean of all 28 tasks: the authors' script prints it beside the paper's average. As there,
-an empty sentence is encoded as ".".
+are as on test. `all` is the mean of all 28 tasks: the authors' script prints it in addition to the paper's average.
+As there, an empty sentence is encoded as ".".
 """
 
 from collections.abc import Iterable, Iterator

@@ -66,9 +66,9 @@ def load_encoder(
 
     name: a hub name, a folder, or package://MODULE/PATH.
     pooling: None reads it from the checkpoint (our `best/`, any sentence-transformers folder), together with the dense
-    head. If the checkpoint records none, it is `unrecorded`. A given pooling drops the dense head, and logs that. The
-    unit length, the prompts and the longest text are read in any case. "pooler" is CLS through the checkpoint's own
-    pooler (supervised SimCSE as released).
+    head. If the checkpoint records none, it is `unrecorded`. A given pooling drops the dense head, and logs that.
+    Normalisation, prompts and the maximum length always come from the checkpoint. "pooler" is CLS through the
+    checkpoint's own pooler (supervised SimCSE as released).
     dropout: the probability of every dropout in the stack; None keeps the checkpoint's. mlm: load the language-model
     head too. packed: takes effect on a CPU, if the architecture is known, all weights are trained, and gradient
     checkpointing is off. lora: see Lora. template, prefix: None keeps the checkpoint's. conf/model/_base.yaml explains

@@ -134,8 +134,8 @@ def test_tokens_that_are_no_ids_are_refused_by_class(batches_of, made):
 
 @pytest.mark.parametrize(("made", "said"), [
     (lambda ids: ids[1:-1], "the first and the last"), (lambda ids: ids[:-1], "the first and the last"),
-    (lambda ids: ids[:1], "two or more"), (lambda ids: np.insert(ids, 1, 10**6), "ids below"),
-    (lambda ids: np.insert(ids, 1, -100), "ids below"), (lambda ids: ids[np.r_[0, [1] * 60, -1]], "40 tokens at most"),
+    (lambda ids: ids[:1], "two or more"), (lambda ids: np.insert(ids, 1, 10**6), "0 to "),
+    (lambda ids: np.insert(ids, 1, -100), "0 to "), (lambda ids: ids[np.r_[0, [1] * 60, -1]], "40 tokens at most"),
 ])  # fmt: skip
 def test_tokens_without_the_special_ones_or_that_no_tokenizer_has_are_refused(batches_of, made, said):
     class Mine(Augmentation):

@@ -51,8 +51,8 @@ def main() -> None:
         verb, asked = (arguments or [""])[0], arguments[1:]
         if verb not in ("list", "fetch", "mine") or any(argument.startswith("-") for argument in asked):
             raise UserError(
-                f"{' '.join(arguments)}: type cse-data list, fetch or mine, then names of datasets or a command's "
-                "arguments (--help)"
+                f"{' '.join(arguments) or 'cse-data'}: give cse-data list, fetch or mine, then dataset names or "
+                "settings (cse-data --help)"
             )
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
         if verb == "list":

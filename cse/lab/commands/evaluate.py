@@ -12,7 +12,7 @@ from cse.training.signals import Signals
 HELP = """\
 cse-eval: score any encoder.
 
-  cse-eval checkpoint=outputs/2026-01-01/12-00-00 eval=[stsb,sts]               the best step of a run
+  cse-eval checkpoint=outputs/2026-01-01/12-00-00 eval=[stsb,sts]               the best checkpoint of a run
   cse-eval checkpoint=sentence-transformers/all-MiniLM-L6-v2 eval=[sts,transfer]    a hub name, with its own pooling
   cse-eval model=minilm eval=stsb                                               a configured encoder
   cse-eval checkpoint=bert-base-uncased pooling=avg_first_last eval=sts         a plain encoder needs a pooling

@@ -118,7 +118,7 @@ class Results(TypedDict, total=False):
     seed: int | None  # of cse-eval: the scored run's
 
     # its scores, and what they rest on
-    metrics: dict[str, float | None]  # every score of the best step by name, x100; None: NaN
+    metrics: dict[str, float | None]  # every score of the best checkpoint by name, x100; None: NaN
     scores: dict[str, AboutScore]  # what each of them is
     untrained: Mapping[str, float | None]  # the dev scores of the encoder before training
     items: "KeptItems"  # the entry of items.npz

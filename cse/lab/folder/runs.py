@@ -90,7 +90,7 @@ class Run:
 
     @property
     def has_results(self) -> bool:
-        """Whether it wrote results.json, and that can be read."""
+        """Whether the run's results.json exists and can be read."""
         return "config" in self.results
 
     @property

@@ -18,8 +18,10 @@ from cse.ranges import Mark
 
 @cache
 def code_digest() -> str:
-    """16 hex digits of the installed code and of conf/, which differ between versions, also without git. As it is when
-    this is first called: a process runs what it has loaded."""
+    """A digest (16 hex digits) of the installed code and of conf/. It differs between versions, also without git.
+
+    It is computed at the first call, because a process runs the code that it has loaded.
+    """
     content = hashlib.sha256()
     for place, ending in ((PACKAGE_DIR, "*.py"), (Path(CONF_DIR), "*.yaml")):
         for file in sorted(place.rglob(ending)):

@@ -1,4 +1,4 @@
-"""best/: the encoder of the best step, exported while the run trains, read back and scored at its end; and all that
+"""best/: the best checkpoint's encoder, exported while the run trains, read back and scored at its end; and all that
 a finished run leaves beside it.
 
 In the order of a run: recover_best, save_best, finish_run. Only the process that writes the record calls these.
@@ -138,12 +138,12 @@ def leave_results(record: Record, parts: Parts, state: State, items: KeptItems) 
     for name, path in draw_plots(folder, parts.trainer.select, best_step, record.results["seed"]).items():
         trackers.image(f"plots/{name}", path, state.step)
     print_scores(record, before)
-    kept = f"{best_step} of {state.step}"
+    kept = f"step {best_step} of {state.step}"
     if no_better(record.scores, str(parts.trainer.select), before):
         kept += ", no better than untrained"
     log.info(
         f"\nfolder     {folder}\n"
-        f"kept step  {kept}, {state.seconds:.0f} s of training, {state.tokens_per_second:,.0f} tokens/s\nload it with\n"
+        f"checkpoint {kept}, {state.seconds:.0f} s of training, {state.tokens_per_second:,.0f} tokens/s\nload it with\n"
         "    from sentence_transformers import SentenceTransformer\n"
         f'    model = SentenceTransformer("{folder / "best"}")\n'
         '    vectors = model.encode(["A sentence.", "Another one."])'

@@ -1,4 +1,4 @@
-"""The evaluators of a config, with their data found and checked; and the score of theirs that selects a step."""
+"""The evaluators of a config, with their data found and checked; and the score that selects the checkpoint."""
 
 from __future__ import annotations
 

@@ -140,8 +140,10 @@ def check_place(folder: Path) -> None:
         reason = None if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else f"{there} is no folder to write in"
     except OSError as error:  # a name that is too long, links in a circle
         reason = error.strerror
-    if reason or folder == Path():
-        raise UserError(f"hydra.run.dir={folder}: {reason or 'that is not a name'}; name a folder of yours")
+    if folder == Path():
+        raise UserError("hydra.run.dir is empty or is the current folder; name a folder of yours")
+    if reason:
+        raise UserError(f"hydra.run.dir={folder}: {reason}; name a folder of yours")
 
 
 def steps_in_words(cfg: DictConfig) -> str:

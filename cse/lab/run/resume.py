@@ -164,7 +164,7 @@ def restore_references(config: DictConfig, fresh: DictConfig) -> None:
 
 
 def override(config: DictConfig, words: Sequence[Word]) -> None:
-    """Apply the arguments as to a new run's config: `+` adds a key, `~` deletes one. Raises OmegaConf's errors."""
+    """Apply the arguments as for a new run: `+` adds a key, `~` deletes one. Raises OmegaConf's errors."""
     OmegaConf.set_struct(config, True)
     for word in words:
         key, value = word.key, word.parsed

@@ -55,7 +55,7 @@ log = logging.getLogger("cse")
 
 
 def run(job: Job) -> None:
-    """Train, then score the best step on every split of every evaluator.
+    """Train, then score the best checkpoint on every split of every evaluator.
 
     Raises Interrupted after a signal; SLURM then starts the job again if it can be resumed (resume=auto).
     """

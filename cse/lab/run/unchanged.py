@@ -49,7 +49,8 @@ def check_continues(training: "Training") -> None:
     if changed:
         raise UserError(
             f"{training.folder} was started with other settings or data: {changes_in_words(changed)}; "
-            f"resume with those; rerun={training.folder} instead of resume= makes a new run with what you gave"
+            "to continue, leave these settings and data as they were. To start a new run with your settings, give "
+            f"rerun={training.folder} instead of resume="
         )
 
 

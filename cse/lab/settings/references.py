@@ -112,7 +112,8 @@ def from_environment(name: str, *default: str | None, _node_: Node, _root_: Base
     ours = isinstance(_root_, DictConfig) and {"paths", "eval", "hydra"} & set(_root_)
     if ours and not key.startswith("paths.") and name not in known_variables():
         raise UserError(
-            f"{key} is written into a run's files, so it cannot read {name} from the environment: only paths.* can"
+            f"{key} may not use the environment variable {name}, because its value would be saved in the run's files; "
+            "only paths.* may use the environment"
         )
     if name not in os.environ and not default:
         raise KeyError(f"Environment variable '{name}' not found")

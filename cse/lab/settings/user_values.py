@@ -1,4 +1,4 @@
-"""Which file of the user's own gave a value of a composed config, and which values a later file of ours replaces.
+"""Finds the user's file that set a value. Finds the user's values that a later file of cse overrides.
 
 The composed config has the names of these files, in its node `hydra`.
 """

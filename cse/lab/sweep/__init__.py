@@ -1,6 +1,6 @@
 """Several runs by one command. How cse-train sweep=PAPER/TABLE seed=1,2 jobs.parallel=2 becomes folders and processes:
 
-1. engine.run_sweep gets the command, read into arguments.
+1. engine.run_sweep gets the parsed arguments of the command.
 2. sweep_command.read_sweep_command makes a SweepCommand of it: jobs.parallel=2 belongs to the start, seed=1,2 to the
    jobs. It loads the sweep's YAML (sweeps.py). The folder of all jobs is runs/PAPER/TABLE.
 3. engine.make_plan makes a plan (plan.py): a Grid (grid.py), whose rows are every combination of the YAML's axes and

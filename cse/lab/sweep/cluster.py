@@ -1,4 +1,4 @@
-"""Run jobs on a cluster through submitit: each is a job of SLURM's that calls sweep.process.run_job on its node.
+"""Run jobs on a cluster through submitit. Each job is a SLURM job that calls sweep.process.run_job on its node.
 
 To read: Cluster, on the login node; OnNode, on a job's; then submitit's parameters and the advice of a dry run.
 """

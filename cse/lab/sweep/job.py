@@ -1,4 +1,4 @@
-"""One job of a command of several: its arguments, and what its settings say before its process starts.
+"""One job of a command that starts several. It has the arguments, and checks the settings before the process starts.
 
 A job is checked in this order:
 

@@ -203,7 +203,7 @@ class Search:
 
 
 def optimiser_of(axes: Sequence[Word], settings: DictConfig, folder: Path) -> "Facade":
-    """SMAC over the axes. It writes its own files, which nothing reads, into `folder`."""
+    """A SMAC optimiser over the axes of the search. It writes its own files, which nothing reads, into `folder`."""
     from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
     from smac import HyperparameterOptimizationFacade as Facade
     from smac import Scenario
