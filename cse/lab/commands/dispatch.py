@@ -4,7 +4,6 @@ It may ask for help, for a look at a configuration (--cfg), for several jobs, or
 """
 
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,8 +17,7 @@ from cse.lab.run.resume import started_from
 from cse.lab.settings.command import MULTIRUN, Command, flags_that_show, read_command, split_flags
 from cse.lab.settings.compose import explaining, refuse_words
 from cse.lab.settings.groups import CONF_DIR
-from cse.lab.settings.lookup import keys_of_command
-from cse.lab.settings.suggest import nearest, topic
+from cse.lab.settings.mistakes import no_flags
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep.sweep_command import starts_many
 
@@ -81,10 +79,6 @@ def check_flags(arguments: Sequence[str], name: str) -> None:
 
 
 def refuse_flag(name: str, message: str) -> NoReturn:
-    """Raise UserError with the message of Hydra's parser, and a hint to the setting that an unknown flag may mean."""
-    hint = ""
-    if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", message):
-        known = list(keys_of_command(name))
-        close = nearest(flag[1].replace("-", "_"), known).replace("?", "=...?")
-        hint = f"; {topic(flag[1], known) or f'a setting is KEY=VALUE{close}'}"
-    raise UserError(f"{message}{hint}")
+    """Raise UserError with the message of Hydra's parser, or for unknown flags with the settings that they may mean."""
+    _, unknown, flags = message.partition("unrecognized arguments: ")
+    raise UserError(no_flags(flags.split(), name) if unknown else message)

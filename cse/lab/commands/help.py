@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NoReturn
 
 from cse.errors import UserError
-from cse.lab.settings.command import normalized
+from cse.lab.settings.command import MULTIRUN, WITH_VALUE, normalized
 from cse.lab.settings.conf_files import body, first_sentence
 from cse.lab.settings.groups import (
     OPTIONAL_GROUPS,
@@ -34,6 +34,8 @@ NO_CHOICE = ["default"]
 """The choices of a group that offers none."""
 IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
 """A line of two columns: the left one with the blanks behind it, and the right one."""
+COMMAND_ALONE = re.compile(r" +cse-\w+( \S+)+")
+"""A line with a command, and nothing beside it."""
 BELOW = " " * 6
 """The indentation of what has no room in its column."""
 HELP_FLAGS = {"-h", "--help"}
@@ -96,10 +98,13 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
 def topics_asked(arguments: Sequence[str]) -> list[str]:
     """The groups, choices and settings that are asked about: the words beside --help.
 
-    WORD=?, WORD.? and ?WORD mean `--help WORD`, and need no quotes in shells that expand question marks.
+    An argument with dashes of another trainer is asked about without its value. WORD=?, WORD.? and ?WORD mean
+    `--help WORD`, and need no quotes in shells that expand question marks.
     """
     if asks_for_help(arguments):
+        flags = [word for word in arguments if word.startswith("--") and word not in {"--help", *MULTIRUN, *WITH_VALUE}]
         asked = [word for word in arguments if not word.startswith("-") and word not in ("", "?", "help")]
+        asked = [flag.lstrip("-") for flag in flags] or asked
     else:
         asked = [word for word in arguments if QUESTION.fullmatch(word)]
     return [word.strip("?").rstrip("=.") for word in asked]
@@ -121,13 +126,21 @@ def at_width(line: str) -> str:
         return in_column(BELOW, line.strip(), width)
     if len(line) <= width:
         return line
+    if COMMAND_ALONE.fullmatch(line):
+        return command_at_width(line.strip(), indent, width)
     columns = IN_COLUMNS.fullmatch(line)
     if columns is None:
         return in_column(indent, line.strip(), width)
     left, right = columns.groups()
     if len(left) <= width // 2:
         return in_column(left, right, width)
-    return f"{left.rstrip()}\n{in_column(BELOW, right, width)}"
+    return f"{at_width(left.rstrip())}\n{in_column(BELOW, right, width)}"
+
+
+def command_at_width(command: str, indent: str, width: int) -> str:
+    """A command in lines of this width that a shell reads as one: each but the last ends with a backslash."""
+    lines = textwrap.wrap(command, width - 2 - len(BELOW), break_long_words=False, break_on_hyphens=False)
+    return f" \\\n{BELOW}".join([indent + lines[0], *lines[1:]])
 
 
 def what_to_choose(command: str) -> str:

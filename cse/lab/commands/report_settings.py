@@ -71,6 +71,8 @@ def is_folder_alone(argument: str, known: list[str]) -> bool:
 def check_argument(argument: str, known: list[str], given: Config) -> None:
     """Refuse what is not KEY=VALUE of a known key that was not given yet."""
     key, equals, value = argument.partition("=")
+    if not equals and key not in known:
+        raise UserError(f"{argument}: there is no such folder, and no such key{nearest(key, known)}")
     if key not in known:
         raise UserError(f"{argument}: there is no key {key}{nearest(key, known)}")
     if not equals:

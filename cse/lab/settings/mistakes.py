@@ -1,6 +1,7 @@
 """Messages for mistakes in a command: an error of Hydra's in our words, a key or a choice that does not exist.
 
-`explain` knows what kind of mistake an error is of; `no_key`, `no_choice` and `no_setting` say what was meant.
+`explain` knows what kind of mistake an error is of; `no_key`, `no_choice`, `no_setting` and `no_flags` say
+what was meant.
 """
 
 import os
@@ -12,7 +13,7 @@ from cse.errors import UserError
 from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, choices, file_of, groups, user_folders
 from cse.lab.settings.lookup import keys_of_command
-from cse.lab.settings.suggest import last_part, meant, nearest, topic
+from cse.lab.settings.suggest import answer_to, last_part, meant, nearest, spelled, topic
 from cse.lab.settings.words import recorded_words, shell_word, spell_word
 
 INSTEAD = {
@@ -75,6 +76,23 @@ def in_quotes(text: str) -> str:
     """How one types a word that Hydra does not read as one text."""
     key, _, value = text.partition("=")
     return f"; as text it is {shell_word(spell_word(key, value))}"
+
+
+def no_flags(flags: Sequence[str], kind: str) -> str:
+    """The message for flags that do not exist, with what to type for each."""
+    known = list(keys_of_command(kind))
+    if len(flags) == 1:
+        near = nearest(spelled(flags[0]), known).replace("?", "=...?")
+        return f"unrecognized arguments: {flags[0]}; {topic(flags[0], known) or f'a setting is KEY=VALUE{near}'}"
+    meanings = [f"{flag}: {meaning}" if (meaning := short_hint(flag, known)) else flag for flag in flags]
+    advice = "a setting is KEY=VALUE, and docs/coming-from.md explains other trainers' arguments"
+    return f"unrecognized arguments: {'; '.join(meanings)}; {advice}"
+
+
+def short_hint(flag: str, known: Sequence[str]) -> str:
+    """What to type for a flag that does not exist, or why nothing; "" for one that means nothing."""
+    answer = answer_to(flag, known)
+    return (answer.type or answer.sentence().partition(". ")[0]) if answer else " or ".join(meant(spelled(flag), known))
 
 
 def no_setting(text: str, texts: Sequence[str], kind: str) -> str:

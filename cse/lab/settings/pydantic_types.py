@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, ConfigDict, PydanticUserError, TypeAdapter
 from pydantic_core import ErrorDetails, SchemaError, SchemaValidator, core_schema
 from typing_extensions import TypedDict
 
-from cse.lab.settings.suggest import nearest
+from cse.lab.settings.suggest import nearest, value_here
 from cse.lab.settings.values import SWITCH, Config
 from cse.ranges import STRICT, no_word_for_null
 
@@ -160,4 +160,6 @@ def refusal_in_words(error: ErrorDetails, settings: Sequence[str] = ()) -> str:
             return "should be a mapping, in quotes, '{KEY:VALUE,KEY:VALUE}', as a shell takes unquoted braces apart"
         case "string_type" if isinstance(error["input"], float):
             return "should be a valid string, which a number is in quotes, \"'NUMBER'\""
-    return re.sub("^(Value error, |Input (?=should))", "", error["msg"]).replace("valid tuple", "list")
+    ours = value_here(str(error["loc"][0]), error["input"]) if isinstance(error["input"], str) else ""
+    translation = f"; {error['input']} is {ours!r} here" if ours else ""  # pooling=cls_before_pooler
+    return re.sub("^(Value error, |Input (?=should))", "", error["msg"]).replace("valid tuple", "list") + translation

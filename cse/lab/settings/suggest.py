@@ -1,10 +1,12 @@
 """What a word may have meant: another trainer's name for a setting of ours (other_trainers.yaml), or a near spelling.
 
-`nearest` is the hint in a refusal. `meant` has the names in it, those that the first of GUESSES finds. `topic` is what
-the table of other trainers' arguments says, `answer_to` its row.
+`nearest` is the hint in a refusal. `meant` has the names in it, those that the first of GUESSES finds. `answer_to` is
+the row of the table of other trainers' arguments, `topic` its sentence. `sentences_with` and `value_here` search the
+table's sentences.
 """
 
 import difflib
+import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from functools import cache
@@ -121,12 +123,17 @@ def row(trainer: str, names: str, answer: str | dict[str, str]) -> Answer:
 
 @cache
 def rows_by_name() -> dict[str, list[Answer]]:
-    """The rows of each name that a person types: an argument, with its group and without, unless ours is the same."""
+    """The rows of each name that a person types: an argument, with its group and without.
+
+    An argument without a note is left out if ours has the same name.
+    """
     by_name: dict[str, list[Answer]] = defaultdict(list)
     for _, rows in trainers().values():
         for answer in rows:
-            arguments = [*answer.arguments, *map(last_part, answer.arguments)]
-            for name in {*map(spelled, arguments)} - {last_part(answer.key)}:
+            full = {*map(spelled, answer.arguments)}
+            ours = {last_part(answer.key)}
+            last = {spelled(last_part(argument)) for argument in answer.arguments} - full - ours
+            for name in last | (full if answer.note else full - ours):
                 by_name[name].append(answer)
     return by_name
 
@@ -146,3 +153,22 @@ def answer_to(word: str, names: Collection[str] = ()) -> Answer | None:
     none."""
     rows = rows_by_name().get(spelled(word)) or rows_by_name().get(spelled(last_part(word))) or []
     return next((answer for answer in rows if answer.key in names), rows[0] if rows else None)
+
+
+def sentences_with(word: str) -> list[str]:
+    """What the table says about the arguments and the trainers whose text has the word."""
+    whole = re.compile(rf"(?<![\w.]){re.escape(word)}(?!\w)", re.IGNORECASE)
+    sentences: list[str] = []
+    for trainer, (about, rows) in trainers().items():
+        about_it = f"{trainer}: {about.replace('`', '')}"
+        if whole.search(about_it):
+            sentences.append(about_it)
+        sentences += [answer.sentence() for answer in rows if whole.search(answer.note)]
+    return sentences
+
+
+def value_here(setting: str, value: str) -> str:
+    """The value of a setting that is another trainer's `value`; "" if the table has none."""
+    pattern = re.compile(rf"(?<!\w){re.escape(value)}`? is `(?:\w+\.)*{re.escape(setting)}=(\w+)`")
+    notes = [answer.note for _, rows in trainers().values() for answer in rows if last_part(answer.key) == setting]
+    return next((match[1] for note in notes if (match := pattern.search(note))), "")

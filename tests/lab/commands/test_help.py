@@ -47,7 +47,7 @@ def test_help_names_every_choice(command, text):
 
 def letters(text: str) -> Counter[str]:
     """How often each character stands in a text, without what only lays it out."""
-    return Counter(re.sub(r"[#\s]", "", text))
+    return Counter(re.sub(r"[#\s\\]", "", text))
 
 
 @pytest.mark.parametrize("width", [60, 80])
@@ -91,6 +91,19 @@ def test_every_way_to_ask():
     assert "cse-report" in help_of("--help", "significance")
     assert help_of("--help", "objective=?") == lines
     assert help_of("objective=barlow") is help_of("data.path=what?") is None  # a value that ends so
+
+
+def test_another_trainers_argument_may_have_its_dashes():
+    assert help_of("--help", "--model_name_or_path") == help_of("--help", "model_name_or_path")
+    assert help_of("--temp", "0.05", "-h") == help_of("--help", "temp")
+    assert help_of("--help", "-m") == help_of("--help")
+
+
+def test_an_example_that_is_wrapped_can_be_copied(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    lines = help_of("--help")
+    assert "  cse-train objective=declutr model=distilroberta data=text \\\n      data.path=documents.txt\n" in lines
+    assert all(len(line) <= 70 for line in answer_question(evaluate.HELP, ["--help"], "evaluate").splitlines())
 
 
 @pytest.mark.parametrize(("asked", "named"), [
