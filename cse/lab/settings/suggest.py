@@ -149,9 +149,11 @@ def spelled(name: str) -> str:
 
 
 def answer_to(word: str, names: Collection[str] = ()) -> Answer | None:
-    """The row of a word, or of its last part. One whose setting is in `names` comes before others; None if there is
-    none."""
-    rows = rows_by_name().get(spelled(word)) or rows_by_name().get(spelled(last_part(word))) or []
+    """The row of a word, or of its last part if ours has another name. One whose setting is in `names` comes before
+    others; None if there is none."""
+    last = spelled(last_part(word))
+    of_last = [answer for answer in rows_by_name().get(last, []) if last_part(answer.key) != last]
+    rows = rows_by_name().get(spelled(word), of_last)
     return next((answer for answer in rows if answer.key in names), rows[0] if rows else None)
 
 

@@ -50,6 +50,8 @@ def test_a_row_whose_setting_the_command_has_comes_first():
     assert answer_to("model_name_or_path", ["checkpoint"]).key == "checkpoint"
     assert answer_to("lr") is None  # ours is called so too
     assert answer_to("nothing like it") is None
+    assert answer_to("tasks").key == "eval.sts.tasks"
+    assert answer_to("eval.demo.tasks") is None  # a key of ours in another group
 
 
 def test_the_text_of_conf_has_every_key_that_hydra_composes_from_it():
