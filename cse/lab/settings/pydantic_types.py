@@ -160,6 +160,7 @@ def refusal_in_words(error: ErrorDetails, settings: Sequence[str] = ()) -> str:
             return "should be a mapping, in quotes, '{KEY:VALUE,KEY:VALUE}', as a shell takes unquoted braces apart"
         case "string_type" if isinstance(error["input"], float):
             return "should be a valid string, which a number is in quotes, \"'NUMBER'\""
-    ours = value_here(str(error["loc"][0]), error["input"]) if isinstance(error["input"], str) else ""
+    is_named = bool(error["loc"]) and isinstance(error["input"], str)
+    ours = value_here(str(error["loc"][0]), error["input"]) if is_named else ""
     translation = f"; {error['input']} is {ours!r} here" if ours else ""  # pooling=cls_before_pooler
     return re.sub("^(Value error, |Input (?=should))", "", error["msg"]).replace("valid tuple", "list") + translation
