@@ -41,9 +41,14 @@ class Signals:
         self.before = {one: signal.signal(one, self.receive) for one in handled() if is_main}
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         for one, handler in self.before.items():
             signal.signal(one, handler)
+        first = error
+        while first is not None and not isinstance(first, Interrupted):
+            first = first.__context__
+        if first is not None and first is not error:  # a library's `finally` failed where the signal arrived
+            raise first
 
     @contextmanager
     def waiting(self, waits: bool) -> Iterator[None]:

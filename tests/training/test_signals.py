@@ -32,6 +32,19 @@ def test_a_signal_outside_a_step_ends_the_work_at_once(number):
     assert signal.getsignal(number) == before
 
 
+def test_a_signal_ends_the_work_also_where_a_librarys_cleanup_then_fails():
+    """A parser whose `finally` reads what was not yet made, as antlr's."""
+
+    def parse() -> None:
+        try:
+            send(signal.SIGTERM)
+        finally:
+            {}["not yet made"]
+
+    with pytest.raises(Interrupted, match="go on so"), Signals(lambda: "go on so"):
+        parse()
+
+
 def test_a_run_says_that_the_process_which_started_it_is_gone():
     listening = Signals(str)
     listening.parent = 0
