@@ -22,7 +22,7 @@ def test_a_usable_text_has_something_visible_and_no_nul():
         assert usable.fault(cell) is None
 
 
-@pytest.mark.parametrize("reason", usable.REASONS)
+@pytest.mark.parametrize("reason", sorted(usable.REASONS))
 @pytest.mark.parametrize("column", ["a", "a is", "a is NULL", "is empty", "holds NUL"])
 def test_the_notes_of_a_cache_are_read_as_they_were_written(column, reason):
     notes = usable.RowNotes(9, {usable.Fault(column, reason): [2, 3], usable.Fault("b", usable.NUL): [4]})

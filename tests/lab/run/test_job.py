@@ -29,7 +29,7 @@ def test_the_hint_is_a_command_that_works(tmp_path, writes, saved, hint):
     assert Job(cfg, [], folder).resume_hint() == hint.format(folder)
 
 
-@pytest.mark.parametrize(("program", "name"), product(["cse-train", "cse-eval"], ["best", "last", "scores.csv"]))
+@pytest.mark.parametrize(("program", "name"), list(product(["cse-train", "cse-eval"], ["best", "last", "scores.csv"])))
 def test_a_folder_that_holds_a_run_or_scores_is_refused(small_run, tiny_bert, tmp_path, capsys, program, name):
     (tmp_path / "run" / name).mkdir(parents=True)
     (tmp_path / "run" / "run.yaml").touch()
