@@ -7,7 +7,6 @@ them; a table without runs has the paper's own numbers alone. Figures of ours st
 """
 
 import argparse
-from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -24,8 +23,8 @@ from cse.lab.settings.groups import choices
 from cse.lab.sweep import sweeps
 
 PAGE = Path(__file__).parent / "CLAIMS.md"
-ANYWAY = ("published", "published as claimed", "quantity", "not judged")
-IF_JUDGED = ("ours", "interval", "p", "n", "missing", "by part")
+ANYWAY = ("published", "measured by", "not tested")
+IF_JUDGED = ("ours", "interval", "p", "n", "missing", "each part")
 HEAD = """# What the papers claim from their tables
 
 Made by `python -m benchmarks.claims`. {headline} They belong to {tables} tables and figures, and
@@ -38,8 +37,8 @@ page asks only whether a paper's published numbers agree with its claims. Of {pr
 less). In {tie} the two numbers are equal. [On a small encoder](study/RESULTS.md) methods were compared on equal terms.
 
 *Published*: the difference between the paper's published numbers, positive if it has the claimed sign. For a claim of
-several parts it is the least favourable part. *Quantity*: what the paper measured. BY EYE: a claim about a figure, to
-be read beside its curve.
+several parts it is the least favourable part. *Measured by*: what the paper measured. BY EYE: a claim about a figure,
+to be read beside its curve.
 
 """
 
@@ -70,13 +69,13 @@ def page(found: dict[str, list[JudgedClaim]]) -> str:
     """The page. found: the findings of each sweep, by its name."""
     every = [finding for claims in found.values() for finding in claims]
     table = pd.DataFrame([line(name, one) for name, claims in found.items() for one in claims])
-    printed = Counter(table["published as claimed"])
+    supports = [one.evidence.published_supports for one in every if one.evidence.published is not None]
     head = HEAD.format(
         headline=headline(every),
         tables=sum(len(claims) > 0 for claims in found.values()),
-        printed=printed.total() - printed[""],
-        no=printed["NO"],
-        tie=printed["a tie"],
+        printed=len(supports),
+        no=supports.count(False),
+        tie=supports.count(None),
     )
     return head + to_markdown(table.loc[:, (table != "").any()]) + "\n"
 

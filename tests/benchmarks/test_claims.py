@@ -22,16 +22,16 @@ def test_runs_of_another_setting_are_named_and_their_figures_left_out(leave, tmp
     found = {name: claims.findings_of(name, tmp_path / "runs") for name in ("whitenedcse/table5",)}
     line = claims.line("whitenedcse/table5", found["whitenedcse/table5"][0])
     assert line["verdict"].partition(" (")[0] == "NOT JUDGED"
-    assert (line["published"], line["published as claimed"]) == ("+0.04", "yes")
-    assert "setting" in line["not judged"]
+    assert line["published"] == "+0.04 (supports the claim)"
+    assert "setting" in line["not tested"]
     assert [line[key] for key in claims.IF_JUDGED] == [""] * len(claims.IF_JUDGED)
     assert "2 claims: 2 NOT JUDGED" in claims.page(found)
 
 
 def test_a_table_without_runs_has_the_papers_own_numbers(tmp_path):
     found = claims.findings_of("noncontrastive/table1", tmp_path)
-    printed = {one.claim.says: claim_facts(one)["published as claimed"] for one in found}
-    assert printed["dropout 0.05 is better than 0.2, in every row"] == "NO"
+    published = {one.claim.says: claim_facts(one)["published"] for one in found}
+    assert "does NOT support the claim" in published["dropout 0.05 is better than 0.2, in every row"]
 
 
 def letters(text: str) -> str:

@@ -160,7 +160,7 @@ def test_a_dataset_is_found_where_runs_keep_it_and_in_a_package(tmp_path):
 def test_the_catalogue_names_every_choice_that_reads_data():
     groups_that_read = ("data", "eval", "augmentation", "aux_modality")
     names = {f"{group}={choice}" for group in groups_that_read for choice in groups.choices(group)}
-    needing_none = {"data=text", "data=mixture", "eval=pairs", "aux_modality=none"}
+    needing_none = {"data=text", "data=mixture", "eval=pairs", "eval=beir", "eval=classification", "aux_modality=none"}
     needing_none |= {f"augmentation={name}" for name in ("dropout", "none", "repetition", "shuffle", "spans")}
     assert {choice for about in DATASETS.values() for choice in about.reads} == names - needing_none
     for name, about in DATASETS.items():

@@ -100,7 +100,7 @@ def test_a_folder_alone_is_a_folder_of_runs(folder, name):
     assert reporting_settings([name])["runs"] == [name]
     with pytest.raises(UserError, match="twice"):
         reporting_settings([name, name])
-    with pytest.raises(UserError, match="there is no key y"):
+    with pytest.raises(UserError, match="no such key"):
         reporting_settings(["y"])
 
 
