@@ -21,9 +21,8 @@ import torch
 
 from cse.errors import UserError
 from cse.eval.files import DataFolder
-from cse.eval.geometry import unit_rows
+from cse.eval.geometry import cosines_in_chunks, unit_rows
 from cse.needs import FileNeed, Need, Settings
-from cse.progress import track
 from cse.ranges import Folder
 from cse.score import Items, Score, Source, digest_of
 from cse.types import Document, Encode, Evaluator, Query
@@ -37,7 +36,6 @@ SPLITS = ("dev", "test")
 QRELS = "qrels/{}.tsv"
 HEADER = ["query-id", "corpus-id", "score"]
 DEPTH = 100  # ranks
-MAX_COSINES = 2**26  # of a chunk: 256 MiB
 
 
 class Beir(Evaluator):
@@ -139,11 +137,10 @@ def ranking(queries_QD: np.ndarray, corpus_ND: np.ndarray, depth: int = DEPTH) -
     """(Q, K) int: the numbers of the nearest documents of each query, best first. Of equal cosines, the lower number
     is first. K is `depth`, or N if that is less."""
     unit_QD, unit_ND = unit_rows(queries_QD), unit_rows(corpus_ND)
-    chunks = torch.arange(len(unit_QD)).split(max(1, MAX_COSINES // len(unit_ND)))
     depth = min(depth, len(unit_ND))
     found = []
-    for rows_B in track(chunks, "chunk"):
-        cosines_BN = (unit_QD[rows_B] @ unit_ND.T).nan_to_num(-1)
+    for _, cosines_BN in cosines_in_chunks(unit_QD, unit_ND):
+        cosines_BN = cosines_BN.nan_to_num(-1)
         last_B = cosines_BN.topk(depth).values[:, -1]  # topk does not order equal values
         for cosine_N, last in zip(cosines_BN, last_B, strict=True):
             near = (cosine_N >= last).nonzero()[:, 0]

@@ -9,6 +9,7 @@ cosines in memory at a time.
 """
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from typing import Annotated, Literal
@@ -33,12 +34,19 @@ from cse.types import Encode
 StsbFile = Literal["train", "dev", "test"]
 
 CHUNK = 4096  # rows; a (4096, 4096) float32 block takes 64 MiB
+MAX_COSINES = 2**26  # of a search's chunk: 256 MiB
 
 
 def unit_rows(x_ND: Tensor | np.ndarray) -> Tensor:
     """The rows scaled to length 1, in the precision of the input, but at least float32. Rows of zeros stay zero."""
     x_ND = torch.as_tensor(x_ND)
     return normalize(x_ND.to(torch.promote_types(x_ND.dtype, torch.float32)), dim=-1)
+
+
+def cosines_in_chunks(queries_QD: Tensor, corpus_ND: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """(numbers (B,) of the queries, their cosines (B, N) with the corpus) of unit vectors, a chunk at a time."""
+    for rows_B in track(torch.arange(len(queries_QD)).split(max(1, MAX_COSINES // len(corpus_ND))), "chunk"):
+        yield rows_B, queries_QD[rows_B] @ corpus_ND.T
 
 
 @equation(x_BD=real, y_BD=real)

@@ -18,9 +18,8 @@ from annotated_types import MinLen
 
 from cse.errors import UserError
 from cse.eval.files import DataFolder
-from cse.eval.geometry import unit_rows
+from cse.eval.geometry import cosines_in_chunks, unit_rows
 from cse.needs import Need, Settings
-from cse.progress import track
 from cse.ranges import Count, Name, Split
 from cse.score import Items, Score, Source, digest_of
 from cse.sources.fetch import DatasetNeed
@@ -30,8 +29,6 @@ log = logging.getLogger(__name__)
 
 Caption = tuple[str, str]
 """(name of the image, caption)."""
-
-MAX_COSINES = 2**26  # of a chunk: 256 MiB
 
 Hits = dict[str, list[list[float | str]]]
 """By query: [cosine, caption] of the nearest captions, best first."""
@@ -160,10 +157,8 @@ def ranks_of_same_image(vectors_ND: np.ndarray, image_N: np.ndarray) -> np.ndarr
     """
     unit_ND = unit_rows(vectors_ND)
     images_N = torch.from_numpy(image_N)
-    chunks = torch.arange(len(unit_ND)).split(max(1, MAX_COSINES // len(unit_ND)))
     ranks = []
-    for rows_B in track(chunks, "chunk"):
-        cosines_BN = unit_ND[rows_B] @ unit_ND.T
+    for rows_B, cosines_BN in cosines_in_chunks(unit_ND, unit_ND):
         same_BN = images_N[rows_B, None] == images_N
         own_BN = torch.arange(len(unit_ND)) == rows_B[:, None]
         best_B1 = cosines_BN.masked_fill(~same_BN | own_BN, -torch.inf).amax(1, keepdim=True)

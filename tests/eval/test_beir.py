@@ -10,7 +10,6 @@ from toys import ready
 from typed import exit_code
 
 from cse.errors import MissingResource, UserError
-from cse.eval import beir
 from cse.eval.beir import Beir, measures, ranking
 from cse.lab.report.numbers.resampling import OVER_ITEMS, resample, score_on
 from cse.score import values
@@ -63,7 +62,7 @@ d0 to d129, each query's cosines as its run."""
 
 @pytest.mark.parametrize("cosines", [1, 300, 2**20])
 def test_the_measures_are_those_of_pytrec_eval(monkeypatch, cosines):
-    monkeypatch.setattr(beir, "MAX_COSINES", cosines)
+    monkeypatch.setattr("cse.eval.geometry.MAX_COSINES", cosines)
     queries, corpus, judged = made()
     order = sorted(range(130), key=lambda i: f"d{i}", reverse=True)
     place = {i: number for number, i in enumerate(order)}

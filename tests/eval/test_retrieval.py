@@ -9,7 +9,6 @@ import pytest
 from toys import ready
 
 from cse.errors import MissingResource, UserError
-from cse.eval import retrieval
 from cse.eval.retrieval import Retrieval, ranks_of_same_image, top_k
 from cse.score import values
 
@@ -50,7 +49,7 @@ def test_captions_of_which_no_image_has_two_are_refused(folder):
 
 @pytest.mark.parametrize("chunk", [1, 40, 2**20])
 def test_ranks_are_those_of_a_loop_for_any_chunk(monkeypatch, chunk):
-    monkeypatch.setattr(retrieval, "MAX_COSINES", chunk)
+    monkeypatch.setattr("cse.eval.geometry.MAX_COSINES", chunk)
     rng = np.random.default_rng(0)
     images = np.array([0, 1, 0, 2, 1, 0, 3, 2])
     vectors = rng.standard_normal((8, 4))

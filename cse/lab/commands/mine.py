@@ -20,19 +20,16 @@ from typing_extensions import TypedDict
 from cse import api
 from cse.device import default_device
 from cse.errors import UserError
-from cse.eval.geometry import unit_rows
+from cse.eval.geometry import cosines_in_chunks, unit_rows
 from cse.files import replaced_file
 from cse.lab.commands.report_settings import parsed_value
 from cse.lab.run.instantiate import make
 from cse.lab.settings.check import validate_keys
 from cse.lab.settings.compose import resolved
-from cse.progress import track
 from cse.ranges import STRICT, Count, Name, Natural, NonNegative
 from cse.types import Document, Query
 
 log = logging.getLogger(__name__)
-
-MAX_COSINES = 2**26  # of a chunk: 256 MiB
 
 
 @with_config(STRICT)
@@ -119,9 +116,8 @@ class Candidates:
     def ranked(self, queries_QD: Tensor, documents_ND: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """The cosines and numbers of each query's nearest documents. A document that is no candidate has -inf."""
         mining = self.mining
-        chunks = torch.arange(len(queries_QD)).split(max(1, MAX_COSINES // len(documents_ND)))
-        for rows_B in track(chunks, "chunk"):
-            for query, cosine_N in zip(rows_B.tolist(), queries_QD[rows_B] @ documents_ND.T, strict=True):
+        for rows_B, cosines_BN in cosines_in_chunks(queries_QD, documents_ND):
+            for query, cosine_N in zip(rows_B.tolist(), cosines_BN, strict=True):
                 positive = cosine_N[self.positives[query]].min()
                 cosine_K, ranked_K = cosine_N.topk(self.depth)
                 out_K = torch.isin(ranked_K, torch.tensor(self.positives[query]))
