@@ -111,10 +111,15 @@ def with_evaluations(runs: Sequence[Run]) -> list[Run]:
     stays by itself: whitened, another pooling or dtype, other lengths.
     """
     trained = [run for run in runs if run.is_done and not run.get("checkpoint")]
+    at_place: dict[Path, list[Run]] = {}
+    with_weights: dict[str, list[Run]] = {}
+    for run in trained:
+        at_place.setdefault(run.folder.resolve(), []).append(run)
+        with_weights.setdefault(str(run.results.get("weights_sum")), []).append(run)
     evaluations: dict[Path, list[Run]] = {}
     joined = set()
     for evaluation in runs:
-        scored = scored_by(evaluation, trained)
+        scored = scored_by(evaluation, at_place, with_weights)
         if scored:
             evaluations.setdefault(scored.folder, []).append(evaluation)
             joined.add(evaluation.folder)
@@ -122,8 +127,12 @@ def with_evaluations(runs: Sequence[Run]) -> list[Run]:
     return [reduce(with_scores, evaluations.get(run.folder, []), run) for run in others]
 
 
-def scored_by(evaluation: Run, trained: Sequence[Run]) -> Run | None:
+def scored_by(
+    evaluation: Run, at_place: Mapping[Path, Sequence[Run]], with_weights: Mapping[str, Sequence[Run]]
+) -> Run | None:
     """The run whose best/ an evaluation scored without changing the encoder; None if there is none.
+
+    at_place, with_weights: the trained runs by their resolved folder, and by the checksum of their weights.
 
     It is the run at the evaluation's path, unless its weights have changed since. Without a run there, it is one with
     the same weights, as a folder may have been moved.
@@ -132,12 +141,13 @@ def scored_by(evaluation: Run, trained: Sequence[Run]) -> Run | None:
     is_unchanged = evaluation.get("dtype") in (None, "fp32") and not any(map(evaluation.get, CHANGING))
     if not (checkpoint and is_unchanged and evaluation.is_done):
         return None
-    sums = {run.folder: run.results.get("weights_sum") for run in trained}
-    place = Path(checkpoint.removesuffix("/best")).expanduser().resolve()
-    at_place = [run for run in trained if run.folder.resolve() == place]
-    candidates = at_place or [run for run in trained if weights and sums[run.folder] == weights]
+    candidates = at_place.get(Path(checkpoint.removesuffix("/best")).expanduser().resolve(), [])
+    if not candidates and weights:
+        candidates = with_weights.get(str(weights), [])
     scored = next((run for run in candidates if run.is_smoke == evaluation.is_smoke), None)
-    return scored if scored and (not weights or sums[scored.folder] in (None, weights)) else None
+    if scored is None or (weights and scored.results.get("weights_sum") not in (None, weights)):
+        return None
+    return scored
 
 
 def with_scores(run: Run, evaluation: Run) -> Run:
