@@ -59,6 +59,11 @@ def counted_noun(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def suite_of(name: str) -> str:
+    """The split and the evaluator that a score's name begins with, dev/stsb of dev/stsb/spearman; "" without them."""
+    return "/".join(name.split("/")[:-1][:2])
+
+
 def folded(text: str) -> str:
     """A long name without its middle."""
     return text if len(text) <= LONG else f"{text[: LONG // 2 - 1]}…{text[-LONG // 2 :]}"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from cse.errors import UserError
 from cse.lab.settings.conf_files import body, first_sentence, keys_of_text
 from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, choices, file_of, groups, included, section_of
-from cse.lab.settings.suggest import answer_to, nearest, sentences_with
+from cse.lab.settings.suggest import answer_to, last_part, nearest, sentences_with
 
 SHOWN = 4
 """How many choices of a group are named beside a setting that they share, and how many of the table's sentences."""
@@ -63,7 +63,7 @@ def find(kind: str, word: str, width: int) -> str:
 
 def with_word(entries: list[Entry], word: str) -> list[Entry]:
     """The entries that have exactly this name, with or without its group."""
-    return [entry for entry in entries if word.lower() in (entry.name.lower(), entry.name.lower().rpartition(".")[2])]
+    return [entry for entry in entries if word.lower() in (entry.name.lower(), last_part(entry.name.lower()))]
 
 
 def with_parts(entries: list[Entry], word: str) -> list[Entry]:

@@ -16,6 +16,7 @@ from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
 from cse.lab.report.numbers.notes import changed_texts
 from cse.lab.report.numbers.statistics import holm, is_shown
 from cse.lab.settings.values import Config
+from cse.score import evaluator_of
 
 
 class Gate(NamedTuple):
@@ -113,7 +114,7 @@ def why_unlike(ours: Group, theirs: Group, score: str) -> str:
 
 def rest_on_other_data(runs: list[Run], score: str) -> bool:
     """Whether a score of the runs rests on files of one name with other contents, or on other files altogether."""
-    evaluator = score.split("/")[1]
+    evaluator = evaluator_of(score)
     read = [run.data[evaluator].get("files", {}) if evaluator in run.data else {} for run in runs]
     first, *others = [{name: file.get("sha256") for name, file in files.items()} for files in read]
 

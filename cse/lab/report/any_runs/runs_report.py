@@ -28,7 +28,7 @@ from cse.lab.report.any_runs.tables import (
     unranked_section,
 )
 from cse.lab.report.any_runs.which_runs import Asked, asked_for
-from cse.lab.report.formats import first_few
+from cse.lab.report.formats import first_few, suite_of
 from cse.lab.report.show.document import Best, Report
 from cse.lab.settings.values import Config, flattened
 
@@ -126,5 +126,4 @@ def hidden_scores(comparison: Comparison) -> str:
     hidden = [name for name in comparison.scores.all if name not in comparison.scores.shown]
     if not hidden:
         return ""
-    suite = "/".join(hidden[0].split("/")[:-1][:2])
-    return f"{len(hidden)} more scores: use metrics=[{suite}/*], or see report.html or runs.csv"
+    return f"{len(hidden)} more scores: use metrics=[{suite_of(hidden[0])}/*], or see report.html or runs.csv"

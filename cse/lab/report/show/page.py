@@ -17,6 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from cse.lab.folder.heartbeat import clock
+from cse.lab.report.formats import suite_of
 from cse.lab.report.show import look
 from cse.lab.report.show.document import NOT_DRAWN, Report
 from cse.lab.report.show.look import SIGNS, TONE_OF, VERDICTS
@@ -120,12 +121,8 @@ def sortable(section: Section) -> Markup:
 
 def heads_of(names: Sequence[str]) -> list[Head]:
     """The heads of columns. A score's name begins with its split and its evaluator, which stand above it."""
-
-    def group_of(name: str) -> str:
-        return "/".join(name.split("/")[:-1][:2])
-
     heads = []
-    for group, alike in groupby(names, group_of):
+    for group, alike in groupby(names, suite_of):
         parts = [str(escape(name.removeprefix(f"{group}/"))).replace("/", "/<wbr>") for name in alike]
         if group:
             heads.append(Head(group, list(map(Markup, parts))))
