@@ -197,7 +197,7 @@ def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
         assert "(smoke runs" in (mixed_runs / "out" / name).read_text()
     assert (mixed_runs / "out/runs.csv").read_text().count("\n") == 1 + 5
     assert (mixed_runs / "out/settings.csv").read_text().splitlines() == [
-        "lr,done,runs,dev/x,dev/x sd,folder,partial,remarks",
+        "trainer.lr,done,runs,dev/x,dev/x sd,folder,partial,remarks",
         '2,2,2,73.5,0.7071067811865476,"x/lr=2,seed_*",,',
         '1,2,2,72.5,0.7071067811865476,"x/lr=1,seed_*",,',
     ]

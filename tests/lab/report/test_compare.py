@@ -170,7 +170,7 @@ def test_a_key_named_like_a_column_of_ours_keeps_its_longer_name(leave, compared
             config = {"aux_modality.data.folder": f"/images/{number}", "augmentation.p": number, "seed": seed}
             leave(f"{number}-{seed}", config, {"dev/x": number + seed / 10})
     found = compared()
-    assert settings_frame(found)["data.folder"].tolist() == ["2", "1"]
+    assert settings_frame(found)["aux_modality.data.folder"].tolist() == ["2", "1"]
     assert settings_frame(found)["folder"].tolist() == ["2-*", "1-*"]
     latex = settings_section(found, "a").latex()
     assert "data.folder & augmentation.p & runs & x" in latex

@@ -29,7 +29,7 @@ def test_of_many_keys_tables_show_those_that_tell_the_settings_apart(leave, comp
     assert list(settings_section(found, "").table) == ["", "objective", "lr", "warmup", "runs", "dev/x", "folder"]
     assert not settings_section(found, "").table.iloc[:, 1:4].duplicated().any()
     assert len(found.keys) == 3 + 18
-    assert set(found.keys.values()) <= set(settings_frame(found))
+    assert set(found.keys) <= set(settings_frame(found))
     (note,) = (note for note in notes_on_settings(found) if "own_5_c" in note)
     assert "lr" not in note.partition(":")[0]
     section = differences_section(compare_settings(found, None, 0.95))

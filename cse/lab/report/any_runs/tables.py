@@ -96,7 +96,7 @@ def settings_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def settings_frame(comparison: Comparison) -> pd.DataFrame:
-    """settings.csv: a line for each setting, the best first.
+    """settings.csv: a line for each setting, the best first, by the dotted keys that runs.csv has too.
 
     It has the number of finished and of all runs, every score's mean and deviation over seeds, the shown ones first,
     the scores on modified data, and other remarks.
@@ -120,7 +120,7 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
             ]
         )
     of_scores = [column for name in names for column in (name, f"{name} sd")]
-    columns = [*comparison.keys.values(), "done", "runs", *of_scores, "folder", "partial", "remarks"]
+    columns = [*comparison.keys, "done", "runs", *of_scores, "folder", "partial", "remarks"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
