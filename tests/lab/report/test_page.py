@@ -198,6 +198,16 @@ def test_charts_count_a_copy_once_and_mark_modified_scores_as_the_table_does(lea
     assert [line.name[-1] for line in curves].count("†") == 1
 
 
+def test_a_cell_of_a_heat_map_has_the_marks_of_all_settings_that_it_joins(leave, compared):
+    made = [("modified", 1, "a", 0, {"modified": "dev/x"}), ("no better", 1, "a", 5, {"untrained": {"dev/x/y": 99.0}}),
+            ("plain", 2, "b", 0, {})]  # fmt: skip
+    for name, lr, model, warmup, about in made:
+        config = {"trainer.lr": lr, "model.name": model, "trainer.warmup": warmup, "seed": 1}
+        leave(name, config | {"trainer.select": "dev/x/y"}, {"dev/x/y": 46.0}, **about)
+    (heat,) = draw_charts(compared())["Score by setting, over all warmup"].data
+    assert [text for text in heat.text.flat if text] == ["46.00<br>± 0.00 † ‡", "46.00"]
+
+
 def test_a_sweep_without_runs_says_what_starts_it():
     page = page_of_sweep("whitenedcse/table4", link="https://x.test", start="cse-train x")
     assert "<code>cse-train x</code>" in page

@@ -7,7 +7,7 @@ escaped, as plotly obeys a few HTML tags.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import accumulate
 
@@ -20,8 +20,9 @@ from cse.lab.report.any_runs.comparison import Comparison, Setting, marks
 from cse.lab.report.any_runs.folder_names import folder_below
 from cse.lab.report.formats import first_few, folded
 from cse.lab.report.show import look
-from cse.lab.report.show.look import PLUS_MINUS
+from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS
 from cse.lab.settings.values import number_in
+from cse.lab.sharing.score_tables import MODIFIED
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer one is thinned
@@ -245,7 +246,7 @@ def boxes(scores: pd.DataFrame, key: str, colours: Colours) -> list[go.Box]:
     """A box for each value of a key: every seed, with quartiles, mean and deviation."""
     return [
         go.Box(
-            x=[escape(value) + points["mark"].max()] * len(points),
+            x=[escape(value) + joined_marks(points["mark"])] * len(points),
             y=points["score"],
             marker_color=colours[points["setting"].iloc[0]],
             boxmean="sd",
@@ -255,10 +256,16 @@ def boxes(scores: pd.DataFrame, key: str, colours: Colours) -> list[go.Box]:
     ]
 
 
+def joined_marks(marks_of_settings: Iterable[str]) -> str:
+    """The marks of all settings that a box or a cell joins."""
+    signs = {sign for own in marks_of_settings for sign in own.split()}
+    return "".join(f" {sign}" for sign in (MODIFIED, NO_BETTER) if sign in signs)
+
+
 def heat_map(scores: pd.DataFrame, keys: Sequence[str], names: Sequence[str], form: str) -> go.Heatmap:
     """The means over two keys, with deviations. names: of the keys, in HTML. form: of a score."""
     cells = scores.groupby([keys[1], keys[0]], observed=True)
-    cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), n=("score", "size"), mark=("mark", "max"))
+    cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), n=("score", "size"), mark=("mark", joined_marks))
     texts, hovers = [], []
     for (y, x), mean, sd, n, mark in cells.itertuples():
         spread = "" if np.isnan(sd) else f"{PLUS_MINUS} {sd:{form}}"
