@@ -4,8 +4,9 @@ import yaml
 
 from cse.lab.folder.runs import read_runs
 from cse.lab.report.any_runs.charts import draw_charts
-from cse.lab.report.any_runs.runs_report import best_of, hidden_scores, unfinished
-from cse.lab.report.any_runs.tables import runs_section, settings_section
+from cse.lab.report.any_runs.runs_report import best_of, hint_at_hidden, unfinished
+from cse.lab.report.any_runs.runs_table import runs_section
+from cse.lab.report.any_runs.settings_table import settings_section
 from cse.lab.report.paper import published
 from cse.lab.report.paper.claims import judge_claims
 from cse.lab.report.paper.paper_table import paper_table
@@ -63,7 +64,7 @@ def whole_report(comparison):
         {},
         best=best_of(comparison, "", is_part=False),
         pending=unfinished(comparison, []),
-        hint=hidden_scores(comparison),
+        hint=hint_at_hidden(comparison),
         charts=draw_charts(comparison),
         all_runs=runs_section(comparison),
     )

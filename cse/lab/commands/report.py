@@ -88,7 +88,7 @@ def report_name(folders: list[Path], where: str | None) -> str:
 
     With where=, it goes on as a run's folder is named: A+B-lr_1e-5-0a1b2c3d.
     """
-    from cse.lab.report.any_runs.settings_in_words import named_settings, short_names
+    from cse.lab.report.any_runs.names import named_settings, short_names
     from cse.lab.settings.words import recorded_words
     from cse.lab.sweep.names import folder_name
 
@@ -103,9 +103,9 @@ def report_name(folders: list[Path], where: str | None) -> str:
 
 def show_two(folders: list[Path], out: Path) -> None:
     """Show what differs between two runs, and write it as Markdown and CSV."""
-    from cse.lab.report.any_runs.two_runs import section_of_two
     from cse.lab.report.show.terminal import open_console, show_section
     from cse.lab.report.show.write import write_files
+    from cse.lab.report.two_runs import section_of_two
     from cse.lab.sections import markdown
 
     section = section_of_two(folders)

@@ -36,8 +36,8 @@ class Run:
     """A run as it was when it was read, or a planned job that only a plan records.
 
     state, why: see cse.lab.folder.status. program: cse-train or cse-eval. words: the arguments of its command.
-    A report adds the last three: departures are the settings that contradict its sweep; evaluations are the folders of
-    cse-evals that gave it scores; evaluated_otherwise says where their numbers are not its own.
+    A report adds the last two: departures are the settings that contradict its sweep; evaluations are the cse-evals of
+    its best/ that gave it scores.
     """
 
     folder: Path
@@ -50,8 +50,7 @@ class Run:
     words: tuple[Word, ...] = ()
     why: str = ""
     departures: tuple[str, ...] = ()
-    evaluations: tuple[Path, ...] = ()
-    evaluated_otherwise: tuple[str, ...] = ()
+    evaluations: "tuple[Run, ...]" = ()
 
     def get(self, key: str) -> object:
         """What the run has for a key of the command line; None if it has nothing.

@@ -12,17 +12,11 @@ from rich.console import Console
 
 from cse.errors import UserError
 from cse.lab.folder.runs import read_runs
-from cse.lab.report.any_runs.differences import compare_settings
-from cse.lab.report.any_runs.differences_table import differences_section
+from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.names import format_setting
 from cse.lab.report.any_runs.runs_report import best_of
-from cse.lab.report.any_runs.settings_in_words import format_setting
-from cse.lab.report.any_runs.tables import (
-    frame_of_runs,
-    notes_on_settings,
-    score_text,
-    settings_frame,
-    settings_section,
-)
+from cse.lab.report.any_runs.runs_table import runs_frame
+from cse.lab.report.any_runs.settings_table import notes_on_settings, score_text, settings_frame, settings_section
 from cse.lab.report.any_runs.which_runs import places, runs_having, with_origin
 from cse.lab.report.show.terminal import show_report
 
@@ -239,7 +233,7 @@ def test_modified_data_is_marked(leave, compared):
     assert table.loc[("", "1e-05"), "dev/stsb/spearman"] == "70.00 †"
     assert table.loc[("", "1e-05"), "test/stsb/spearman"] == "60.00"
     assert table.loc[("b", ""), "dev/stsb/spearman"] == "70.00"
-    assert list(frame_of_runs([comparison])["partial"]) == ["", "", "dev/stsb/spearman"]
+    assert list(runs_frame([comparison])["partial"]) == ["", "", "dev/stsb/spearman"]
     assert "partial: stsb: 12 of 1,500 rows" in notes_on_settings(comparison)
 
 

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from cse.lab.report.any_runs.tables import notes_on_settings
+from cse.lab.report.any_runs.settings_table import notes_on_settings
 from cse.lab.report.numbers.keys_that_differ import keys_that_tell_settings_apart
 
 CASES = {  # {rule: (a line for each run: the words typed | its settings | its choices of groups, the columns)}

@@ -10,7 +10,8 @@ from made_up_tables import filled, parsed, whole_report
 from run_folders import leave_heartbeat
 
 from cse.lab.report.any_runs.charts import POINTS, colours_of, curves_of, draw_charts, thinned
-from cse.lab.report.any_runs.tables import frame_of_runs, in_text, legend_of_settings, settings_section
+from cse.lab.report.any_runs.runs_table import in_text, runs_frame
+from cse.lab.report.any_runs.settings_table import legend_of_settings, settings_section
 from cse.lab.report.show import look
 from cse.lab.report.show.document import Report
 from cse.lab.report.show.page import page as page_of
@@ -77,7 +78,7 @@ def test_a_column_has_one_format_and_the_settings_are_as_typed(leave, compared):
     for number, (lr, score, seconds) in enumerate([(1e-5, 70.1, 2.5), (3e-5, 65.57, 1234.567), (1e-4, None, None)]):
         scores = {"dev/x": score, "test/isotropy": number / 1000}
         leave(f"{number}", {"trainer.lr": lr}, scores, wall_seconds=seconds, git_commit="0012345e3")
-    texts = in_text(frame_of_runs([compared()]), compared())
+    texts = in_text(runs_frame([compared()]), compared())
     assert texts["dev/x"].tolist() == ["70.10", "65.57", ""]
     assert texts["test/isotropy"].tolist() == ["0.0000", "0.0010", "0.0020"]
     assert texts["wall_seconds"].tolist() == ["2.50", "1234.57", ""]

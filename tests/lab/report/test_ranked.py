@@ -8,8 +8,8 @@ from typed import exit_code
 
 from cse.lab.folder import jobs_file
 from cse.lab.report.any_runs.comparison import setting_named
-from cse.lab.report.any_runs.settings_in_words import in_shell
-from cse.lab.report.any_runs.tables import notes_on_settings, settings_frame
+from cse.lab.report.any_runs.names import in_shell
+from cse.lab.report.any_runs.settings_table import notes_on_settings, settings_frame
 
 
 def best(found):

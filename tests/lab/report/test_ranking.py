@@ -1,9 +1,8 @@
 """Which score leads where a dev score selects."""
 
-from cse.lab.report.any_runs.differences import compare_settings
-from cse.lab.report.any_runs.differences_table import differences_section
+from cse.lab.report.any_runs.differences import compare_settings, differences_section
 from cse.lab.report.any_runs.runs_report import best_of
-from cse.lab.report.any_runs.tables import frame_of_runs
+from cse.lab.report.any_runs.runs_table import runs_frame
 
 
 def test_a_test_score_leads_and_the_dev_score_selects(leave, compared):
@@ -26,7 +25,7 @@ def test_a_test_score_leads_and_the_dev_score_selects(leave, compared):
     assert section.frame["difference"].tolist() == [5.0]
     assert compared(metrics=["*/a"]).scores.leading == "test/x/a"
     assert compared(metrics=["dev/*"]).scores.leading == "dev/x/a"
-    assert list(frame_of_runs([found]))[5:7] == ["test/z/average", "dev/x/a"]
+    assert list(runs_frame([found]))[5:7] == ["test/z/average", "dev/x/a"]
 
 
 def test_a_test_score_that_a_run_lacks_does_not_lead(leave, compared):

@@ -5,9 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from cse.lab.report.any_runs.differences import compare_settings
-from cse.lab.report.any_runs.differences_table import differences_section
-from cse.lab.report.any_runs.tables import best_cells, notes_on_settings, settings_frame, settings_section
+from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.settings_table import best_cells, notes_on_settings, settings_frame, settings_section
 from cse.lab.report.show.terminal import show_section
 
 
@@ -29,7 +28,7 @@ def test_of_many_keys_tables_show_those_that_tell_the_settings_apart(leave, comp
     assert list(settings_section(found, "").table) == ["", "objective", "lr", "warmup", "runs", "dev/x", "folder"]
     assert not settings_section(found, "").table.iloc[:, 1:4].duplicated().any()
     assert len(found.keys) == 3 + 18
-    assert set(found.keys) <= set(settings_frame(found))
+    assert {key.dotted for key in found.keys} <= set(settings_frame(found))
     (note,) = (note for note in notes_on_settings(found) if "own_5_c" in note)
     assert "lr" not in note.partition(":")[0]
     section = differences_section(compare_settings(found, None, 0.95))

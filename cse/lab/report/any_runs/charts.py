@@ -1,37 +1,35 @@
-"""Charts of a comparison of runs, by plotly: scores by setting, and curves.
+"""The charts of a page, by plotly: scores of settings, and curves of runs.
 
-To read: `draw_charts`. Their look is cse.lab.report.show.look's.
-
-A setting has one colour in all charts, and one number, its place in the table. Every label that comes from a run is
-escaped, as plotly obeys a few HTML tags.
+To read: `draw_charts`, and below it a function for each chart: `chart_by_number`, `chart_of_search`, `box_chart`,
+`heat_map`, `curve_charts`. A setting has the same colour in all charts. Every label that comes from a run is escaped,
+as plotly obeys a few HTML tags.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import accumulate
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.colors import sample_colorscale
 
-from cse.lab.report.any_runs.comparison import Comparison, Setting, marks
-from cse.lab.report.any_runs.folder_names import folder_below
+from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
+from cse.lab.report.any_runs.names import folder_below
+from cse.lab.report.any_runs.settings_table import marks
 from cse.lab.report.formats import first_few, folded
 from cse.lab.report.show import look
-from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS
+from cse.lab.report.show.look import PLUS_MINUS
 from cse.lab.settings.values import number_in
-from cse.lab.sharing.score_tables import MODIFIED
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
-POINTS = 400  # of a curve; a longer one is thinned
+POINTS = 400  # of a curve; a longer curve is thinned
 RUNS = 100  # whose curves are drawn
 ALL_POINTS = 200_000  # of a page; with many curves, each has fewer points
 NAMED = 8  # settings, the best first, whose curves have a name in the legend, a band and their seeds on hover
 CATEGORIES = 7  # values of a key; if more are numbers, they are an axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
-LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # beside the chart
+LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # at the right of the chart
 AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e"}
 TEMPLATE = go.layout.Template(
     layout={
@@ -43,169 +41,181 @@ TEMPLATE = go.layout.Template(
 )  # fmt: skip
 
 
-Colours = dict[Setting, str]
-
-
 def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
-    """{title: chart}, of those that have data."""
-    colours = colours_of(comparison)
-    charts: dict[str, go.Figure] = {}
+    """{title: chart} of all charts that have data."""
     scored = [name for name in comparison.scores.shown if any(name in setting.means for setting in comparison.settings)]
-    if scored:
-        is_search = any(setting.trial for setting in comparison.settings)
-        axes, categorical = sorted_keys(comparison, is_search)
-        charts |= charts_by_number(comparison, axes, colours, scored)
-        charts |= chart_of_search(comparison, scored) if is_search else {}
-        charts |= chart_by_setting(comparison, categorical, colours, scored) if categorical else {}
-    return charts | draw_curves(comparison, colours)
+    charts = score_charts(comparison, scored) if scored else {}
+    return charts | curve_charts(comparison)
 
 
-def sorted_keys(comparison: Comparison, is_search: bool) -> tuple[dict[str, pd.Series], list[str]]:
-    """The keys that are an axis of numbers, with each setting's number, the best first; and the other keys."""
-    axes: dict[str, pd.Series] = {}
+def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.Figure]:
+    """{title: chart} of scores: over each key that is an axis of numbers, of a search, and over the other keys."""
+    charts: dict[str, go.Figure] = {}
     categorical = []
+    is_search = any(setting.trial for setting in comparison.settings)
     for key in comparison.keys:
-        numbers = as_axis(pd.Series([setting.values[key] for setting in comparison.ranked]), is_search)
+        numbers = as_axis(comparison, key, is_search)
         if numbers is None:
             categorical.append(key)
         else:
-            axes[key] = numbers
-    return axes, categorical
-
-
-def charts_by_number(
-    comparison: Comparison, axes: Mapping[str, pd.Series], colours: Colours, scored: Sequence[str]
-) -> dict[str, go.Figure]:
-    """A chart for each key that is an axis of numbers."""
-    charts = {}
-    for key, numbers in axes.items():
-        name = escape(comparison.keys[key])
-        values = dict(zip(comparison.ranked, numbers, strict=True))
-        is_log = numbers.min() > 0 and numbers.max() >= 10 * numbers.min()
-        charts[f"Score by {name}"] = with_menu(
-            {score: by_number(comparison, values, colours, score) for score in scored},
-            {"xaxis": {"title": name, "type": "log" if is_log else "linear"}},
-        )
+            charts[f"Score by {escape(key.short)}"] = chart_by_number(comparison, key, numbers, scored)
+    if is_search:
+        charts["Best so far"] = chart_of_search(comparison, scored)
+    if categorical:
+        drawn = categorical[:2]
+        joined = [escape(key.short) for key in comparison.keys if key not in drawn]
+        title = f"Score by setting, over all {first_few(joined)}" if joined else "Score by setting"
+        draw = heat_map if len(drawn) > 1 else box_chart
+        charts[title] = draw(comparison, *drawn, scored=scored)
     return charts
 
 
-def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.Figure]:
-    """The chart of a search's trials, with the score that selects first."""
-    selecting = [name for name in scored if name == comparison.scores.best_by]
-    so_far = {name: best_so_far(comparison, name) for name in dict.fromkeys([*selecting, *scored])}
-    return {"Best so far": with_menu(so_far, {"xaxis_title": "trial"})}
+def as_axis(comparison: Comparison, key: Key, is_search: bool) -> dict[Setting, float] | None:
+    """Each setting's number at a key, NaN if it has none; None if the values are words, or few enough for categories.
 
-
-def chart_by_setting(
-    comparison: Comparison, keys: Sequence[str], colours: Colours, scored: Sequence[str]
-) -> dict[str, go.Figure]:
-    """The chart over the first one or two of these keys, joining the settings that differ in others."""
-    drawn = keys[:2]
-    names = [escape(comparison.keys[key]) for key in drawn]
-    joined = [escape(name) for key, name in comparison.keys.items() if key not in drawn]
-    title = f"Score by setting, over all {first_few(joined)}" if joined else "Score by setting"
-    traces = {score: by_setting(comparison, drawn, colours, score) for score in scored}
-    x = {"title": names[0], "type": "category"}
-    if len(names) == 1:
-        return {title: with_menu(traces, {"xaxis": x})}
-    rows = len({setting.values[drawn[1]] for setting in comparison.settings})
-    layout: dict[str, object] = {
-        "xaxis": x | {"showgrid": False},
-        "yaxis": {"title": names[1], "type": "category", "showgrid": False},
-        "height": min(look.CHART_HEIGHT, look.CHART_MARGINS + rows * look.CHART_ROW),
-    }
-    return {title: with_menu(traces, layout, is_y_the_score=False)}
-
-
-def draw_curves(comparison: Comparison, colours: Colours) -> dict[str, go.Figure]:
-    """{title: chart} of what runs logged more than once."""
-    charts: dict[str, go.Figure] = {}
-    names = ", ".join(comparison.keys[key] for key in comparison.label_keys)
-    about: dict[str, object] = {
-        "xaxis_title": "step",
-        "showlegend": True,
-        "legend": LEGEND | {"title": {"text": escape(names)}},
-    }
-    curves = dict(list(curves_of(comparison).groupby("metric")))
-    for title, name in TRAINING.items():
-        if name in curves:
-            lines = curve_lines(curves.pop(name), comparison, colours)
-            charts[title] = go.Figure(lines, go.Layout(template=TEMPLATE, yaxis_title=title, **about))
-    first = [name for name in (comparison.scores.best_by, comparison.scores.leading) if name in curves]
-    by_metric = {name: curve_lines(curves[name], comparison, colours) for name in dict.fromkeys([*first, *curves])}
-    if by_metric:
-        many = len(comparison.runs)
-        title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
-        charts[title] = with_menu(by_metric, about)
-    return charts
-
-
-def colours_of(comparison: Comparison) -> Colours:
-    """The colour of each setting, in the order of the table."""
-    settings = comparison.ranked
-    few = look.SETTINGS[: len(settings)]
-    colours = few
-    if len(few) < len(settings):
-        colours = sample_colorscale(look.MANY_SETTINGS, np.linspace(0.1, 0.9, len(settings)))
-    return dict(zip(settings, colours, strict=True))
-
-
-def as_axis(texts: pd.Series, is_search: bool) -> pd.Series | None:
-    """A key's values as numbers; None if they are words, or so few that they are categories.
-
-    The values of a search are always an axis. Some runs may lack a value.
+    The numbers of a search are always an axis.
     """
+    texts = pd.Series([setting.values[key.dotted] for setting in comparison.ranked])
     numbers = pd.to_numeric(texts[texts != ""], errors="coerce")
     is_axis = numbers.notna().all() and (is_search or numbers.nunique() > CATEGORIES)
-    return numbers.reindex(texts.index) if is_axis else None
+    return dict(zip(comparison.ranked, numbers.reindex(texts.index), strict=True)) if is_axis else None
 
 
-def by_number(comparison: Comparison, values: Mapping[Setting, float], colours: Colours, score: str) -> list:
-    """A point for each setting and seed over a key that has many numbers."""
-    x, y, about, points = [], [], [], []
-    for setting in comparison.settings:
-        for mean in seed_means(setting, score):
-            x.append(values[setting])
-            y.append(mean)
-            about.append(escape(setting.label) + marks(setting, score))
-            points.append(colours[setting])
-    style = {"mode": "markers", "marker": {"color": points, "size": 9}}
-    hover = f"%{{text}}<br>%{{y:{comparison.formats[score].removeprefix('z')}}}<extra></extra>"
-    return [go.Scatter(x=x, y=y, text=about, hovertemplate=hover, **style)]
+def chart_by_number(
+    comparison: Comparison, key: Key, numbers: Mapping[Setting, float], scored: Sequence[str]
+) -> go.Figure:
+    """A point for each seed of each setting, over the numbers at a key."""
+    colours, traces = colours_of(comparison), {}
+    for score in scored:
+        points = seeds_of(comparison, score)
+        hover = f"%{{text}}<br>%{{y:{comparison.formats[score].removeprefix('z')}}}<extra></extra>"
+        traces[score] = [
+            go.Scatter(
+                x=[numbers[setting] for setting in points["setting"]],
+                y=list(points["score"]),
+                text=[escape(setting.label) + marks([setting], score) for setting in points["setting"]],
+                hovertemplate=hover,
+                mode="markers",
+                marker={"color": [colours[setting] for setting in points["setting"]], "size": 9},
+            )
+        ]
+    known = [number for number in numbers.values() if not math.isnan(number)]
+    is_log = min(known) > 0 and max(known) >= 10 * min(known)
+    return with_menu(traces, {"xaxis": {"title": escape(key.short), "type": "log" if is_log else "linear"}})
 
 
-def seed_means(setting: Setting, score: str) -> list[float]:
-    """A setting's value for each seed; [] without the score."""
-    return setting.groups[score].values if score in setting.groups else []
+def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
+    """The score of each trial, and for each search a line of the best until then. The score that selects is first."""
+    trials = sorted((setting.trial for setting in comparison.settings if setting.trial), key=lambda trial: trial.number)
+    grey = {"color": look.GREY, "size": 8}
+    steps = {"color": look.SETTINGS[0], "shape": "hv"}
+    traces = {}
+    for score in sorted(scored, key=lambda name: name != comparison.scores.best_by):
+        done = [trial for trial in trials if score in trial.run.metrics]
+        values = [trial.run.metrics[score] for trial in done]
+        traces[score] = [go.Scatter(x=[trial.number for trial in done], y=values, mode="markers", marker=grey)]
+        best = min if comparison.lower_is_better(score) else max
+        for search in sorted({trial.search for trial in done}):
+            of_search = [trial for trial in done if trial.search == search]
+            so_far = list(accumulate((trial.run.metrics[score] for trial in of_search), best))
+            numbers = [trial.number for trial in of_search]
+            traces[score].append(go.Scatter(x=numbers, y=so_far, mode="lines", line=steps))
+    return with_menu(traces, {"xaxis_title": "trial"})
 
 
-def best_so_far(comparison: Comparison, score: str) -> list:
-    """The score of each trial, and for each search the best until then."""
-    trials = [setting.trial for setting in comparison.settings if setting.trial and score in setting.trial.run.metrics]
-    trials.sort(key=lambda trial: trial.number)
-    number, scores = [trial.number for trial in trials], [trial.run.metrics[score] for trial in trials]
-    best = min if comparison.lower_is_better(score) else max
-    lines = []
-    for search in sorted({trial.search for trial in trials}):
-        of_search = [trial for trial in trials if trial.search == search]
-        so_far = list(accumulate((trial.run.metrics[score] for trial in of_search), best))
-        steps = {"mode": "lines", "line": {"shape": "hv", "color": look.SETTINGS[0]}}
-        lines.append(go.Scatter(x=[trial.number for trial in of_search], y=so_far, **steps))
-    return [go.Scatter(x=number, y=scores, mode="markers", marker={"color": look.GREY, "size": 8}), *lines]
+def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.Figure:
+    """A box for each value of a key: every seed, with quartiles, mean and deviation."""
+    colours, traces = colours_of(comparison), {}
+    for score in scored:
+        traces[score] = [
+            go.Box(
+                x=[escape(value) + marks(points["setting"], score)] * len(points),
+                y=points["score"],
+                marker_color=colours[points["setting"].iloc[0]],
+                boxmean="sd",
+                boxpoints="all",
+            )
+            for value, points in seeds_of(comparison, score, [key]).groupby(key.dotted, observed=True)
+        ]
+    return with_menu(traces, {"xaxis": {"title": escape(key.short), "type": "category"}})
 
 
-def categories(texts: pd.Series) -> pd.Series:
-    """A key's values, which are text, as categories: first numbers by size, then words as they appear."""
+def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence[str]) -> go.Figure:
+    """The mean of each score over the values of two keys, with its deviation."""
+    traces = {score: [heat_map_of(comparison, across, down, score)] for score in scored}
+    rows = len({setting.values[down.dotted] for setting in comparison.settings})
+    layout: dict[str, object] = {
+        "xaxis": {"title": escape(across.short), "type": "category", "showgrid": False},
+        "yaxis": {"title": escape(down.short), "type": "category", "showgrid": False},
+        "height": min(look.CHART_HEIGHT, look.CHART_MARGINS + rows * look.CHART_ROW),
+    }
+    return with_menu(traces, layout, is_y_the_score=False)
 
-    def size(text: str) -> float:
-        number = number_in(text)
-        return math.inf if number is None else number
 
-    order = sorted(dict.fromkeys(texts), key=size)
-    return texts.astype(pd.CategoricalDtype(order, ordered=True))
+def heat_map_of(comparison: Comparison, across: Key, down: Key, score: str) -> go.Heatmap:
+    """The heat map of one score."""
+    form = comparison.formats[score]
+    cells = seeds_of(comparison, score, [across, down]).groupby([down.dotted, across.dotted], observed=True)
+    cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), n=("score", "size"), settings=("setting", list))
+    texts, hovers = [], []
+    for (y, x), mean, sd, n, settings in cells.itertuples():
+        spread, mark = "" if np.isnan(sd) else f"{PLUS_MINUS} {sd:{form}}", marks(settings, score)
+        texts.append("<br>".join(filter(None, [f"{mean:{form}}", spread])) + mark)
+        place = f"{escape(across.short)}={escape(x)}<br>{escape(down.short)}={escape(y)}"
+        hovers.append(f"{place}<br>{mean:{form}} {spread}{mark}<br>n = {n}")
+    means = cells["mean"].unstack()
+    return go.Heatmap(
+        z=means.to_numpy(),
+        x=list(map(escape, means.columns)),
+        y=list(map(escape, means.index)),
+        text=cells.assign(text=texts)["text"].unstack().fillna("").to_numpy(),
+        texttemplate="%{text}",
+        textfont=look.HEAT_FONT,
+        hovertext=cells.assign(text=hovers)["text"].unstack().fillna("").to_numpy(),
+        hovertemplate="%{hovertext}<extra></extra>",
+        colorscale=look.HEAT,
+        reversescale=comparison.lower_is_better(score),
+        colorbar_title_text=escape(score),
+        xgap=2,
+        ygap=2,
+    )
 
 
-def with_menu(traces: dict[str, list], layout: dict[str, object], *, is_y_the_score: bool = True) -> go.Figure:
+def seeds_of(comparison: Comparison, score: str, keys: Sequence[Key] = ()) -> pd.DataFrame:
+    """A row for each seed of each setting that has the score: setting, score, and the setting's value at these keys.
+
+    The values of a key are categories: first numbers by size, then words, those of the best settings first.
+    """
+    rows = [
+        [setting, value, *(setting.values[key.dotted] for key in keys)]
+        for setting in comparison.settings
+        if score in setting.groups
+        for value in setting.groups[score].values
+    ]
+    table = pd.DataFrame(rows, columns=["setting", "score", *(key.dotted for key in keys)])
+    for key in keys:
+        texts = dict.fromkeys(setting.values[key.dotted] for setting in comparison.ranked)
+        table[key.dotted] = pd.Categorical(table[key.dotted], sorted(texts, key=size_of), ordered=True)
+    return table
+
+
+def size_of(text: str) -> float:
+    """The number that a text is; infinity for words."""
+    number = number_in(text)
+    return math.inf if number is None else number
+
+
+def colours_of(comparison: Comparison) -> dict[Setting, str]:
+    """The colour of each setting."""
+    return dict(zip(comparison.ranked, look.setting_colours(len(comparison.ranked)), strict=True))
+
+
+def with_menu(
+    traces: Mapping[str, Sequence[go.Scatter | go.Box | go.Heatmap]],
+    layout: Mapping[str, object],
+    *,
+    is_y_the_score: bool = True,
+) -> go.Figure:
     """A figure with a menu that chooses the score that it shows. traces: by score."""
     owners = [name for name, lines in traces.items() for _ in lines]
     figure = go.Figure([trace for lines in traces.values() for trace in lines], go.Layout(template=TEMPLATE, **layout))
@@ -223,77 +233,34 @@ def with_menu(traces: dict[str, list], layout: dict[str, object], *, is_y_the_sc
     return figure.update_layout(updatemenus=[menu], margin_t=60)
 
 
-def by_setting(comparison: Comparison, keys: Sequence[str], colours: Colours, score: str) -> list:
-    """The scores of every seed, over the values of one key or of two."""
-    rows = [
-        [setting, mean, marks(setting, score), *(setting.values[key] for key in keys)]
-        for setting in comparison.settings
-        for mean in seed_means(setting, score)
-    ]
-    scores = pd.DataFrame(rows, columns=["setting", "score", "mark", *keys])
-    for key in keys:
-        order = categories(pd.Series([setting.values[key] for setting in comparison.ranked], dtype=object)).dtype
-        scores[key] = scores[key].astype(order)
-    if len(keys) == 1:
-        return boxes(scores, keys[0], colours)
-    names = [escape(comparison.keys[key]) for key in keys]
-    chart = heat_map(scores, keys, names, comparison.formats[score])
-    colours_of_cells = {"reversescale": comparison.lower_is_better(score), "colorbar_title_text": escape(score)}
-    return [chart.update(**colours_of_cells)]
-
-
-def boxes(scores: pd.DataFrame, key: str, colours: Colours) -> list[go.Box]:
-    """A box for each value of a key: every seed, with quartiles, mean and deviation."""
-    return [
-        go.Box(
-            x=[escape(value) + joined_marks(points["mark"])] * len(points),
-            y=points["score"],
-            marker_color=colours[points["setting"].iloc[0]],
-            boxmean="sd",
-            boxpoints="all",
-        )
-        for value, points in scores.groupby(key, observed=True)
-    ]
-
-
-def joined_marks(marks_of_settings: Iterable[str]) -> str:
-    """The marks of all settings that a box or a cell joins."""
-    signs = {sign for own in marks_of_settings for sign in own.split()}
-    return "".join(f" {sign}" for sign in (MODIFIED, NO_BETTER) if sign in signs)
-
-
-def heat_map(scores: pd.DataFrame, keys: Sequence[str], names: Sequence[str], form: str) -> go.Heatmap:
-    """The means over two keys, with deviations. names: of the keys, in HTML. form: of a score."""
-    cells = scores.groupby([keys[1], keys[0]], observed=True)
-    cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), n=("score", "size"), mark=("mark", joined_marks))
-    texts, hovers = [], []
-    for (y, x), mean, sd, n, mark in cells.itertuples():
-        spread = "" if np.isnan(sd) else f"{PLUS_MINUS} {sd:{form}}"
-        texts.append(f"{mean:{form}}{spread and f'<br>{spread}'}{mark}")
-        setting = f"{names[0]}={escape(x)}<br>{names[1]}={escape(y)}"
-        hovers.append(f"{setting}<br>{mean:{form}} {spread}{mark}<br>n = {n}")
-    cells["text"], cells["hover"] = texts, hovers
-    means = cells["mean"].unstack()
-    return go.Heatmap(
-        z=means.to_numpy(),
-        x=list(map(escape, means.columns)),
-        y=list(map(escape, means.index)),
-        text=cells["text"].unstack().fillna("").to_numpy(),
-        texttemplate="%{text}",
-        textfont=look.HEAT_FONT,
-        hovertext=cells["hover"].unstack().fillna("").to_numpy(),
-        hovertemplate="%{hovertext}<extra></extra>",
-        colorscale=look.HEAT,
-        xgap=2,
-        ygap=2,
-    )
+def curve_charts(comparison: Comparison) -> dict[str, go.Figure]:
+    """{title: chart} of what runs logged more than once: a chart for each of TRAINING, and one for all scores."""
+    names = ", ".join(key.short for key in comparison.keys if key.in_label)
+    about: dict[str, object] = {
+        "xaxis_title": "step",
+        "showlegend": True,
+        "legend": LEGEND | {"title": {"text": escape(names)}},
+    }
+    points = dict(list(curves_of(comparison).groupby("metric")))
+    lines = {metric: curve_lines(of_metric, comparison) for metric, of_metric in points.items()}
+    charts: dict[str, go.Figure] = {}
+    for title, metric in TRAINING.items():
+        if metric in lines:
+            layout = go.Layout(template=TEMPLATE, yaxis_title=title, **about)
+            charts[title] = go.Figure(lines.pop(metric), layout)
+    if lines:
+        first = [name for name in (comparison.scores.best_by, comparison.scores.leading) if name in lines]
+        many = len(comparison.runs)
+        title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
+        charts[title] = with_menu({name: lines[name] for name in dict.fromkeys([*first, *lines])}, about)
+    return charts
 
 
 def curves_of(comparison: Comparison) -> pd.DataFrame:
-    """A row for each point of a metric that a run logged more than once: metric, setting, seed, step, value and run.
+    """The points of every metric that a run logged more than once: metric, setting, seed, step, value, run.
 
-    setting: its place in the table. A long curve is thinned. The runs of a seed are copies, and have one curve, their
-    mean. Of many runs, only the best settings' have curves.
+    setting: its place in the table. A long curve is thinned. Copies of a run have one curve, their mean. Of many runs,
+    only those of the best settings have curves.
     """
     parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
     best_first = [(place, run) for place, setting in enumerate(comparison.ranked) for run in setting.runs]
@@ -319,33 +286,33 @@ def thinned(points: pd.DataFrame, most: int) -> pd.DataFrame:
     return points[(sizes > 1) & (from_end % np.ceil(sizes / most) == 0)]
 
 
-def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: Colours) -> list:
-    """A line for each setting: its mean over seeds, in a band of a deviation to each side.
+def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter]:
+    """The curves of a metric: for each setting the mean over seeds, in a band of a deviation to each side.
 
     The best settings are in the legend, by their place in the table, and show each seed on hover.
     """
-    lines = []
+    lines, colours = [], look.setting_colours(len(comparison.ranked))
+    in_label = [key.dotted for key in comparison.keys if key.in_label]
     metric = points["metric"].iloc[0]
     for place, of_setting in points.groupby("setting"):
-        setting = comparison.ranked[place]
+        setting, colour = comparison.ranked[place], colours[place]
         by_seed = of_setting.pivot(index="step", columns="seed", values="value")
         is_named = place < NAMED
         several = len(by_seed.columns) > 1
-        of_which = "mean over seeds" if several else of_setting["run"].iloc[0]
-        about = f"{of_which}<br>{escape(setting.label)}<br>step %{{x}}: %{{y:.4g}}%{{text}}<extra></extra>"
-        values = ", ".join(setting.values[key] for key in comparison.label_keys)
+        title = "mean over seeds" if several else of_setting["run"].iloc[0]
+        values = ", ".join(setting.values[key] for key in in_label)
         if several and is_named:
-            lines.append(band_of(by_seed, colours[setting], str(place)))
+            lines.append(band_of(by_seed, colour, str(place)))
         mean = by_seed.mean(axis="columns")
         lines.append(
             go.Scatter(
                 x=mean.index.to_numpy(),
                 y=mean.to_numpy(np.float32),
                 text=seeds_in_words(by_seed) if several and is_named else "",
-                hovertemplate=about,
+                hovertemplate=f"{title}<br>{escape(setting.label)}<br>step %{{x}}: %{{y:.4g}}%{{text}}<extra></extra>",
                 mode="lines",
-                line={"color": colours[setting], "width": 2.5},
-                name=f"{place + 1}: {escape(folded(values))}{marks(setting, metric)}",
+                line={"color": colour, "width": 2.5},
+                name=f"{place + 1}: {escape(folded(values))}{marks([setting], metric)}",
                 legendgroup=str(place),
                 legendrank=place + 1,
                 showlegend=is_named,

@@ -1,4 +1,4 @@
-"""The commands that a report advises: the one that repeats a run, and the one that trains more seeds of a setting."""
+"""Commands that a report gives: one repeats a run (`repeat_command`), one trains more seeds (`more_seeds_command`)."""
 
 import shlex
 from collections.abc import Collection, Sequence
@@ -14,18 +14,17 @@ from cse.lab.settings.words import shell_line, spell_word, texts_of, values_of
 
 
 def repeat_command(run: Run) -> str:
-    """The command that repeats the run elsewhere, quoted for a shell."""
+    """The command that repeats a run elsewhere, quoted for a shell."""
     return shell_line(run.program, *own_choices(run), *typed_words(run))
 
 
 def more_seeds_command(
     runs: Sequence[Run], key: str, seeds: Sequence[object], folders: Sequence[Path], keys: Collection[str]
 ) -> str:
-    """The command that trains a setting's runs with three more seeds. Seeds of other settings come first.
+    """The command that trains a setting with three more seeds, first with seeds that other settings have.
 
-    It is "" if the setting was not trained, or was scored by a function, or if the key of seeds holds anything but
-    whole numbers. key: of seeds. seeds: of all settings. folders: those that were named. keys: in which the settings
-    differ.
+    "" if the setting was not trained, or was scored by a function, or if seeds are not whole numbers. runs: of the
+    setting. key: of seeds. seeds: of all settings. folders: that the user named. keys: in which settings differ.
     """
     run = runs[-1]
     if run.program != "cse-train" or functions_in(run.config):
@@ -44,18 +43,20 @@ def more_seeds_command(
 
 
 def place_of_more_seeds(run: Run, folders: Sequence[Path]) -> Path:
-    """Where more seeds of a run go: beside it, into its folder if that is one of several named ones, or into `seeds`
-    beside a search's trial. folders: those that were named."""
+    """The folder for more seeds of a run: the folder that holds the run; the run's own if it is one of several named.
+
+    Seeds of a search's trial go into a folder `seeds` there. folders: that the user named.
+    """
     place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
     return place / "seeds" if is_trial(run) else place
 
 
 def typed_words(run: Run, kept: Collection[str] = ()) -> list[str]:
-    """The words of a run's command line that repeat it elsewhere, and the words of the keys `kept`."""
+    """The words of a run's command line that repeat it elsewhere. kept: further keys whose words are kept."""
     return texts_of(word for word in run.words if repeats_a_run(word.text) or word.key in kept)
 
 
 def own_choices(run: Run) -> list[str]:
-    """The --config-dir FOLDERs that the run was started with."""
+    """The --config-dir FOLDERs of the command that started the run."""
     line = pairwise(shlex.split(run.results.get("command") or ""))
     return [word for flag, folder in line if flag == "--config-dir" for word in (flag, folder)]

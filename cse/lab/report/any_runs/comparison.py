@@ -1,8 +1,8 @@
-"""Settings beside each other: runs that differ in their seed alone are a setting; what each scored, and which is best.
+"""Runs compared: runs that differ in their seed alone are a `Setting`, and the settings are ranked.
 
-To read: `compare_runs` makes a `Comparison`, which has a `Setting` for each group of such runs. `pick_scores` says
-which score ranks, and which one leads. `runs_included` says which runs of a search are included. `best_first` ranks.
-`setting_named` finds the setting that a user names. The names and the order of folders decide nothing.
+To read: `compare_runs` makes a `Comparison`. `runs_by_setting` puts runs together, `keys_of` picks the keys that name
+settings, and `best_first` ranks. `setting_named` finds the setting that a user names. Neither the names nor the order
+of folders change anything here.
 """
 
 import math
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
 from cse.errors import UserError
 from cse.lab.folder.runs import Run, score_named
-from cse.lab.report.any_runs.score_names import ScoreNames, pick_scores
-from cse.lab.report.any_runs.settings_in_words import (
+from cse.lab.report.any_runs.names import (
     OWN_COLUMNS,
     format_settings,
     has_value,
@@ -25,16 +25,31 @@ from cse.lab.report.any_runs.settings_in_words import (
     named_settings,
     short_names,
 )
+from cse.lab.report.any_runs.scores import ScoreNames, pick_scores
 from cse.lab.report.any_runs.trials import Trial, first_trials, runs_included
 from cse.lab.report.formats import first_few, format_of
 from cse.lab.report.numbers.groups import Group, Measure, group_of, once_each
 from cse.lab.report.numbers.keys_that_differ import fewest_keys, keys_that_tell_settings_apart, value_in_words
 from cse.lab.report.numbers.statistics import Value, mean_and_sd
-from cse.lab.report.show.look import NO_BETTER
 from cse.lab.settings.values import in_one_form
-from cse.lab.sharing.score_tables import MODIFIED
 
 MANY_KEYS = 6  # columns of keys; of more, tables of text show a few
+
+
+class Key(NamedTuple):
+    """A key in which settings differ.
+
+    Runs of trainer.lr=1e-5 and trainer.lr=3e-5 have Key(dotted="trainer.lr", short="lr", in_label=True, is_shown=True).
+
+    dotted: the key as a command and the CSV files have it. short: as tables for people have it.
+    in_label: whether labels have its value: the values of these few keys tell all settings apart.
+    is_shown: whether tables of text have a column of it; the page and the CSV files have all keys.
+    """
+
+    dotted: str
+    short: str
+    in_label: bool
+    is_shown: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +57,12 @@ class Setting:
     """Runs that differ in their seed alone.
 
     runs: all of them.
-    included: the finished ones whose scores the analysis uses (see `runs_included`).
-    values: of each key in which settings differ, as text, by dotted key.
-    label: few of these, which no other setting has, as `baseline=` reads them (lr=3e-05, model=bert); "all" if
+    included: the finished runs whose scores count (see `runs_included`).
+    values: the value at each key in which settings differ, as tables write it, by dotted key; "" without one.
+    label: the values at few keys, which no other setting has: lr=3e-05, model=bert. `baseline=` reads it. "all" if
         there are no keys.
-    trial: a search's, of this setting.
-    groups: of each score, the included runs and their value for each seed.
+    trial: a search's trial of this setting; None if no search tried it.
+    groups: the value of each seed, for each score of an included run.
     """
 
     runs: list[Run]
@@ -74,7 +89,7 @@ class Setting:
 
     @property
     def is_trained_since(self) -> bool:
-        """Whether it was a search's trial, and other seeds of it were trained since."""
+        """Whether it was a search's trial, and further seeds of it were trained later."""
         return len(self.included) < len(self.done)
 
     @property
@@ -90,22 +105,20 @@ class Setting:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Settings beside each other.
+    """Settings compared with each other.
 
-    folders: those that were searched.
-    runs: all, in the order of runs.csv.
+    folders: the folders that were searched.
+    runs: all runs, in the order of runs.csv.
     seed: the key of seeds.
-    keys: {dotted key in which settings differ: its short name}.
-    label_keys: few of them; no two settings have the same values there.
+    keys: the keys in which settings differ, in the order in which they were typed.
     settings: in the order in which they appear.
-    ranked: the best first.
+    ranked: the settings, the best first.
     """
 
     folders: list[Path]
     runs: list[Run]
     seed: str
-    keys: dict[str, str]
-    label_keys: list[str]
+    keys: list[Key]
     scores: ScoreNames
     settings: list[Setting]
     ranked: list[Setting]
@@ -117,19 +130,13 @@ class Comparison:
         return self.ranked[0] if by and any(by in setting.means for setting in self.settings) else None
 
     @property
-    def shown_keys(self) -> dict[str, str]:
-        """The keys that tables of text show, with their short names. Of many keys these are the label_keys, and then
-        the first of those that every setting has."""
-        if len(self.keys) <= MANY_KEYS:
-            return self.keys
-        others = [key for key in self.keys if key not in self.label_keys]
-        of_all = [key for key in others if all(setting.values[key] != "" for setting in self.settings)]
-        shown = {*self.label_keys, *of_all[: max(0, MANY_KEYS - len(self.label_keys))]}
-        return {key: name for key, name in self.keys.items() if key in shown}
+    def shown_keys(self) -> list[Key]:
+        """The keys that tables of text show."""
+        return [key for key in self.keys if key.is_shown]
 
     @cached_property
     def formats(self) -> dict[str, str]:
-        """The format of each score and its deviation in every table, as a column has one."""
+        """The format of each score, and of its deviation, in every table."""
         formats = {}
         for score in self.scores.all:
             formats[score] = format_of(setting.means[score].mean for setting in self.settings if score in setting.means)
@@ -137,14 +144,14 @@ class Comparison:
 
     @cached_property
     def of_encoders(self) -> bool:
-        """Whether all is of cse-eval, and each setting a single checkpoint: these are compared, not seeds."""
+        """Whether checkpoints are compared, not seeds: all runs are of cse-eval, with one checkpoint a setting."""
         if any(run.get("checkpoint") is None and run.get(self.seed) is not None for run in self.runs):
             return False
         named = [{run.get("checkpoint") for run in setting.runs} - {None} for setting in self.settings]
         return max(map(len, named)) <= 1
 
     def compared_group(self, setting: Setting, score: str) -> Group:
-        """A setting as a side of a comparison. A single checkpoint is compared as it is, whatever seed it has."""
+        """The side of a setting in a comparison by a score. A single checkpoint has no seeds there."""
         group = setting.groups[score]
         return group.without_seeds() if self.of_encoders else group
 
@@ -154,46 +161,22 @@ class Comparison:
 
 
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
-    """Compare runs. patterns: the scores that tables show (test/sts/*); []: all if they are few, else the averages."""
-    begun = [run for run in runs if run.has_results] or list(runs)  # the others have not said anything yet
+    """Compare runs. patterns: of the scores that tables show (test/sts/*); []: all if they are few, else averages."""
+    begun = [run for run in runs if run.has_results] or list(runs)  # the other runs have not said anything yet
     scores = pick_scores([run for run in runs if run.is_done], patterns)
-    keys = short_names(keys_that_tell_settings_apart(begun, seed), taken=OWN_COLUMNS)
-    by_setting = runs_by_setting(runs, list(keys))
-    values = values_as_text([alike[0] for alike in by_setting], list(keys))
-    label_keys = fewest_keys(values)
-    label_names = {key: keys[key] for key in label_keys}
+    dotted = keys_that_tell_settings_apart(begun, seed)
+    by_setting = runs_by_setting(runs, dotted)
+    values = values_as_text([alike[0] for alike in by_setting], dotted)
+    keys = keys_of(values)
+    in_labels = {key.dotted: key.short for key in keys if key.in_label}
     settings = []
     for alike, texts, trial in zip(by_setting, values.to_dict("records"), first_trials(by_setting), strict=True):
-        label = label_of(alike[0], label_names, texts)
-        settings.append(setting_of(alike, texts, label, trial, scores=scores.all, seed=seed))
+        included = runs_included([run for run in alike if run.is_done], trial, seed)
+        groups = groups_of_scores(included, scores.all, seed)
+        settings.append(Setting(alike, included, texts, label_of(alike[0], in_labels, texts), trial, groups))
     by = scores.best_by or scores.leading
-    lower_is_better = score_named(runs, by).lower_is_better
-    ranked = list(settings) if by is None else best_first(settings, by, lower_is_better, list(keys))
-    return Comparison(
-        folders=list(folders),
-        runs=list(runs),
-        seed=seed,
-        keys=keys,
-        label_keys=label_keys,
-        scores=scores,
-        settings=settings,
-        ranked=ranked,
-    )
-
-
-def setting_of(
-    runs: list[Run], values: dict[str, str], label: str, trial: Trial | None, *, scores: Sequence[str], seed: str
-) -> Setting:
-    """The setting of these runs. scores: of any run. seed: the key of seeds."""
-    included = runs_included([run for run in runs if run.is_done], trial, seed)
-    return Setting(runs, included, values, label, trial, groups_of_scores(included, scores, seed))
-
-
-def groups_of_scores(runs: Sequence[Run], scores: Sequence[str], seed: str) -> dict[str, Group]:
-    """The group of each score that a run has. seed: the key of seeds."""
-    once = once_each(runs, seed)
-    scored = [score for score in scores if any(score in run.metrics for run in runs)]
-    return {score: group_of(runs, once, Measure(score), seed) for score in scored}
+    ranked = best_first(settings, by, score_named(runs, by).lower_is_better, dotted) if by else list(settings)
+    return Comparison(list(folders), list(runs), seed, keys, scores, settings, ranked)
 
 
 def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]:
@@ -205,22 +188,43 @@ def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]
 
 
 def values_as_text(runs: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
-    """The value of each key as text, a row for each of these runs."""
+    """The values of these runs at each key, as tables write them: a row for each run."""
     return pd.DataFrame({key: format_settings(runs, key) for key in keys}, index=range(len(runs)), dtype=object)
 
 
-def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys: Sequence[str]) -> list[Setting]:
-    """The settings, the best by a score first; of equal ones by what they are.
+def keys_of(values: pd.DataFrame) -> list[Key]:
+    """The keys in which settings differ. values: a row for each setting, by dotted key.
 
-    A setting of a search that has only its trial comes after the best of the search's settings that have seeds trained
-    since: a trial may have been picked for being lucky.
+    Of many keys, tables of text show those of labels, and then the first of those that every setting has.
+    """
+    short, in_label = short_names(list(values), taken=OWN_COLUMNS), fewest_keys(values)
+    shown = list(values)
+    if len(shown) > MANY_KEYS:
+        others = values.drop(columns=in_label)
+        of_all = [key for key in others if (others[key] != "").all()]
+        shown = [*in_label, *of_all[: max(0, MANY_KEYS - len(in_label))]]
+    return [Key(key, short[key], key in in_label, key in shown) for key in values]
+
+
+def groups_of_scores(runs: Sequence[Run], scores: Sequence[str], seed: str) -> dict[str, Group]:
+    """The group of each score that a run has. seed: the key of seeds."""
+    once = once_each(runs, seed)
+    scored = [score for score in scores if any(score in run.metrics for run in runs)]
+    return {score: group_of(runs, once, Measure(score), seed) for score in scored}
+
+
+def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys: Sequence[str]) -> list[Setting]:
+    """The settings, the best by a score first. The values at these keys decide between equal settings.
+
+    A trial may have been picked for being lucky. So a setting that has only its trial comes after the best setting of
+    the same search for which further seeds were trained.
     """
     sign = 1 if lower_is_better else -1
-    costs = {setting: math.inf for setting in settings}  # the less, the better; infinite without the score
+    costs = {setting: math.inf for setting in settings}  # the lower, the better; infinite without the score
     for setting in settings:
         if by in setting.means:
             costs[setting] = float(f"{sign * setting.means[by].mean:.12g}")  # without what floats round differently
-    best_costs: dict[str, float] = {}  # of each search, by its settings that have seeds trained since
+    best_costs: dict[str, float] = {}  # of each search: over its settings for which further seeds were trained
     for setting, cost in costs.items():
         if setting.trial and setting.is_trained_since:
             best_costs[setting.trial.search] = min(cost, best_costs.get(setting.trial.search, math.inf))
@@ -238,24 +242,23 @@ def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys
 
 
 def setting_named(comparison: Comparison, name: str) -> Setting:
-    """The setting that `baseline=KEY=VALUE,...` names. If none has these values, it is that of the runs at or below
-    this folder.
+    """The setting that `baseline=` names: by its label, by KEY=VALUE,..., or by a folder at or above its runs.
 
     Raises UserError if there is none, or several.
     """
     labelled = [setting for setting in comparison.settings if setting.label == name]
     if labelled:
         return the_one(comparison, labelled, f"baseline={name}")
-    having_values: list[Setting] = []
+    candidates: list[Setting] = []
     if "=" in name:
-        keys = {short: key for key, short in comparison.keys.items()}
-        conditions = [(keys.get(key, key), values) for key, values in named_settings(name).items()]
-        having_values = [
+        dotted = {key.short: key.dotted for key in comparison.keys}
+        conditions = [(dotted.get(key, key), values) for key, values in named_settings(name).items()]
+        candidates = [
             setting
             for setting in comparison.settings
             if all(has_value(setting.runs[0], key, values) for key, values in conditions)
         ]
-    return the_one(comparison, having_values or settings_below(comparison, [Path(name)]), f"baseline={name}")
+    return the_one(comparison, candidates or settings_below(comparison, [Path(name)]), f"baseline={name}")
 
 
 def settings_below(comparison: Comparison, places: Sequence[Path]) -> list[Setting]:
@@ -274,9 +277,3 @@ def the_one(comparison: Comparison, candidates: Sequence[Setting], named: str) -
         return candidates[0]
     labels = first_few([in_shell(setting.label) for setting in candidates or comparison.settings])
     raise UserError(f"{named} names {len(candidates)} settings instead of one; type one of these after =: {labels}")
-
-
-def marks(setting: Setting, name: str) -> str:
-    """The marks of a score on modified data, and of a run that is no better than untrained."""
-    modified = f" {MODIFIED}" if name in setting.modified else ""
-    return f"{modified} {NO_BETTER}" if setting.no_better else modified

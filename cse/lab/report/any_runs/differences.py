@@ -1,10 +1,10 @@
-"""How far each setting is from the best one, or from a named one, how surely, and how many seeds would tell.
+"""How far each setting is from the best, or from a named one (`baseline=`), how surely, and how many seeds would tell.
 
-Tests and ties are as in a sweep's table (`compare_groups`). They are corrected by Holm over the settings that are
-compared. Where a setting has the reference's seeds, it is compared with it seed by seed too.
+Tests and ties are as in a sweep's table (`compare_groups`). Their p are corrected by Holm over the compared settings. A
+setting that has the reference's seeds is compared with it seed by seed too.
 
-To read: `compare_settings` makes the `Differences`, with a `Difference` for each setting. `setting_named` finds the
-baseline. cse.lab.report.any_runs.differences_table shows them.
+To read: `compare_settings` makes the `Differences`, with a `Difference` for each setting. `differences_section` shows
+them, and `differences_frame` is differences.csv.
 """
 
 import math
@@ -12,9 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import pandas as pd
+
 from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named
+from cse.lab.report.formats import bounds, counted_noun, digits_of, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
+from cse.lab.report.numbers.resampling import OVER_ITEMS
 from cse.lab.report.numbers.statistics import (
+    TEST_NAMES,
     Effect,
     SeedSpread,
     compare_pairs,
@@ -24,18 +29,30 @@ from cse.lab.report.numbers.statistics import (
     seeds_for,
     smallest_difference,
 )
+from cse.lab.report.show.look import TIED
+from cse.lab.sections import Section
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
 
+PAIRED = (
+    "paired: paired t-tests over the seeds. They detect more only where a seed affects both settings in the same way. "
+    "That holds for a change of precision, and seldom for two methods."
+)
+EQUIVALENT = (
+    'equivalent: the difference is less than {:g}, by TOST. In brackets p, corrected by Holm in each column. "no": '
+    "the whole interval is outside."
+)
+OF_CHECKPOINTS = f"{OVER_ITEMS}: it compares these checkpoints. It says nothing about other seeds of their training."
+
 
 @dataclass(frozen=True)
 class Terms:
-    """What all differences of a table are judged by.
+    """By what all differences of a table are judged.
 
-    within: a difference below it is none; None: that is not asked.
-    level: of a single test, over all lines.
-    spread: how much seeds vary in all settings.
+    within: a smaller difference counts as none; None: that is not asked.
+    level: of a single test; over all of them it is 1 - confidence.
+    spread: how much seeds vary, over all settings.
     """
 
     confidence: float
@@ -48,8 +65,9 @@ class Terms:
 class Tested:
     """A difference by one test.
 
-    p_holm: its p, corrected by Holm over the settings. equivalent_p: that it is less than `within`, by two one-sided
-    tests; equivalent_p_holm: the same, corrected. equivalent: whether it is, in a word; "" without a verdict.
+    p_holm: the test's p, corrected by Holm over the settings.
+    equivalent_p: p of the two one-sided tests that the difference is less than `within`; equivalent_p_holm: corrected.
+    equivalent: whether it is, in a word; "" without a verdict.
     """
 
     effect: Effect
@@ -61,17 +79,16 @@ class Tested:
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting against the reference: a line of the table and of differences.csv.
+    """A setting against the reference.
 
-    no_verdict: why there is none, with too few seeds; "" with enough. tied: p_holm shows no difference; None without a
-    verdict.
+    tied: whether the test shows no difference; None without a verdict.
+    seeds_to_tell: how many seeds a side would show the difference; "" if it is shown, and if nothing tells how many.
     """
 
     setting: Setting
     group: Group
     unpaired: Tested
     paired: Tested
-    no_verdict: str
     tied: bool | None
     seeds_to_tell: str
 
@@ -86,41 +103,25 @@ class Difference:
 class Differences:
     """Each setting against a reference, which is the best if no baseline was named (is_best).
 
-    score: of the differences; "" if no run has one. why_none: why there are no lines; "" with lines. lower: how many
-    settings rank too low to be compared.
+    score: of the differences; "" if no run has a score.
+    lines: a difference for each compared setting.
+    lower: how many settings rank too low to be compared.
+    no_verdict: why there is no verdict on the settings, or on some of them; "" if all are judged, and for one setting.
     """
 
     comparison: Comparison
     score: str
     reference: Setting
     is_best: bool
-    why_none: str
+    terms: Terms
     lines: list[Difference]
     lower: int
-    terms: Terms
+    no_verdict: str
 
     @property
     def base(self) -> Group:
         """The reference's runs."""
         return self.comparison.compared_group(self.reference, self.score)
-
-    @property
-    def why_missing(self) -> str:
-        """Why there are no lines, where a reader would look for some: among several settings with scores."""
-        return self.why_none if self.score and len(self.comparison.settings) > 1 else ""
-
-    @property
-    def no_verdict(self) -> str:
-        """Why lines have no verdict; "" if all have one."""
-        without = [line.group for line in self.lines if line.no_verdict]
-        if not without:
-            return ""
-        groups = [self.base, *without]
-        trained = sorted((group for group in groups if not group.only_scored), key=lambda group: len(group.values))
-        few = few_seeds([*trained[:1], *(group for group in groups if group.only_scored)])
-        if len(without) == len(self.lines):
-            return few
-        return f"{few}, in {len(without)} of {len(self.lines)} comparisons"
 
     @property
     def doubt(self) -> str:
@@ -129,8 +130,8 @@ class Differences:
             return ""
         if self.reference is not self.comparison.best:
             return f"no verdict: it is compared with {self.reference.label} alone"
-        if self.why_missing or self.no_verdict:
-            return f"no verdict: {self.why_missing or self.no_verdict}"
+        if self.no_verdict:
+            return f"no verdict: {self.no_verdict}"
         tied = [line for line in self.lines if line.tied]
         return f"not significantly better than {len(tied)} of the others" if tied else ""
 
@@ -138,64 +139,62 @@ class Differences:
 def compare_settings(
     comparison: Comparison, baseline: str | None, confidence: float, within: float | None = None
 ) -> Differences:
-    """Compare each setting with the baseline; without one, with the first, which is the best.
+    """Compare each setting with the baseline; without a baseline, with the first setting, which is the best.
 
     Raises UserError for a baseline that names no setting, or several.
     """
     score = comparison.scores.leading or ""
     reference = comparison.ranked[0] if baseline is None else setting_named(comparison, baseline)
+    is_best = baseline is None and reference is comparison.best
     ranked = [setting for setting in comparison.ranked if score in setting.means]
     others = [setting for setting in ranked[:MOST] if setting is not reference]
-    is_best = reference is comparison.best and baseline is None
-    why_none = why_no_differences(score, reference, others)
-    if why_none:
+    if reference not in ranked or not others:
         terms = Terms(confidence, within, 1 - confidence, SeedSpread(0.0, 0))
-        return Differences(comparison, score, reference, is_best, why_none, lines=[], lower=0, terms=terms)
+        why = why_not_any(comparison, reference)
+        return Differences(comparison, score, reference, is_best, terms, lines=[], lower=0, no_verdict=why)
     base = comparison.compared_group(reference, score)
     groups = {setting: comparison.compared_group(setting, score) for setting in others}
     spread = seed_spread([base, *groups.values()]) or SeedSpread(0.0, 0)
     terms = Terms(confidence, within, (1 - confidence) / len(others), spread)
-    lines, lower = lines_between(base, groups, terms), len(ranked) - len(others) - 1
-    return Differences(comparison, score, reference, is_best, why_none, lines, lower, terms)
+    lines, lower = differences_to(base, groups, terms), len(ranked) - len(others) - 1
+    few = why_not_judged(base, list(groups.values()))
+    return Differences(comparison, score, reference, is_best, terms, lines, lower, no_verdict=few)
 
 
-def why_no_differences(score: str, reference: Setting, others: Sequence[Setting]) -> str:
-    """Why nothing is compared with the reference; "" if something is. others: the settings that have the score."""
-    if not score:
-        return "no finished run has a score"
+def why_not_any(comparison: Comparison, reference: Setting) -> str:
+    """Why no setting is compared with the reference; "" if nobody would look for that: of one setting, or no scores."""
+    score = comparison.scores.leading
+    if score is None or len(comparison.settings) == 1:
+        return ""
     if score not in reference.means:
         return f"it has no {score}, by which settings are compared"
-    return "" if others else f"no other setting has {score}"
+    return f"no other setting has {score}"
 
 
-def lines_between(base: Group, groups: Mapping[Setting, Group], terms: Terms) -> list[Difference]:
+def why_not_judged(base: Group, others: Sequence[Group]) -> str:
+    """Why some settings get no verdict: which numbers of seeds are too few; "" if there are enough."""
+    unjudged = [group for group in others if few_seeds([base, group])]
+    if not unjudged:
+        return ""
+    sides = [base, *unjudged]
+    trained = sorted((group for group in sides if not group.only_scored), key=lambda group: len(group.values))
+    few = few_seeds([*trained[:1], *(group for group in sides if group.only_scored)])
+    return few if len(unjudged) == len(others) else f"{few}, in {len(unjudged)} of {len(others)} comparisons"
+
+
+def differences_to(base: Group, groups: Mapping[Setting, Group], terms: Terms) -> list[Difference]:
     """The difference of each setting from the reference, whose runs are `base`. groups: the settings' runs."""
     unpaired = run_tests([partial(compare_groups, group, base) for group in groups.values()], terms)
     paired = run_tests([partial(compare_pairs, group.side, base.side) for group in groups.values()], terms)
-    return [
-        difference_from(base, setting, group, unpaired=by_means, paired=by_seed, terms=terms)
-        for (setting, group), by_means, by_seed in zip(groups.items(), unpaired, paired, strict=True)
-    ]
-
-
-def difference_from(
-    base: Group, setting: Setting, group: Group, *, unpaired: Tested, paired: Tested, terms: Terms
-) -> Difference:
-    """A setting's difference from the reference, whose runs are `base`."""
-    no_verdict = few_seeds([base, group])
-    is_significant = is_shown(unpaired.p_holm, 1 - terms.confidence)
-    needed = ""
-    if not is_significant:
-        needed = seeds_to_tell(unpaired.effect.size, terms.spread.sd, terms.level, sides_with_seeds(base, group))
-    return Difference(
-        setting,
-        group,
-        replace(unpaired, equivalent="") if no_verdict else unpaired,
-        replace(paired, equivalent="") if no_verdict else paired,
-        no_verdict,
-        tied=None if no_verdict or math.isnan(unpaired.p_holm) else not is_significant,
-        seeds_to_tell=needed,
-    )
+    lines = []
+    for (setting, group), by_means, by_seed in zip(groups.items(), unpaired, paired, strict=True):
+        significant = is_shown(by_means.p_holm, 1 - terms.confidence)
+        needed = "" if significant else seeds_to_tell(by_means.effect.size, terms, sides_with_seeds(base, group))
+        tied = None if math.isnan(by_means.p_holm) else not significant
+        if few_seeds([base, group]):
+            by_means, by_seed, tied = replace(by_means, equivalent=""), replace(by_seed, equivalent=""), None
+        lines.append(Difference(setting, group, by_means, by_seed, tied, needed))
+    return lines
 
 
 def sides_with_seeds(*sides: Group) -> int:
@@ -204,18 +203,18 @@ def sides_with_seeds(*sides: Group) -> int:
 
 
 def run_tests(tests: Sequence[Callable[..., Effect]], terms: Terms) -> list[Tested]:
-    """The result of each test, for a difference and for likeness, whose p are corrected by Holm over all of them."""
+    """The result of each test, for a difference and for equivalence. Holm's correction is over all of them."""
     effects = [test(terms.confidence) for test in tests]
     p_holm = holm([effect.p for effect in effects])
     equivalent_p = [likeness(partial(test, terms.confidence), terms.within) for test in tests]
     equivalent_p_holm = holm(equivalent_p)
-    words = [is_equivalent(effect, p, terms) for effect, p in zip(effects, equivalent_p_holm, strict=True)]
+    words = [equivalence_in_word(effect, p, terms) for effect, p in zip(effects, equivalent_p_holm, strict=True)]
     return list(map(Tested, effects, p_holm, equivalent_p, equivalent_p_holm, words))
 
 
-def is_equivalent(effect: Effect, p: float, terms: Terms) -> str:
+def equivalence_in_word(effect: Effect, p: float, terms: Terms) -> str:
     """Whether a difference is less than `within`: yes; no, as its whole interval is further off; not shown; "" without
-    a test. p: that it is, corrected."""
+    a test. p: of equivalence, corrected."""
     if terms.within is None or math.isnan(p) or effect.low is None or effect.high is None:
         return ""
     if p < 1 - terms.confidence:
@@ -223,12 +222,131 @@ def is_equivalent(effect: Effect, p: float, terms: Terms) -> str:
     return "no" if effect.low > terms.within or effect.high < -terms.within else "not shown"
 
 
-def seeds_to_tell(difference: float | None, sd: float, level: float, sides: int) -> str:
+def seeds_to_tell(difference: float | None, terms: Terms, sides: int) -> str:
     """The seeds a side that show such a difference with 80% power; "" if nothing tells how much seeds vary.
 
-    sides: those that have seeds."""
+    sides: how many have seeds."""
+    sd = terms.spread.sd
     if not sd or not difference or not sides:
         return ""
-    if smallest_difference(sd, MOST_SEEDS, level, sides) > abs(difference):
+    if smallest_difference(sd, MOST_SEEDS, terms.level, sides) > abs(difference):
         return f"more than {MOST_SEEDS:,}"
-    return str(seeds_for(abs(difference), sd, level, sides))
+    return str(seeds_for(abs(difference), sd, terms.level, sides))
+
+
+def differences_section(differences: Differences, label: str = "") -> Section:
+    """The table of the differences. label: LaTeX's."""
+    comparison, score, terms = differences.comparison, differences.score, differences.terms
+    best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
+    sides = [sides_with_seeds(differences.base, line.group) for line in differences.lines]
+    notes = [
+        terms.spread.in_words(terms.level, max(1, *sides)),
+        f"No verdict: {differences.no_verdict}." if differences.no_verdict else "",
+        note_on_pairs(comparison.seed, differences.base, [line.group for line in differences.lines]),
+        note_on_lower(differences.lower),
+    ]
+    return Section(
+        f"{score}: difference to {best if differences.is_best else ''}{differences.reference.label}",
+        differences_table(differences),
+        [note for note in notes if note],
+        legend_of_tests(differences),
+        label_columns=len(comparison.shown_keys),
+        label=label,
+        frame=differences_frame(differences),
+    )
+
+
+def differences_table(differences: Differences) -> pd.DataFrame:
+    """The differences as text, without empty columns."""
+    lines, keys = differences.lines, differences.comparison.shown_keys
+    digits = digits_of(differences.comparison.formats[differences.score], [line.size for line in lines])
+    table = pd.DataFrame({key.short: [line.setting.values[key.dotted] for line in lines] for key in keys})
+    table["difference"] = [signed(line.size, digits) + (f" {TIED}" if line.tied else "") for line in lines]
+    unpaired, paired = [line.unpaired for line in lines], [line.paired for line in lines]
+    for kind, tests in (("", unpaired), ("paired ", paired)):
+        p = "p (Holm)" if number_of_tests(tests) > 1 else "p"
+        table[f"{kind}{differences.terms.confidence:.0%} interval"] = [
+            bounds(tested.effect.low, tested.effect.high, digits) for tested in tests
+        ]
+        table[f"{kind}{p}"] = [probability(tested.p_holm) for tested in tests]
+        table[f"{kind}equivalent"] = [with_p(tested.equivalent, tested.equivalent_p_holm) for tested in tests]
+    sizes = [line.unpaired.effect.n for line in lines]
+    of_seeds = all(size.endswith(" seeds") for size in sizes)
+    table["seeds" if of_seeds else "n"] = [size.removesuffix(" seeds") for size in sizes] if of_seeds else sizes
+    table["seeds needed (80% power)"] = [line.seeds_to_tell for line in lines]
+    keep = [*(key.short for key in keys), "difference"]
+    return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
+
+
+def differences_frame(differences: Differences) -> pd.DataFrame:
+    """differences.csv: a row for each compared setting.
+
+    p: of one comparison; empty if there are no seeds to test. p_holm: corrected over all rows.
+    tied: whether p_holm shows no difference; "" without a verdict. seeds_to_tell: see `Difference`.
+    paired_...: the same, tested seed by seed. equivalent: whether the difference is less than `within=`, by
+    equivalent_p_holm.
+    """
+    rows = []
+    for line in differences.lines:
+        effect = line.unpaired.effect
+        row: dict[str, object] = {key.dotted: line.setting.values[key.dotted] for key in differences.comparison.keys}
+        row |= {"score": differences.score, "reference": differences.reference.label}
+        row |= {"difference": effect.size, "of": effect.n, "test": effect.test}
+        for kind, tested in (("", line.unpaired), ("paired_", line.paired)):
+            row |= {f"{kind}low": tested.effect.low, f"{kind}high": tested.effect.high}
+            row |= {f"{kind}p": tested.effect.p, f"{kind}p_holm": tested.p_holm}
+            row |= {f"{kind}equivalent_p": tested.equivalent_p, f"{kind}equivalent_p_holm": tested.equivalent_p_holm}
+        row |= {"equivalent": line.unpaired.equivalent, "paired_equivalent": line.paired.equivalent}
+        row["tied"] = "" if line.tied is None else line.tied
+        row["seeds_to_tell"] = line.seeds_to_tell
+        rows.append(row)
+    return pd.DataFrame(rows, dtype=object)
+
+
+def with_p(word: str, p: float) -> str:
+    """A word with its p in brackets; "" without a test."""
+    return "" if math.isnan(p) else f"{word} ({probability(p)})".strip()
+
+
+def number_of_tests(tests: Sequence[Tested]) -> int:
+    """How many settings are tested, as some have too few seeds for a test."""
+    return sum(not math.isnan(tested.p_holm) for tested in tests)
+
+
+def note_on_lower(lower: int) -> str:
+    """A line if settings rank too low to be compared; "" for none."""
+    if not lower:
+        return ""
+    verbs = "which ranks lower, is" if lower == 1 else "which rank lower, are"
+    return f"{counted_noun(lower, 'further setting')}, {verbs} not compared."
+
+
+def note_on_pairs(seed: str, base: Group, others: Sequence[Group]) -> str:
+    """A line if settings share only some seeds with the reference, and so are not paired; else "". seed: their key."""
+    shared = [base.seeds.keys() & group.seeds.keys() for group in others if group.seeds.keys() != base.seeds.keys()]
+    most = max(shared, key=len, default=set())
+    if len(most) < 2:
+        return ""
+    same = f"where={seed}={','.join(sorted(most))}"
+    return f"No paired test where seed sets differ; {same} restricts the report to shared seeds."
+
+
+def legend_of_tests(differences: Differences) -> list[str]:
+    """What the signs and the p values of the table mean."""
+    notes = [f"{TIED}: not significantly different."] if any(line.tied for line in differences.lines) else []
+    tested = [line.unpaired for line in differences.lines if not math.isnan(line.unpaired.p_holm)]
+    names = ", ".join(dict.fromkeys(TEST_NAMES.get(test.effect.test, test.effect.test) for test in tested))
+    if len(tested) > 1:
+        notes.append(
+            f"p (Holm): {names}, corrected by Holm for {len(tested)} comparisons. Intervals and the p in "
+            "differences.csv are not corrected."
+        )
+    elif tested:
+        notes.append(f"p: {names}.")
+    if any(line.unpaired.effect.test == OVER_ITEMS for line in differences.lines):
+        notes.append(OF_CHECKPOINTS)
+    if number_of_tests([line.paired for line in differences.lines]):
+        notes.append(PAIRED)
+    if not all(math.isnan(line.unpaired.equivalent_p) for line in differences.lines):
+        notes.append(EQUIVALENT.format(differences.terms.within))
+    return notes

@@ -1,6 +1,7 @@
-"""The report of any runs beside each other: the status of each, a row for each setting, and how far they are apart.
+"""The report of any runs: the state of each, a row for each setting, and how far the settings are apart.
 
-To read: `report_of_runs` reads the runs that were asked for, compares them, smoke runs apart, and makes the report.
+To read: `report_of_runs`. It reads the runs that were asked for and compares them, smoke runs separately. A gate judges
+them, and sections, CSV files and charts show them.
 """
 
 from collections.abc import Sequence
@@ -15,18 +16,16 @@ from cse.lab.folder.status import STATES, counted
 from cse.lab.report.any_runs.charts import draw_charts
 from cse.lab.report.any_runs.commands import more_seeds_command
 from cse.lab.report.any_runs.comparison import Comparison, compare_runs
-from cse.lab.report.any_runs.differences import Differences, compare_settings
-from cse.lab.report.any_runs.differences_table import differences_frame, differences_section
-from cse.lab.report.any_runs.folder_names import folder_below
-from cse.lab.report.any_runs.gate import Gate, judge_gate
-from cse.lab.report.any_runs.tables import (
-    frame_of_runs,
-    runs_section,
-    score_text,
-    settings_section,
-    smoke_words,
-    unranked_section,
+from cse.lab.report.any_runs.differences import (
+    Differences,
+    compare_settings,
+    differences_frame,
+    differences_section,
 )
+from cse.lab.report.any_runs.gate import Gate, judge_gate
+from cse.lab.report.any_runs.names import folder_below
+from cse.lab.report.any_runs.runs_table import runs_frame, runs_section
+from cse.lab.report.any_runs.settings_table import score_text, settings_section, smoke_words, unranked_section
 from cse.lab.report.any_runs.which_runs import Asked, asked_for
 from cse.lab.report.formats import first_few, suite_of
 from cse.lab.report.show.document import Best, Report
@@ -34,7 +33,10 @@ from cse.lab.settings.values import Config, flattened
 
 
 def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report:
-    """Runs beside each other. name: of the report, in LaTeX's labels. Raises UserError if no run is as asked for."""
+    """The report of the runs in these folders or globs. name: of the report, in LaTeX's labels.
+
+    Raises UserError if no run is as asked for.
+    """
     asked = asked_for(folders, config["where"], config["seed"])
     check_asked(asked, config)
     small = [run for run in asked.runs if run.is_smoke]
@@ -46,31 +48,28 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report
     differences = compare_settings(comparison, config["baseline"], config["confidence"], config["within"])
 
     settings = settings_section(comparison, name)
-    if differences.why_missing:
-        why_missing = f"No differences to {differences.reference.label}: {differences.why_missing}."
-        settings = replace(settings, notes=[*settings.notes, why_missing])
+    if differences.no_verdict and not differences.lines:
+        why_none = f"No differences to {differences.reference.label}: {differences.no_verdict}."
+        settings = replace(settings, notes=[*settings.notes, why_none])
     sections = [settings]
     sections += [differences_section(differences, f"{name}-differences")] if differences.lines else []
     sections += [unranked_section(apart)] if apart else []
+    is_part = config["where"] is not None  # of the runs, which may lack some of the seeds
     return Report(
         title=", ".join(map(str, comparison.folders)) + smoke_words(comparison),
         subtitle=f"{counted([run.state for run in [*comparison.runs, *asked.jobs]])}.",
         sections=sections,
         csv={
-            "runs.csv": frame_of_runs([comparison, apart] if apart else [comparison], asked.jobs),
+            "runs.csv": runs_frame([comparison, apart] if apart else [comparison], asked.jobs),
             "settings.csv": settings.frame,
             "differences.csv": frame_with_gate(differences, gate) if differences.lines else None,
         },
-        best=best_of(
-            comparison,
-            differences.doubt,
-            is_part=config["where"] is not None,  # which may lack some of its seeds
-        ),
+        best=best_of(comparison, differences.doubt, is_part=is_part),
         pending=unfinished(comparison, asked.jobs),
-        hint=hidden_scores(comparison),
+        hint=hint_at_hidden(comparison),
         charts=draw_charts(comparison),
         all_runs=runs_section(comparison),
-        gate=gate.in_words(config["gate"]) if gate else (),
+        gate=[gate.title, *gate.lines.values()] if gate else (),
         is_passed=gate is None or gate.is_passed,
     )
 
@@ -92,7 +91,7 @@ def check_asked(asked: Asked, config: Config) -> None:
 
 
 def check_metrics(comparison: Comparison, asked: Asked, config: Config) -> None:
-    """Refuse metrics= if no run has one of these scores."""
+    """Refuse metrics= if no run has any of these scores."""
     if config["metrics"] and not comparison.scores.shown:
         have = first_few(sorted({score for run in asked.runs for score in run.scored})) or "none"
         raise UserError(
@@ -101,7 +100,10 @@ def check_metrics(comparison: Comparison, asked: Asked, config: Config) -> None:
 
 
 def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None:
-    """The best setting; None without a dev score. doubt: why it has not won. is_part: it may have more seeds."""
+    """The best setting; None without a dev score.
+
+    doubt: why it has not won. is_part: whether it may have further seeds, so that no command for more seeds is given.
+    """
     setting, scores = comparison.best, comparison.scores
     if setting is None:
         return None
@@ -109,21 +111,22 @@ def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None
     if not is_part:
         values = [run.get(comparison.seed) for run in comparison.runs]
         seeds = [value for value in values if value is not None]
-        again = more_seeds_command(setting.runs, comparison.seed, seeds, comparison.folders, comparison.keys)
+        keys = [key.dotted for key in comparison.keys]
+        again = more_seeds_command(setting.runs, comparison.seed, seeds, comparison.folders, keys)
     shown = score_text(comparison, setting, str(scores.leading))
     return Best(setting.label, str(scores.best_by), str(scores.leading), shown, doubt, again)
 
 
 def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[tuple[str, str, str]]:
-    """State, folder and reason of the unfinished runs and the planned jobs without one, in the order of STATES."""
+    """State, folder and reason of each unfinished run and each planned job without a run, in the order of STATES."""
     not_done = [run for run in [*comparison.runs, *jobs] if not run.is_done]
     in_order = sorted(not_done, key=lambda run: STATES.index(run.state))
     return [(run.state, folder_below(run, comparison.folders), run.why) for run in in_order]
 
 
-def hidden_scores(comparison: Comparison) -> str:
-    """Where the scores are that tables of text do not show; "" if these show all."""
-    hidden = [name for name in comparison.scores.all if name not in comparison.scores.shown]
+def hint_at_hidden(comparison: Comparison) -> str:
+    """A line that says where the scores are that tables of text do not show; "" if they show all."""
+    hidden = comparison.scores.hidden
     if not hidden:
         return ""
     return f"{len(hidden)} more scores: use metrics=[{suite_of(hidden[0])}/*], or see report.html or runs.csv"

@@ -1,8 +1,8 @@
-"""The trials of a search among runs. A search's best trial was picked for its score, so seeds that were trained since
-are included instead of it.
+"""Trials: which runs a search made, and when its trial is left out of the mean of its setting.
 
-To read: `first_trials` finds the trial of each setting. `runs_included` says which of a setting's runs are included.
-`is_trial` says whether a search asked for a run's point.
+A search's best trial was picked for its score. If further seeds of its setting are trained, the mean is over these.
+
+To read: `first_trials` finds the trial of each setting. `runs_included` says which runs of a setting are included.
 """
 
 import math
@@ -20,7 +20,7 @@ from cse.lab.sweep.sweeps import load_sweep
 
 
 class Trial(NamedTuple):
-    """A search's first finished run of a setting. number: its place among the search's trials, as they began."""
+    """A search's first finished run of a setting. number: its place in the order in which the search's trials began."""
 
     run: Run
     search: str
@@ -28,7 +28,7 @@ class Trial(NamedTuple):
 
 
 def first_trials(by_setting: Sequence[Sequence[Run]]) -> list[Trial | None]:
-    """The trial of each setting; None for a setting of no search. by_setting: the runs of each."""
+    """The trial of each setting; None if no search tried it. by_setting: the runs of each setting."""
     first: dict[int, Run] = {}
     for place, runs in enumerate(by_setting):
         done = [run for run in runs if run.is_done]
@@ -45,10 +45,9 @@ def first_trials(by_setting: Sequence[Sequence[Run]]) -> list[Trial | None]:
 
 
 def runs_included(done: Sequence[Run], trial: Trial | None, seed: str) -> list[Run]:
-    """The finished runs of a setting whose scores the analysis uses.
+    """The finished runs of a setting whose scores count: all, or the seeds that were trained after its trial.
 
-    If other seeds were trained since its trial, these are used, without the trial and its copies. seed: the key of
-    seeds.
+    The trial and its copies do not count then. seed: the key of seeds.
     """
     if trial is None:
         return list(done)
@@ -57,9 +56,9 @@ def runs_included(done: Sequence[Run], trial: Trial | None, seed: str) -> list[R
 
 
 def is_trial(run: Run) -> bool:
-    """Whether a search beside the run asked for its point, with the search's own settings.
+    """Whether a search whose files lie beside the run made it.
 
-    Beside a search that keeps no points, every run is a trial.
+    If no search there kept the values that it asked for, every run beside it is a trial.
     """
     if not (run.folder.parent / ".smac").is_dir():
         return False
@@ -68,7 +67,7 @@ def is_trial(run: Run) -> bool:
 
 
 def is_of_search(run: Run, search: PastSearch) -> bool:
-    """Whether a search asked for the run's point, with the run's other settings."""
+    """Whether a search asked for the values of a run, and has the run's other settings."""
     typed = values_of(run.words)
     fixed = values_of(recorded_words([f"{key}={value}" for key, value in (search.fixed or {}).items()]))
     has_fixed = all(typed.get(key, value) == value for key, value in fixed.items())
@@ -77,7 +76,7 @@ def is_of_search(run: Run, search: PastSearch) -> bool:
 
 
 def is_near(value: object, asked: object) -> bool:
-    """Whether a run's value is a point's: a choice as Hydra writes it (True, [a,b]), or a number to six digits."""
+    """Whether a run has the value that a search asked for: a choice (True, [a,b]), or a number to five digits."""
     if isinstance(asked, str):
         return same_as_any(value, value_in(asked))
     ours = in_one_form(value)
@@ -85,7 +84,7 @@ def is_near(value: object, asked: object) -> bool:
 
 
 def search_of(trial: Run) -> str:
-    """The search of a trial, as text: its folder, and the values for each of which its sweep searches anew."""
+    """The search of a trial, as text: its folder, and its values at the keys of `searched_each`."""
     name = values_of(trial.words).get("sweep")
     keys = searched_each(name) if name in choices("sweep") else ()
     return repr([str(trial.folder.parent), *map(trial.get, keys)])
@@ -93,5 +92,5 @@ def search_of(trial: Run) -> str:
 
 @cache  # a folder may have hundreds of trials of one sweep
 def searched_each(sweep: str) -> tuple[str, ...]:
-    """The keys for each of whose values a sweep has a search of its own."""
+    """The keys for which a sweep has a search for each of their values."""
     return tuple(load_sweep(sweep).search_each)

@@ -119,23 +119,6 @@ def no_better_remarks(runs: list[Run]) -> list[str]:
     return [f"{counted} ({', '.join(dict.fromkeys(scores))}) on the selection metric"] if scores else []
 
 
-def evaluated(runs: list[Run]) -> list[str]:
-    """How many runs have the scores of evaluations (see `with_evaluations`), and which of these scores are not
-    those that the run itself has."""
-    with_scores = [run for run in runs if run.evaluations]
-    if not with_scores:
-        return []
-    lines = [
-        f"{len(with_scores)} of {len(runs)} runs include scores of later cse-eval runs on their best/. runs.csv lists "
-        "these."
-    ]
-    unlike = [f"{run.folder.name}: {line}" for run in with_scores for line in run.evaluated_otherwise]
-    if unlike:
-        more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
-        lines.append(f"These cse-eval scores differ from the run's own (in brackets): {'; '.join(unlike[:3])}{more}.")
-    return lines
-
-
 def seen_in_training(runs: list[Run]) -> list[str]:
     """A line if a hundredth of the texts that runs learned from, or more, are texts that they are scored on."""
     counts = [run.results.get("overlap") for run in runs]

@@ -13,8 +13,8 @@ import pandas as pd
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State, counted
 from cse.lab.report.any_runs.comparison import compare_runs
-from cse.lab.report.any_runs.tables import notes_on_settings, settings_section, unranked_section
-from cse.lab.report.any_runs.which_runs import runs_frame
+from cse.lab.report.any_runs.runs_table import rows_of_runs
+from cse.lab.report.any_runs.settings_table import notes_on_settings, settings_section, unranked_section
 from cse.lab.report.numbers.notes import missing_jobs
 from cse.lab.report.paper import figures
 from cse.lab.report.paper.claims import judge_claims
@@ -98,6 +98,6 @@ def picture_of(plot: Plot, spec: Spec, runs: list[Run]) -> Picture:
 
 def log_of_runs(runs: Sequence[Run], seed: str) -> pd.DataFrame | None:
     """What made the numbers: every run's command, commit and device; None without runs. seed: the key of seeds."""
-    frame = runs_frame(runs, [seed], [])
+    frame = rows_of_runs(runs, [seed], [])
     columns = ["folder", "state", seed, "command", "git_commit", "code", "device"]
     return frame[columns].fillna("").astype(str) if runs else None

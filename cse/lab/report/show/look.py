@@ -95,6 +95,16 @@ TONE_OF: dict[str, Tone] = {
 """The tone of each verdict, and of each state of a run that has one."""
 
 
+def setting_colours(count: int) -> list[str]:
+    """The colours of so many settings, in the order of their table."""
+    if count <= len(SETTINGS):
+        return list(SETTINGS[:count])
+    import numpy as np
+    from plotly.colors import sample_colorscale
+
+    return sample_colorscale(MANY_SETTINGS, np.linspace(0.1, 0.9, count))
+
+
 def legend_of(signs: Mapping[str, object]) -> list[str]:
     """What the signs that stand in a table mean. signs: whether each does."""
     return [f"{sign}: {SIGNS[sign]}." for sign, stands in signs.items() if stands]

@@ -1,4 +1,7 @@
-"""Which scores a comparison of runs has, which of them tables show, which one ranks and which one leads."""
+"""The scores of a comparison: which of them tables show, which one ranks the settings, and which one leads.
+
+To read: `pick_scores`.
+"""
 
 from collections.abc import Sequence
 from fnmatch import fnmatch
@@ -14,10 +17,10 @@ class ScoreNames(NamedTuple):
     """The scores of the runs of a comparison, by name.
 
     all: every score of any finished run, in the order of the runs' results.
-    shown: those that tables show.
-    best_by: the dev score that ranks the settings; None without one, as a test score selects nothing.
-    leading: the score of the differences and gates. It is one that tables show: a test score of all runs, else
-        best_by, else any, averages first; None without scores.
+    shown: the scores that tables of text show.
+    best_by: the dev score that ranks the settings; None without a dev score, as a test score selects nothing.
+    leading: the score of the differences and gates. Tables show it. It is a test score of all runs, else best_by, else
+        any score, averages first; None without scores.
     """
 
     all: list[str]
@@ -25,10 +28,17 @@ class ScoreNames(NamedTuple):
     best_by: str | None
     leading: str | None
 
+    @property
+    def hidden(self) -> list[str]:
+        """The scores that only the page and the CSV files show."""
+        return [name for name in self.all if name not in self.shown]
+
 
 def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> ScoreNames:
-    """The scores of finished runs. patterns: those that tables show (test/sts/*); []: all if they are few, else the
-    averages, with the score that selects."""
+    """The scores of finished runs. patterns: of the shown scores (test/sts/*); []: all if they are few, else averages.
+
+    The score that leads, and the score that ranks, are shown too if there are no patterns.
+    """
     # a score without a split is not ours, and may have the name of a column of runs.csv
     metrics = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
     asked = list(dict.fromkeys(name for pattern in patterns for name in metrics if fnmatch(name, pattern)))
@@ -52,9 +62,9 @@ def dev_scores(metrics: Sequence[str]) -> list[str]:
 
 
 def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
-    """The test scores. The one that a paper would report is first: an average, else that of `best_by` on test data.
+    """The test scores, first the score that a paper would report: an average, else `best_by` on test data.
 
-    A score that selected is no such one: it was picked for being high, at its step and among the settings.
+    A paper reports no score that selected, as it was picked for being high, at its step and among the settings.
     """
     tests = [name for name in metrics if name.startswith("test/")]
     selecting = without_split(best_by or "")
@@ -72,8 +82,11 @@ def averages(metrics: Sequence[str]) -> list[str]:
 
 
 def in_order(names: Sequence[str], runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
-    """The names, sorted by how many runs have the score; then by how many selected by it, by the first pattern that
-    names it, and by its place in a run's results. The order of the runs does not matter."""
+    """The scores, first those that most runs have, and of these first those that most runs selected by.
+
+    Of equal scores, the first pattern that names one decides, and then its place in a run's results. The order of the
+    runs does not matter.
+    """
 
     def standing(name: str) -> tuple[int, int, int, int, str]:
         places = [list(run.metrics).index(name) for run in runs if name in run.metrics]

@@ -1,12 +1,14 @@
-"""Which runs a report is of: a cse-eval of a run's best/ gives its scores to the run."""
+"""A cse-eval of a run's best/ gives its scores to the run."""
 
 import pytest
 from run_folders import change_results
 
 from cse.lab.folder.runs import read_runs
 from cse.lab.report.any_runs.comparison import compare_runs
-from cse.lab.report.any_runs.tables import frame_of_runs, notes_on_settings, score_text
-from cse.lab.report.any_runs.which_runs import with_evaluations, with_origin
+from cse.lab.report.any_runs.evaluations import with_evaluations
+from cse.lab.report.any_runs.runs_table import runs_frame
+from cse.lab.report.any_runs.settings_table import notes_on_settings, score_text
+from cse.lab.report.any_runs.which_runs import with_origin
 
 DEV, TRANSFER = "dev/stsb/spearman", "test/transfer/average"
 
@@ -50,10 +52,10 @@ def test_the_scores_of_an_evaluation_are_those_of_its_run(trained, evaluate, joi
     for number, of in enumerate(("1-1", "1-2/best", "2-1", "2-2")):
         evaluate(f"{number}", of, score=80.0 + number)
     found = joined()
-    assert list(found.keys.values()) == ["lr"]  # neither the folder nor the checkpoint
+    assert [key.short for key in found.keys] == ["lr"]  # neither the folder nor the checkpoint
     assert [setting.means[TRANSFER].mean for setting in found.ranked] == [82.5, 80.5]
     assert found.scores.leading == TRANSFER
-    frame = frame_of_runs([found])
+    frame = runs_frame([found])
     assert frame["state"].tolist() == ["done"] * 4
     assert frame["evaluations"].str.rpartition("/")[2].tolist() == ["0", "1", "2", "3"]
     means = [setting.means[DEV].mean for setting in found.ranked]

@@ -1,44 +1,37 @@
-"""The settings of a comparison as a section: a line for each, the best first, with the scores that are shown.
+"""The table of settings: a row for each, the best first, with the scores that are shown.
 
-To read: `settings_section`. `settings_frame` is settings.csv; `settings_table` is the same as text.
+To read: `settings_section`, which has the table as text (`settings_table`), as settings.csv (`settings_frame`) and as a
+table that a page sorts (`sortable_settings`), and what a reader must know (`notes_on_settings`).
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pandas as pd
 
-from cse.lab.folder.runs import Run
 from cse.lab.folder.status import counted
-from cse.lab.report.any_runs.charts import colours_of
-from cse.lab.report.any_runs.comparison import Comparison, Setting, marks
-from cse.lab.report.any_runs.folder_names import folder_below, folders_below
-from cse.lab.report.any_runs.settings_in_words import format_settings
-from cse.lab.report.any_runs.which_runs import runs_frame
-from cse.lab.report.formats import format_of
+from cse.lab.report.any_runs.comparison import Comparison, Setting
+from cse.lab.report.any_runs.evaluations import notes_on_evaluations
+from cse.lab.report.any_runs.names import folders_below
 from cse.lab.report.numbers.groups import few_seeds, partly_scored
 from cse.lab.report.numbers.notes import (
     data_problems,
-    evaluated,
     remarks,
     retrieved,
     selected_otherwise,
     unlike_in_all,
     unlike_in_one,
 )
-from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of
+from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of, setting_colours
 from cse.lab.sections import Section, Sortable
 from cse.lab.sharing.score_tables import MODIFIED
-
-BEHIND = ("why", "partial", "steps", "tokens_per_second", "device", "git_commit", "code", "evaluations", "command")
-"""Columns of runs that a reader of the page may switch on."""
 
 SMOKE = " (smoke runs, of tiny sizes, whose scores mean nothing)"
 
 
 def settings_section(comparison: Comparison, label: str) -> Section:
-    """A line for each setting, the best one starred, with the scores that are shown. label: LaTeX's."""
+    """The settings as a section; the best has a star. label: LaTeX's."""
     shown = comparison.scores.shown
     shared = os.path.commonpath([score.rpartition("/")[0] for score in shown]) if shown else ""
     bold = best_cells(comparison)
@@ -58,8 +51,8 @@ def settings_section(comparison: Comparison, label: str) -> Section:
 
 
 def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
-    """LaTeX's caption. shared: what the names of all shown scores begin with."""
-    names = ", ".join(comparison.keys.values())
+    """LaTeX's caption. shared: the beginning of the names of all shown scores."""
+    names = ", ".join(key.short for key in comparison.keys)
     means = [setting.means.get(name) for setting in comparison.settings for name in comparison.scores.shown]
     caption = f"Scores on {shared}" if shared else "Scores"
     caption += f" by {names}" if names else ""
@@ -70,7 +63,7 @@ def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
 
 
 def unranked_section(comparison: Comparison) -> Section:
-    """The settings of smoke runs that lie beside others."""
+    """The settings of smoke runs, below the settings of other runs. None of them is the best."""
     section = settings_section(comparison, "")
     states = [run.state for run in comparison.runs]
     unmarked = section.table.assign(**{"": ""})
@@ -78,7 +71,7 @@ def unranked_section(comparison: Comparison) -> Section:
 
 
 def smoke_words(comparison: Comparison) -> str:
-    """What to say of smoke runs, if there are no others; else ""."""
+    """What to say of smoke runs, if all runs are; else ""."""
     return SMOKE if all(run.is_smoke for run in comparison.runs) else ""
 
 
@@ -88,40 +81,33 @@ def settings_table(comparison: Comparison) -> pd.DataFrame:
     for setting in comparison.ranked:
         folder = folders_below(setting.runs, comparison.folders)
         star = "*" if setting is comparison.best else ""
-        values = [setting.values[key] for key in comparison.shown_keys]
+        values = [setting.values[key.dotted] for key in comparison.shown_keys]
         scores = [score_text(comparison, setting, name) for name in comparison.scores.shown]
         rows.append([star, *values, runs_in_words(setting), *scores, folder])
-    columns = ["", *comparison.shown_keys.values(), "runs", *comparison.scores.shown, "folder"]
+    keys = [key.short for key in comparison.shown_keys]
+    columns = ["", *keys, "runs", *comparison.scores.shown, "folder"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
 def settings_frame(comparison: Comparison) -> pd.DataFrame:
-    """settings.csv: a line for each setting, the best first, by the dotted keys that runs.csv has too.
+    """settings.csv: a row for each setting, the best first, by the dotted keys that runs.csv has too.
 
-    It has the number of finished and of all runs, every score's mean and deviation over seeds, the shown ones first,
-    the scores on modified data, and other remarks.
+    done, runs: how many runs are finished, and how many there are. NAME, NAME sd: every score's mean and deviation over
+    seeds, the shown scores first. partial: the scores on modified data. remarks: what a reader must know.
     """
-    names = list(dict.fromkeys([*comparison.scores.shown, *comparison.scores.all]))
+    names = [*comparison.scores.shown, *comparison.scores.hidden]
     rows = []
     for setting in comparison.ranked:
-        scores: list[float | None] = []
+        row: dict[str, object] = {key.dotted: setting.values[key.dotted] for key in comparison.keys}
+        row |= {"done": len(setting.included), "runs": setting.expected}
         for name in names:
             score = setting.means.get(name)
-            scores += [score.mean, score.sd] if score else [None, None]
-        rows.append(
-            [
-                *(setting.values[key] for key in comparison.keys),
-                len(setting.included),
-                setting.expected,
-                *scores,
-                folders_below(setting.runs, comparison.folders),
-                " ".join(name for name in comparison.scores.all if name in setting.modified),
-                "; ".join(remarks_on(setting, comparison)),
-            ]
-        )
-    of_scores = [column for name in names for column in (name, f"{name} sd")]
-    columns = [*comparison.keys, "done", "runs", *of_scores, "folder", "partial", "remarks"]
-    return pd.DataFrame(rows, columns=columns, dtype=object)
+            row |= {name: score.mean if score else None, f"{name} sd": score.sd if score else None}
+        row["folder"] = folders_below(setting.runs, comparison.folders)
+        row["partial"] = " ".join(name for name in comparison.scores.all if name in setting.modified)
+        row["remarks"] = "; ".join(remarks_on(setting, comparison))
+        rows.append(row)
+    return pd.DataFrame(rows, dtype=object)
 
 
 def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
@@ -131,17 +117,24 @@ def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
 
 
 def score_text(comparison: Comparison, setting: Setting, name: str) -> str:
-    """mean ± sd, marked if data was modified; "" without a run."""
+    """A setting's score as mean ± sd, with its marks; "" without a run."""
     score, form = setting.means.get(name), comparison.formats.get(name)
     if score is None:
         return ""
     words = [f"{score.mean:{form}}"]
     words += [] if score.sd is None else [f"{PLUS_MINUS} {score.sd:{form}}"]
-    return " ".join(words) + marks(setting, name)
+    return " ".join(words) + marks([setting], name)
+
+
+def marks(settings: Iterable[Setting], name: str) -> str:
+    """The marks of a score over these settings: on modified data, and with a run that is no better than untrained."""
+    settings = list(settings)
+    modified = f" {MODIFIED}" if any(name in setting.modified for setting in settings) else ""
+    return f"{modified} {NO_BETTER}" if any(setting.no_better for setting in settings) else modified
 
 
 def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
-    """The row and column in the table of the best mean of each score that several settings have.
+    """The row and the column of the best mean of each score that several settings have, in the table.
 
     A mean over too few seeds for a verdict is not marked, and of smoke runs none is.
     """
@@ -179,15 +172,15 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     settings, scores = comparison.settings, comparison.scores
     every = [run for setting in settings for run in setting.included]
     notes = data_problems(comparison.runs)
-    notes += evaluated(comparison.runs)
+    notes += notes_on_evaluations(comparison.runs)
     notes += retrieved({setting.label: setting.included[-1] for setting in settings if setting.included})
     notes += [f"{setting.label}: {remark}" for setting in settings for remark in remarks_on(setting, comparison)]
     noted = {
         word for setting in settings for word in unlike_in_one(setting.included, comparison.seed, also_settings=True)
     }
     notes += unlike_in_all("settings", every, noted)
-    if left := [name for key, name in comparison.keys.items() if key not in comparison.shown_keys]:
-        notes.append(f"Settings also differ in {', '.join(left)}. settings.csv and report.html have these values.")
+    if not_shown := [key.short for key in comparison.keys if not key.is_shown]:
+        notes.append(f"Settings also differ in {', '.join(not_shown)}. settings.csv and report.html have these values.")
     notes += selected_otherwise(every, scores.best_by)
     if scores.leading and not scores.best_by:
         notes.append("No setting is marked as the best: model selection needs a dev score, and there is none.")
@@ -195,14 +188,11 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
 
 
 def sortable_settings(comparison: Comparison) -> Sortable:
-    """The settings for the page, with every key and score, numbered in the colours of the charts.
-
-    The reader may switch on what is hidden.
-    """
-    scores = [*comparison.scores.shown, *scores_not_shown(comparison)]
+    """The settings for the page, with every key and score, in the colours of the charts."""
+    scores = [*comparison.scores.shown, *comparison.scores.hidden]
     rows = [
         [
-            *(setting.values[key] for key in comparison.keys),
+            *(setting.values[key.dotted] for key in comparison.keys),
             runs_in_words(setting),
             *(score_text(comparison, setting, name) for name in scores),
             "; ".join(remarks_on(setting, comparison)),
@@ -210,51 +200,14 @@ def sortable_settings(comparison: Comparison) -> Sortable:
         ]
         for setting in comparison.ranked
     ]
-    columns = [*comparison.keys.values(), "runs", *scores, "remarks", "folder"]
-    hidden = [*scores_not_shown(comparison), "remarks"]  # which the notes have too
-    hidden += [name for key, name in comparison.keys.items() if key not in comparison.shown_keys]
+    columns = [*(key.short for key in comparison.keys), "runs", *scores, "remarks", "folder"]
+    hidden = [*comparison.scores.hidden, "remarks"]  # the notes have the remarks too
+    hidden += [key.short for key in comparison.keys if not key.is_shown]
     table = pd.DataFrame(rows, columns=columns, dtype=object)
-    return Sortable(table, hidden, list(colours_of(comparison).values()))
-
-
-def scores_not_shown(comparison: Comparison) -> list[str]:
-    """The scores that tables of text do not show."""
-    return [name for name in comparison.scores.all if name not in comparison.scores.shown]
+    return Sortable(table, hidden, setting_colours(len(rows)))
 
 
 def runs_in_words(setting: Setting) -> str:
     """How many runs of a setting are included; if some are not finished, of how many."""
     done, runs = len(setting.included), setting.expected
     return str(runs) if done == runs else f"{done} of {runs}"
-
-
-def in_text(table: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
-    """The table as text: a column of scores with the decimals that every table has for it, another one of floats with
-    those that its values need; "" for None and NaN."""
-    texts = table.astype(object).where(table.notna(), "")
-    for name in texts:
-        sizes = [value for value in texts[name] if isinstance(value, float)]
-        form = comparison.formats.get(str(name).removesuffix(" sd")) or format_of(sizes)
-        texts[name] = [f"{value:{form}}" if isinstance(value, float) else str(value) for value in texts[name]]
-    return texts
-
-
-def frame_of_runs(comparisons: Sequence[Comparison], jobs: Sequence[Run] = ()) -> pd.DataFrame:
-    """runs.csv: every run of the comparisons, each with its settings, and then the planned jobs."""
-    keys = dict.fromkeys(key for compared in comparisons for key in compared.keys)
-    scores = dict.fromkeys(
-        score for compared in comparisons for score in (*compared.scores.shown, *compared.scores.all)
-    )
-    runs = [run for compared in comparisons for run in compared.runs]
-    return runs_frame([*runs, *jobs], [*keys, comparisons[0].seed], list(scores))
-
-
-def runs_section(comparison: Comparison) -> Section:
-    """Every run for the page."""
-    texts = in_text(frame_of_runs([comparison]).drop(columns="folder"), comparison)
-    for key in (*comparison.keys, comparison.seed):
-        texts[key] = format_settings(comparison.runs, key)
-    texts["folder"] = [folder_below(run, comparison.folders) for run in comparison.runs]
-    hidden = [*scores_not_shown(comparison), *BEHIND]
-    hidden += [key for key in comparison.keys if key not in comparison.shown_keys]
-    return Section("Runs", texts, sortable=Sortable(texts, hidden))

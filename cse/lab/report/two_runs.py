@@ -1,4 +1,4 @@
-"""What differs between two runs: `differ=[RUN,RUN]`.
+"""The report of two runs: what differs between them (`differ=[RUN,RUN]`).
 
 To read: `section_of_two`, which compares their facts (cse.lab.folder.facts).
 """

@@ -1,0 +1,108 @@
+"""Later cse-evals of trained runs: a run takes the scores that it lacks from the evaluations of its best/.
+
+To read: `with_evaluations`. `scored_by` finds the run that an evaluation scored, and `with_scores` gives it the scores.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+
+from cse.lab.folder.runs import Run
+from cse.score import in_short
+
+CHANGING = ("pooling", "max_length", "whitening.kind", "lowercase")
+"""The settings of cse-eval that make another encoder of a checkpoint."""
+
+
+def with_evaluations(runs: Sequence[Run]) -> list[Run]:
+    """The runs, each with the scores that it lacks from the finished cse-evals of its best/.
+
+    Such an evaluation is left out of the list: `evaluations` of its run has it. An evaluation that changes the encoder
+    stays in the list: whitened, with another pooling or dtype, or with other lengths.
+    """
+    trained = [run for run in runs if run.is_done and not run.get("checkpoint")]
+    at_place: dict[Path, list[Run]] = {}
+    with_weights: dict[str, list[Run]] = {}
+    for run in trained:
+        at_place.setdefault(run.folder.resolve(), []).append(run)
+        with_weights.setdefault(str(run.results.get("weights_sum")), []).append(run)
+    evaluations: dict[Path, list[Run]] = {}
+    joined = set()
+    for evaluation in runs:
+        scored = scored_by(evaluation, at_place, with_weights)
+        if scored:
+            evaluations.setdefault(scored.folder, []).append(evaluation)
+            joined.add(evaluation.folder)
+    others = [run for run in runs if run.folder not in joined]
+    return [reduce(with_scores, evaluations.get(run.folder, []), run) for run in others]
+
+
+def scored_by(
+    evaluation: Run, at_place: Mapping[Path, Sequence[Run]], with_weights: Mapping[str, Sequence[Run]]
+) -> Run | None:
+    """The run whose best/ an evaluation scored without changing the encoder; None if there is none.
+
+    It is the run at the evaluation's path, unless its weights have changed since. Without a run there, it is a run with
+    the same weights, as a folder may have been moved. at_place, with_weights: the trained runs, by their resolved
+    folder and by the checksum of their weights.
+    """
+    checkpoint, weights = str(evaluation.get("checkpoint") or ""), evaluation.results.get("weights_sum")
+    is_unchanged = evaluation.get("dtype") in (None, "fp32") and not any(map(evaluation.get, CHANGING))
+    if not (checkpoint and is_unchanged and evaluation.is_done):
+        return None
+    candidates = at_place.get(Path(checkpoint.removesuffix("/best")).expanduser().resolve(), [])
+    if not candidates and weights:
+        candidates = with_weights.get(str(weights), [])
+    scored = next((run for run in candidates if run.is_smoke == evaluation.is_smoke), None)
+    if scored is None or (weights and scored.results.get("weights_sum") not in (None, weights)):
+        return None
+    return scored
+
+
+def with_scores(run: Run, evaluation: Run) -> Run:
+    """A run with the scores that it lacks from an evaluation, and with the data and settings behind them."""
+    data = dict(run.data)
+    for name, source in evaluation.data.items():
+        own_source = data.get(name, source)
+        data[name] = source | own_source
+        data[name]["files"] = source.get("files", {}) | own_source.get("files", {})
+    results = run.results.copy()
+    results["scores"] = evaluation.results.get("scores", {}) | run.results.get("scores", {})
+    results["data"] = data
+    config, of_run, of_evaluation = run.config, run.config.get("eval", {}), evaluation.config.get("eval", {})
+    if isinstance(of_run, dict) and isinstance(of_evaluation, dict):  # a damaged file may hold anything
+        config = config | {"eval": of_evaluation | of_run}
+    return replace(
+        run,
+        config=config,
+        metrics=evaluation.metrics | run.metrics,
+        results=results,
+        evaluations=(*run.evaluations, evaluation),
+    )
+
+
+def notes_on_evaluations(runs: Sequence[Run]) -> list[str]:
+    """How many runs have scores of evaluations, and where an evaluation measured another score than its run has."""
+    joined = [run for run in runs if run.evaluations]
+    if not joined:
+        return []
+    lines = [
+        f"{len(joined)} of {len(runs)} runs include scores of later cse-eval runs on their best/. runs.csv lists these."
+    ]
+    unlike = [f"{run.folder.name}: {line}" for run in joined for line in scores_otherwise(run)]
+    if unlike:
+        more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
+        lines.append(f"These cse-eval scores differ from the run's own (in brackets): {'; '.join(unlike[:3])}{more}.")
+    return lines
+
+
+def scores_otherwise(run: Run) -> list[str]:
+    """The scores of a run's evaluations that differ from its own, as NAME THEIRS (OWN), as tables round them."""
+    lines = []
+    for evaluation in run.evaluations:
+        for name, value in evaluation.metrics.items():
+            own, evaluated = in_short(run.metrics[name]), in_short(value)
+            if own != evaluated:
+                lines.append(f"{name} {evaluated} ({own})")
+    return lines

@@ -1,0 +1,181 @@
+"""The names of settings and of folders of runs: as tables write them, and as a user types them.
+
+`short_names` names the columns of a table and `format_settings` fills its cells. `label_of` names a whole setting, and
+`folders_below` the folders of its runs. `named_settings` and `has_value` read what a user types after `where=` and
+`baseline=`: names that may be copied from a table.
+"""
+
+import re
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
+from pathlib import Path
+
+from cse.lab.folder.runs import Run
+from cse.lab.report.formats import first_few
+from cse.lab.report.numbers.keys_that_differ import NAMES
+from cse.lab.settings.roles import role_of
+from cse.lab.settings.values import format_value, in_one_form, number_in, same, same_as_any
+from cse.lab.settings.words import quoted, value_in
+
+OWN_COLUMNS = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "equivalent", "seeds", "n")
+"""The other columns of tables. No key has one of these as its short name."""
+
+SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
+"""Signs at which a reader of a label would split a value."""
+
+BETWEEN_COMMAS = re.compile(
+    r"(?:\[[^\]]*\]|\{[^}]*\}|(?<![^\[{,=\s])'(?:[^'\\]|\\.)*'|(?<![^\[{,=\s])\"[^\"]*\"|[^,])+"
+)
+"""A text between two commas. A comma in brackets or quotes does not count. A quote within a word is an apostrophe."""
+
+PLAIN = re.compile(r"[^']*('[\w./:@%+-]*'[^']*)*")
+"""A text that a shell reads as one word if it is put in quotes, though it has pairs of quotes inside."""
+
+
+def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()) -> dict[str, str]:
+    """{key: its shortest ending that no other key has}: trainer.lr is lr.
+
+    dot: what separates a key's words. taken: endings that name something else.
+    """
+    names = [*keys, *taken]
+
+    def is_alone(ending: str) -> bool:
+        return sum((dot + name).endswith(dot + ending) for name in names) == 1
+
+    shortened = {}
+    for key in keys:
+        words = key.split(dot)
+        endings = (dot.join(words[-count:]) for count in range(1, len(words) + 1))
+        shortened[key] = next(filter(is_alone, endings), key)
+    return shortened
+
+
+def format_settings(runs: Sequence[Run], key: str) -> list[str]:
+    """The value of each run at a key, as a table writes it. Paths are cut to as few last parts as make them differ."""
+    texts = [format_setting(run, key) for run in runs]
+    paths = [format_value(run.get(key)).removesuffix("/best") if run.has(key) else "" for run in runs]
+    if len(set(texts)) >= len(set(paths)):
+        return texts
+    endings = short_names(list(dict.fromkeys(paths)), "/")
+    return [endings[path] for path in paths]
+
+
+def format_setting(run: Run, key: str) -> str:
+    """A run's value as a table writes it; "" if it has none. Text that looks like null or a number is in quotes."""
+    if not run.has(key):
+        return ""
+    value = run.get(key)
+    if key in NAMES:
+        return format_value(value)  # whole: several papers have a figure3
+    is_name = role_of(key).is_verbatim or key in run.choices
+    return quoted(value) if isinstance(value, str) and not is_name and is_misread(value) else format_short(value)
+
+
+def is_misread(text: str) -> bool:
+    """Whether a text looks like null, a switch or a number, but is text."""
+    return text.lower() in ("null", "true", "false") or (number_in(text) is not None and in_one_form(text) == text)
+
+
+def format_short(value: object) -> str:
+    """A value as the command line writes it; a path is cut to its last part."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value.removesuffix("/best").rpartition("/")[2] if isinstance(value, str) else format_value(value)
+
+
+def label_of(run: Run, names: Mapping[str, str], texts: Mapping[str, str]) -> str:
+    """The label of a setting, its values: lr=3e-05, model=bert; "all" without keys.
+
+    run: any run of the setting. names: {dotted key: its short name}. texts: the values as tables write them, by dotted
+    key; "" where the setting has none.
+    """
+    words = [f"{name}={in_label(run.get(key), texts[key])}" for key, name in names.items() if texts[key] != ""]
+    return ", ".join(words) or "all"
+
+
+def in_label(value: object, text: str) -> str:
+    """A value as a label writes it: in quotes where a reader of the label would split it."""
+    return quoted(text) if isinstance(value, str) and SPLITS.search(text) and text != quoted(value) else text
+
+
+def in_shell(label: str) -> str:
+    """A label as one word of a shell: in plain quotes if the quotes inside may be lost, as in 'targets=['query']'."""
+    return f"'{label}'" if PLAIN.fullmatch(label) else shlex.quote(label)
+
+
+def innermost_folder(run: Run, folders: Iterable[Path]) -> Path:
+    """The innermost of these folders that holds the run."""
+    holding = [folder for folder in folders if run.folder.is_relative_to(folder)]
+    return max(holding, key=lambda folder: len(folder.parts))
+
+
+def folder_below(run: Run, folders: Iterable[Path]) -> str:
+    """A run's folder as tables name it: below the folder that was searched. folders: all that were searched."""
+    searched = innermost_folder(run, folders)
+    return str(run.folder.relative_to(searched) if run.folder != searched else searched)
+
+
+def folders_below(runs: Sequence[Run], folders: Sequence[Path]) -> str:
+    """The folders of a setting's runs in one cell: the beginning that all names share, with a *; else the first few."""
+    names = [folder_below(run, folders) for run in runs]
+    if len(names) == 1:
+        return names[0]
+    shared = common_beginning(names)
+    return f"{shared}*" if shared else first_few(names)
+
+
+def common_beginning(names: Sequence[str]) -> str:
+    """The letters with which all names begin."""
+    first, last = min(names), max(names)  # the two that differ soonest
+    return "".join(letter for letter, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
+
+
+def named_settings(words: str) -> dict[str, list[str]]:
+    """The values that KEY=VALUE,OTHER,KEY=VALUE names, by key.
+
+    As in a sweep, OTHER is a further value of the key before it. A comma in brackets or quotes separates nothing. The
+    whole text may stand in brackets.
+    """
+    settings: dict[str, list[str]] = {}
+    if words[:1] == "[" and words[-1:] == "]" and "=" in words:
+        words = words[1:-1]
+    for word in BETWEEN_COMMAS.findall(words):
+        key, equals, value = word.partition("=")
+        if equals or not settings:
+            values = settings.setdefault(key.strip(), [])
+        values.append((value if equals else word).strip())
+    return settings
+
+
+def has_value(run: Run, key: str, values: Sequence[str]) -> bool:
+    """Whether the run has any of these values at the key.
+
+    A value may be typed as a table writes it: the end of a path, text in quotes. Several may stand in brackets. A path
+    may have a comma.
+    """
+    value = run.get(key)
+    texts = [text for in_brackets in values for text in out_of_brackets(in_brackets, value)]
+    return any(stands_for(run, key, value, text) for text in [*texts, ",".join(values)])
+
+
+def out_of_brackets(text: str, value: object) -> list[str]:
+    """The values in a text's brackets; the text itself without brackets, and if the run's value is a list."""
+    if text[:1] == "[" and text[-1:] == "]" and not isinstance(value, list | tuple):
+        return [item.strip() for item in BETWEEN_COMMAS.findall(text[1:-1])]
+    return [text]
+
+
+def stands_for(run: Run, key: str, value: object, text: str) -> bool:
+    """Whether a text stands for a run's value at a key."""
+    if run.has(key) and format_setting(run, key) == text:
+        return True
+    is_quoted = len(text) > 1 and text[0] in ("'", '"') and text[0] == text[-1]
+    if isinstance(value, list | tuple | dict):
+        return same_as_any(value, value_in(text))
+    if isinstance(value, bool):
+        return str(value).lower() == text.lower()
+    unquoted = str(value_in(text)) if is_quoted else text
+    if role_of(key).is_verbatim:
+        return f"/{'' if value is None else value}".endswith(f"/{unquoted}")
+    return value == unquoted if is_quoted else same(value, text)

@@ -1,0 +1,71 @@
+"""The table of runs: a row for each, with its settings, its scores and the command that repeats it.
+
+To read: `runs_frame` is runs.csv, and `runs_section` is the same on the page.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from cse.lab.folder.runs import Run
+from cse.lab.report.any_runs.commands import repeat_command
+from cse.lab.report.any_runs.comparison import Comparison
+from cse.lab.report.any_runs.names import folder_below, format_settings
+from cse.lab.report.formats import format_of
+from cse.lab.sections import Section, Sortable
+
+FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
+"""Keys of results.json that are columns of runs.csv."""
+
+HIDDEN = ("why", "partial", "steps", "tokens_per_second", "device", "git_commit", "code", "evaluations", "command")
+"""Columns of runs that a reader of the page may switch on."""
+
+
+def runs_frame(comparisons: Sequence[Comparison], jobs: Sequence[Run] = ()) -> pd.DataFrame:
+    """runs.csv: every run of the comparisons, and then the planned jobs."""
+    keys = dict.fromkeys(key.dotted for comparison in comparisons for key in comparison.keys)
+    scores = dict.fromkeys(
+        name for comparison in comparisons for name in (*comparison.scores.shown, *comparison.scores.all)
+    )
+    runs = [run for comparison in comparisons for run in comparison.runs]
+    return rows_of_runs([*runs, *jobs], [*keys, comparisons[0].seed], list(scores))
+
+
+def rows_of_runs(runs: Sequence[Run], keys: Sequence[str], metrics: Sequence[str]) -> pd.DataFrame:
+    """A row for each run: its state, its values at these keys, its unrounded scores, and the facts behind them."""
+    rows = []
+    for run in runs:
+        row: dict[str, object] = {"folder": str(run.folder), "state": str(run.state), "why": run.why}
+        row |= {key: run.get(key) for key in keys}
+        row |= {metric: run.metrics.get(metric) for metric in metrics}
+        row |= {"partial": " ".join(sorted(run.modified)), "untrained": run.untrained}
+        row |= {fact: run.results.get(fact) for fact in FACTS}
+        row["evaluations"] = "; ".join(str(evaluation.folder) for evaluation in run.evaluations) or None
+        row["command"] = repeat_command(run)
+        rows.append(row)
+    columns = ["folder", "state", "why", *keys, *metrics, "partial", "untrained", *FACTS, "evaluations", "command"]
+    return pd.DataFrame(rows, columns=columns, dtype=object)
+
+
+def runs_section(comparison: Comparison) -> Section:
+    """Every run for the page, which sorts and filters them."""
+    texts = in_text(runs_frame([comparison]).drop(columns="folder"), comparison)
+    for key in (*(key.dotted for key in comparison.keys), comparison.seed):
+        texts[key] = format_settings(comparison.runs, key)
+    texts["folder"] = [folder_below(run, comparison.folders) for run in comparison.runs]
+    hidden = [*comparison.scores.hidden, *HIDDEN]
+    hidden += [key.dotted for key in comparison.keys if not key.is_shown]
+    return Section("Runs", texts, sortable=Sortable(texts, hidden))
+
+
+def in_text(table: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
+    """The table as text; "" for None and NaN.
+
+    A column of scores has the decimals that every table has for it. Another column of floats has as many as it needs.
+    """
+    texts = table.astype(object).where(table.notna(), "")
+    for name in texts:
+        sizes = [value for value in texts[name] if isinstance(value, float)]
+        form = comparison.formats.get(str(name)) or format_of(sizes)
+        texts[name] = [f"{value:{form}}" if isinstance(value, float) else str(value) for value in texts[name]]
+    return texts
