@@ -32,12 +32,12 @@ from cse.lab.run.from_arguments import checked_settings
 from cse.lab.run.needs import encoder_folder
 from cse.lab.run.resume import FUNCTION
 from cse.lab.run.start import start_training
-from cse.lab.settings.command import normalized, read_command, words_of_settings
+from cse.lab.settings.arguments import Argument
+from cse.lab.settings.command import arguments_of_settings, normalized, read_command
 from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.groups import PROGRAMS, choices
 from cse.lab.settings.user_folders import adopt_folders
 from cse.lab.settings.values import flattened
-from cse.lab.settings.words import Word
 from cse.lab.sweep.sweep_command import starts_many
 from cse.ranges import AnyPooling
 
@@ -125,7 +125,7 @@ def compose(*arguments: str, command: str = "train", **settings: object) -> Dict
     if command not in PROGRAMS:
         raise UserError(f"command={command}: should be one of {', '.join(PROGRAMS)}")
     with startup.environment_kept():
-        return without_hydra(checked_settings(command, _words_of_job(command, _arguments_of_call(arguments, settings))))
+        return without_hydra(checked_settings(command, _arguments_of_job(command, _texts_of_call(arguments, settings))))
 
 
 def train(*arguments: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
@@ -138,8 +138,8 @@ def train(*arguments: str, folder: str | Path | None = None, **settings: object)
     eval={"mine": function} adds the scores of the function to the scores of the configured evaluators, on both splits.
     A higher score of the function is better. "trainer.select=dev/mine/NAME" selects the checkpoint by one of them.
     """
-    with startup.alone(), _words_of_call("train", arguments, settings) as words:
-        return TrainingRun(start_training(words, folder))
+    with startup.alone(), _arguments_of_call("train", arguments, settings) as given:
+        return TrainingRun(start_training(given, folder))
 
 
 def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> Encoder:
@@ -177,9 +177,9 @@ def evaluate(
     from cse.eval.scoring import EncodesSides, MemoizedEncode, by_side, check_encode, score
     from cse.score import values
 
-    with startup.alone(), _words_of_call("evaluate", arguments, settings) as words:
-        _check_scoring(words)
-        cfg = checked_settings("evaluate", words)
+    with startup.alone(), _arguments_of_call("evaluate", arguments, settings) as given:
+        _check_scoring(given)
+        cfg = checked_settings("evaluate", given)
         evaluators = build_evaluators(cfg.eval, cfg.splits)
         part = load(encoder) if isinstance(encoder, str | Path | TrainingRun) else encoder
         if isinstance(part, EncodesSides):
@@ -219,20 +219,22 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
 
 
 @contextmanager
-def _words_of_call(command: str, given: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Word]]:
-    """The words of the command that a call stands for. In the block, the functions in its `eval` are known by name."""
-    functions, arguments = _functions_and_arguments(command, given, settings)
+def _arguments_of_call(
+    command: str, given: Sequence[object], settings: Mapping[str, object]
+) -> Iterator[list[Argument]]:
+    """A call's arguments, as a command would have them. In the block, the functions in its `eval` are known by name."""
+    functions, texts = _functions_and_texts(command, given, settings)
     if not functions:
-        yield _words_of_job(command, arguments)
+        yield _arguments_of_job(command, texts)
         return
     from cse.eval.function import known
 
     with known(functions, choices("eval")) as names:
-        added = [Word(f"++eval.{name}={{_target_:{FUNCTION},name:{name}}}", by="cse") for name in names]
-        yield [*_words_of_job(command, arguments), *added]
+        added = [Argument(f"++eval.{name}={{_target_:{FUNCTION},name:{name}}}", by="cse") for name in names]
+        yield [*_arguments_of_job(command, texts), *added]
 
 
-def _functions_and_arguments(
+def _functions_and_texts(
     command: str, given: Sequence[object], settings: Mapping[str, object]
 ) -> tuple[list[Mapping[str, ScoringFunction]], list[str]]:
     """(each {name: function} in a call's `eval`, the arguments of a command that asks for the rest).
@@ -256,31 +258,31 @@ def _functions_and_arguments(
             rest.insert(0, "eval=[]")
     elif functions:
         settings["eval"] = [part for part in parts if not isinstance(part, Mapping)]
-    return functions, _arguments_of_call(rest, settings)
+    return functions, _texts_of_call(rest, settings)
 
 
-def _arguments_of_call(given: Sequence[object], settings: Mapping[str, object]) -> list[str]:
-    """A call's arguments and keywords, as arguments of a command. Raises UserError for what cannot be one."""
+def _texts_of_call(given: Sequence[object], settings: Mapping[str, object]) -> list[str]:
+    """A call's arguments and keywords, as text of a command's arguments. Raises UserError for what cannot be one."""
     if wrong := [argument for argument in given if not isinstance(argument, str)]:
         raise UserError(
             f'{wrong[0]!r:.60}: give arguments, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}'
         )
-    return [*map(str, given), *words_of_settings(flattened(settings))]
+    return [*map(str, given), *arguments_of_settings(flattened(settings))]
 
 
-def _words_of_job(command: str, arguments: Sequence[str]) -> list[Word]:
-    """The words of a command of one job. Raises UserError for several jobs, and for a flag."""
-    one_job = read_command(adopt_folders(normalized(arguments)), command)
-    if several := starts_many(one_job.words, one_job.flags):
+def _arguments_of_job(command: str, texts: Sequence[str]) -> list[Argument]:
+    """The arguments of a command of one job. Raises UserError for several jobs, and for a flag."""
+    one_job = read_command(adopt_folders(normalized(texts)), command)
+    if several := starts_many(one_job.arguments, one_job.flags):
         raise UserError(f"{several} starts several jobs, which needs the command line: {PROGRAMS[command]} {several}")
     if one_job.flags:
         raise UserError(f"{one_job.flags[0]} is for the command line")
-    return one_job.words
+    return one_job.arguments
 
 
-def _check_scoring(words: Sequence[Word]) -> None:
-    """Raise UserError for a word that is not about what is scored."""
-    if idle := [word for word in words if word.key.partition(".")[0] not in SCORING]:
+def _check_scoring(arguments: Sequence[Argument]) -> None:
+    """Raise UserError for an argument that is not about what is scored."""
+    if idle := [argument for argument in arguments if argument.key.partition(".")[0] not in SCORING]:
         raise UserError(
             f"cse.evaluate scores an encoder as it is, and {idle[0]} has no effect: load it as it is to be, "
             "cse.load(NAME, pooling), or use cse-eval"

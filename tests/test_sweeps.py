@@ -10,8 +10,8 @@ from typed import command_typed, jobs_typed
 
 from cse.lab.report.paper import figures, published
 from cse.lab.report.paper.spec import parse
+from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.compose import composed
-from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import sweeps
 from cse.lab.sweep.engine import Plan, make_plan
 from cse.lab.sweep.job import PlannedJob
@@ -132,13 +132,13 @@ PAPERS += [
 
 @pytest.mark.parametrize(("name", "case", "values"), PAPERS)
 def test_a_job_has_the_papers_value(name, case, values):
-    for job in [sweep(name).job([Word(case)], Path("runs"))] if case else ends(name):
+    for job in [sweep(name).job([Argument(case)], Path("runs"))] if case else ends(name):
         config = job.config
         assert {key: OmegaConf.select(config, key) for key in values} == values
 
 
 def test_pairs_have_two_columns_and_no_dropout_and_figure_3_has_its_noise():
-    paired = sweep("noncontrastive/table2").job([Word("case=roberta_barlow_nli")], Path("runs")).config
+    paired = sweep("noncontrastive/table2").job([Argument("case=roberta_barlow_nli")], Path("runs")).config
     alone = composed("train", ["model=roberta", "objective=barlow", "augmentation=none", "data=nli"])
     assert len(paired.data.columns) == 2
     assert alone.augmentation.model_dropout == 0
@@ -164,11 +164,11 @@ def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
     def call(job: PlannedJob, folder: Path) -> None:
         if (folder / "results.json").exists():
             return
-        monkeypatch.setattr("sys.argv", [job.program, *texts_of(job.words), f"hydra.run.dir={folder}"])
+        monkeypatch.setattr("sys.argv", [job.program, *texts_of(job.arguments), f"hydra.run.dir={folder}"])
         (train if job.program == "cse-train" else evaluate).main()  # a failure leaves with an exit code
         assert results_of(folder)["status"] == "done"
 
     for job in ends(name):
         if job.scores:
             call(job.scores[1], job.scores[0])
-        call(job, runs / sweep(name).folder_of_jobs([Word("smoke=true")]) / job.name)
+        call(job, runs / sweep(name).folder_of_jobs([Argument("smoke=true")]) / job.name)

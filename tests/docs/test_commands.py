@@ -20,8 +20,8 @@ from typed import PROGRAMS, exit_code
 
 from cse import api
 from cse.errors import UserError
+from cse.lab.settings.arguments import Argument
 from cse.lab.settings.command import split_flags
-from cse.lab.settings.words import Word
 from cse.lab.sweep import sweep_command
 from cse.sources import synthetic
 
@@ -117,7 +117,7 @@ def test_every_command_is_known():
 def starts_many(typed: list[str]) -> bool:
     """Whether a command of cse-train or cse-eval starts many jobs."""
     texts, flags = split_flags(typed)
-    return bool(sweep_command.starts_many([Word(text) for text in texts if "=" in text], flags))
+    return bool(sweep_command.starts_many([Argument(text) for text in texts if "=" in text], flags))
 
 
 def test_every_line_of_one_run_composes(monkeypatch):

@@ -122,14 +122,14 @@ WORDS = st.text("abtrainer.lr=seed[]{}',:-+~@/$0123456789 \"\\()null", max_size=
 def test_random_settings_are_refused(words):
     from hydra.core.global_hydra import GlobalHydra
 
-    from cse.lab.settings.compose import composed, explaining, refuse_words
+    from cse.lab.settings.compose import composed, explaining, refuse_arguments
 
     GlobalHydra.instance().clear()
     words = [word for word in words if not word.startswith("-") and "\0" not in word]
     code = 2
     try:
         with exit_on_error(), explaining(words, "train"):
-            refuse_words(words, "train")
+            refuse_arguments(words, "train")
             composed("train", words)
     except SystemExit as ended:
         code = ended.code

@@ -12,9 +12,9 @@ from cse.errors import MissingResource, UserError
 from cse.lab.commands.exits import exit_on_error, report_error
 from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run import startup
+from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.command import MULTIRUN
 from cse.lab.settings.compose import composed, resolved
-from cse.lab.settings.words import shell_line
 from cse.lab.text_columns import in_column, to_columns
 from cse.needs import Need
 from cse.sources.catalogue import DATASETS, Dataset, find_dataset

@@ -14,23 +14,23 @@ from cse.lab.commands.help import run_arguments_or_exit
 from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import started_from
+from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.command import MULTIRUN, Command, flags_that_show, read_command, split_flags
-from cse.lab.settings.compose import explaining, refuse_words
+from cse.lab.settings.compose import explaining, refuse_arguments
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.mistakes import no_flags
-from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep.sweep_command import starts_many
 
 
-def run_command(name: str, page: str, run: Callable[[list[Word]], None]) -> None:
+def run_command(name: str, page: str, run: Callable[[list[Argument]], None]) -> None:
     """Do what this process's command asks for. Exits after help, and with the code of several jobs.
 
-    name: "train" or "evaluate". page: its help. run: does one job, as its words say.
+    name: "train" or "evaluate". page: its help. run: does one job, as its arguments say.
     """
     arguments = run_arguments_or_exit(page, name)
     check_flags(arguments, name)
     command = read_command(arguments, name)
-    is_many = bool(starts_many(command.words, command.flags))
+    is_many = bool(starts_many(command.arguments, command.flags))
     idle = [flag for flag in command.flags if not (is_many and flag in MULTIRUN)]
     if command.shows:
         show_config(command)
@@ -39,19 +39,19 @@ def run_command(name: str, page: str, run: Callable[[list[Word]], None]) -> None
     elif is_many:
         sys.exit(run_many(command))
     else:
-        run(command.words)
+        run(command.arguments)
 
 
 def show_config(command: Command) -> None:
-    """Let Hydra show what a command's words give (--cfg, --info, --shell-completion, --hydra-help), without a run."""
+    """Let Hydra show what a command gives (--cfg, --info, --shell-completion, --hydra-help), without a run."""
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises errors
-    if origin := started_from(command.words):
+    if origin := started_from(command.arguments):
         raise UserError(f"{origin} starts from {origin.folder / RUN}: look at that file instead")
-    texts = texts_of(command.words)
+    texts = texts_of(command.arguments)
     with explaining(texts, command.kind):
-        refuse_words(texts, command.kind)
+        refuse_arguments(texts, command.kind)
         sys.argv[1:] = [*texts, *command.flags]  # which Hydra's own program reads
         hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command.kind)(lambda _: None)()
 
@@ -61,7 +61,7 @@ def run_many(command: Command) -> int:
     from cse.lab.sweep import engine
 
     slurm.release()
-    with explaining(texts_of(command.words), command.kind):
+    with explaining(texts_of(command.arguments), command.kind):
         return engine.run_sweep(command)
 
 

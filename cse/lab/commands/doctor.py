@@ -66,7 +66,7 @@ def find_all(folders: Sequence[str]) -> Findings:
         if not (argument.startswith("paths.") and "=" in argument):
             raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a command: cse-data list)")
     hub = ask_hub()
-    cfg = checked_settings("train", read_command(folders, "train").words)
+    cfg = checked_settings("train", read_command(folders, "train").arguments)
     return {"machine": dict(machine(cfg, hub)), "packages": dict(packages()), "paths": dict(paths(cfg))}
 
 

@@ -6,7 +6,7 @@ from cse.lab.commands.dispatch import run_command
 from cse.lab.commands.exits import exit_on_error
 from cse.lab.run import startup
 from cse.lab.run.start import start_evaluation
-from cse.lab.settings.words import Word
+from cse.lab.settings.arguments import Argument
 from cse.training.signals import Signals
 
 HELP = """\
@@ -53,10 +53,10 @@ def main() -> None:
         run_command("evaluate", HELP, evaluate_as_given)
 
 
-def evaluate_as_given(words: Sequence[Word]) -> None:
-    """Score as the words of one job say."""
+def evaluate_as_given(arguments: Sequence[Argument]) -> None:
+    """Score as the arguments of one job say."""
     with Signals(lambda: "the same command starts again"), startup.alone():
-        start_evaluation(words)
+        start_evaluation(arguments)
 
 
 if __name__ == "__main__":

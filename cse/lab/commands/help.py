@@ -40,7 +40,7 @@ BELOW = " " * 6
 """The indentation of what has no room in its column."""
 HELP_FLAGS = {"-h", "--help"}
 QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
-"""A word that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
+"""An argument that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
 
 
 def arguments_or_exit(page: str) -> list[str]:
@@ -80,7 +80,7 @@ def exit_showing(text: str) -> NoReturn:
 def answer_question(page: str, arguments: Sequence[str], command: str) -> str | None:
     """What the arguments of cse-train or cse-eval ask for; None if they ask nothing. page: what --help alone shows.
 
-    Raises UserError for a word that is not the name of a group, a choice or a setting.
+    Raises UserError for an argument that is not the name of a group, a choice or a setting.
     """
     if topics := topics_asked(arguments):
         return "\n\n".join(help_on(command, topic) for topic in topics)
@@ -96,18 +96,24 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
 
 
 def topics_asked(arguments: Sequence[str]) -> list[str]:
-    """The groups, choices and settings that are asked about: the words beside --help.
+    """The groups, choices and settings that are asked about: the arguments beside --help.
 
     An argument with dashes of another trainer is asked about without its value. WORD=?, WORD.? and ?WORD mean
     `--help WORD`, and need no quotes in shells that expand question marks.
     """
     if asks_for_help(arguments):
-        flags = [word for word in arguments if word.startswith("--") and word not in {"--help", *MULTIRUN, *WITH_VALUE}]
-        asked = [word for word in arguments if not word.startswith("-") and word not in ("", "?", "help")]
+        flags = [
+            argument
+            for argument in arguments
+            if argument.startswith("--") and argument not in {"--help", *MULTIRUN, *WITH_VALUE}
+        ]
+        asked = [
+            argument for argument in arguments if not argument.startswith("-") and argument not in ("", "?", "help")
+        ]
         asked = [flag.lstrip("-") for flag in flags] or asked
     else:
-        asked = [word for word in arguments if QUESTION.fullmatch(word)]
-    return [word.strip("?").rstrip("=.") for word in asked]
+        asked = [argument for argument in arguments if QUESTION.fullmatch(argument)]
+    return [argument.strip("?").rstrip("=.") for argument in asked]
 
 
 def terminal_width() -> int:

@@ -89,7 +89,7 @@ def report_name(folders: list[Path], where: str | None) -> str:
     With where=, it goes on as a run's folder is named: A+B-lr_1e-5-0a1b2c3d.
     """
     from cse.lab.report.any_runs.names import named_settings, short_names
-    from cse.lab.settings.words import recorded_words
+    from cse.lab.settings.arguments import recorded_arguments
     from cse.lab.sweep.names import folder_name
 
     paths = [str(Path(re.sub(r"[*?]", "", str(folder.resolve())))) for folder in folders]
@@ -97,8 +97,8 @@ def report_name(folders: list[Path], where: str | None) -> str:
     name = "+".join(end.strip(os.sep).replace(os.sep, "_") for end in ends)[:200]  # a name may have 255
     if not where:
         return name
-    words = [f"{key}={','.join(values)}" for key, values in named_settings(where).items()]
-    return folder_name(recorded_words(words), [name, *words], first=name)
+    arguments = [f"{key}={','.join(values)}" for key, values in named_settings(where).items()]
+    return folder_name(recorded_arguments(arguments), [name, *arguments], first=name)
 
 
 def show_two(folders: list[Path], out: Path) -> None:

@@ -9,7 +9,7 @@ from cse.lab.commands.dispatch import run_command
 from cse.lab.commands.exits import exit_on_error
 from cse.lab.run import slurm, startup
 from cse.lab.run.start import start_training
-from cse.lab.settings.words import Word
+from cse.lab.settings.arguments import Argument
 from cse.training.signals import Signals
 
 HELP = """\
@@ -47,7 +47,7 @@ Shorter, larger, elsewhere
   rerun=FOLDER trainer.lr=1e-4    repeat that run with one change, in a new folder, on the same input files
   resume=FOLDER                   continue that run, bit for bit, from its last checkpoint
 
-Look before you run (objective=? and objective=barlow.? also work; zsh expands [ ] and ?: quote such words)
+Look before you run (objective=? and objective=barlow.? also work; zsh expands [ ] and ?: quote such arguments)
   cse-train --help objective           each choice of a group
   cse-train --help objective=barlow    the keys of a choice
   cse-train --help temperature         keys and choices by name, by a word in a comment, or by another trainer's name
@@ -71,14 +71,14 @@ def main() -> None:
         run_command("train", HELP, train_as_given)
 
 
-def train_as_given(words: Sequence[Word]) -> None:
-    """Train as the words of one job say, in this process or in several."""
+def train_as_given(arguments: Sequence[Argument]) -> None:
+    """Train as the arguments of one job say, in this process or in several."""
     slurm.join()
     if slurm.is_follower():
         logging.disable(logging.WARNING)
     refuse_lone_process()
     with Signals(lambda: "the same command starts again"), startup.alone():
-        start_training(words)
+        start_training(arguments)
 
 
 def refuse_lone_process() -> None:

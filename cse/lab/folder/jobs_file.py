@@ -22,7 +22,7 @@ from cse.lab.folder.contents import RESULTS, RUN
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State, Status, at_work
-from cse.lab.settings.words import recorded_words, settings_in_words
+from cse.lab.settings.arguments import recorded_arguments, settings_of_arguments
 
 PLAN, LOG = "jobs.jsonl", "job.log"
 
@@ -114,15 +114,15 @@ def planned_in(folder: Path) -> dict[Path, Planned]:
 
 def as_run(folder: Path, job: Planned) -> Run:
     """A planned job as a run that has recorded nothing."""
-    words = recorded_words(job.words)
-    config, choices = settings_in_words(words)
+    arguments = recorded_arguments(job.words)
+    config, choices = settings_of_arguments(arguments)
     status = status_of_job(folder, job)
     return Run(
         folder=folder,
         state=status.state,
         why=status.why,
         program=job.program,
-        words=tuple(words),
+        arguments=tuple(arguments),
         config=config,
         choices=choices,
         metrics={},

@@ -19,9 +19,9 @@ from cse.lab.folder.contents import RESULTS, RUN, Results, RunFile, TrainingData
 from cse.lab.folder.events import Event, metric_events
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.status import State, status_of
+from cse.lab.settings.arguments import Argument, recorded_arguments
 from cse.lab.settings.command import split_flags
 from cse.lab.settings.values import Config, same_as_any
-from cse.lab.settings.words import Word, recorded_words
 from cse.score import Score, Source, no_better
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ Where = Config
 class Run:
     """A run as it was when it was read, or a planned job that only a plan records.
 
-    state, why: see cse.lab.folder.status. program: cse-train or cse-eval. words: the arguments of its command.
+    state, why: see cse.lab.folder.status. program: cse-train or cse-eval. arguments: of its command.
     A report adds the last two: departures are the settings that contradict its sweep; evaluations are the cse-evals of
     its best/ that gave it scores.
     """
@@ -47,7 +47,7 @@ class Run:
     metrics: dict[str, float]
     results: Results
     program: str = "cse-train"
-    words: tuple[Word, ...] = ()
+    arguments: tuple[Argument, ...] = ()
     why: str = ""
     departures: tuple[str, ...] = ()
     evaluations: "tuple[Run, ...]" = ()
@@ -157,11 +157,11 @@ def read_run(folder: Path) -> Run:
         results = read_results(folder)  # it may have ended between the two
     status = status_of(folder, results, beat)
     if "config" in results:
-        config, words = results["config"], words_in(folder, results)
+        config, arguments = results["config"], arguments_in(folder, results)
     else:
         nothing: RunFile = {"config": {}}
         start = read_or(read_run_file, folder / RUN, nothing)
-        config, words = start["config"], start.get("words", [])
+        config, arguments = start["config"], start.get("words", [])
     choices = config["choices"] if isinstance(config.get("choices"), dict) else {}
     if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
         config = {"seed": results["seed"], **config}
@@ -170,7 +170,7 @@ def read_run(folder: Path) -> Run:
         state=status.state,
         why=status.why,
         program="cse-train" if "trainer" in config else "cse-eval",
-        words=tuple(recorded_words(words)),
+        arguments=tuple(recorded_arguments(arguments)),
         config=config,
         choices={group: str(choice) for group, choice in choices.items()},
         metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
@@ -178,12 +178,12 @@ def read_run(folder: Path) -> Run:
     )
 
 
-def words_in(folder: Path, results: Results) -> Sequence[str]:
+def arguments_in(folder: Path, results: Results) -> Sequence[str]:
     """The settings of the command line that results.json records; none, with a warning, if its quotes are damaged."""
     try:
         return split_flags(shlex.split(results.get("command", ""))[1:])[0]
     except ValueError as error:
-        log.warning("%s: the words of its command are ignored (%s)", folder / RESULTS, error)
+        log.warning("%s: the arguments of its command are ignored (%s)", folder / RESULTS, error)
         return []
 
 

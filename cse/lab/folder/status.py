@@ -13,7 +13,7 @@ from typing import NamedTuple
 from cse.lab.folder.contents import Results
 from cse.lab.folder.events import metric_events
 from cse.lab.folder.heartbeat import Beat, clock
-from cse.lab.settings.words import shell_line, spell_word
+from cse.lab.settings.arguments import shell_line, spell_argument
 
 
 class State(StrEnum):
@@ -74,7 +74,7 @@ def status_of_unfinished(folder: Path, results: Results, beat: Beat | None, now:
 def line_to_resume(folder: Path, *more: str) -> str:
     """The command that resumes the run in this folder."""
     name = f"./{folder}" if str(folder) in ("null", "auto") or str(folder).startswith("~") else str(folder)
-    return shell_line("cse-train", spell_word("resume", name), *more)
+    return shell_line("cse-train", spell_argument("resume", name), *more)
 
 
 def at_work(folder: Path, results: Results, beat: Beat) -> Status:

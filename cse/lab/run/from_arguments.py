@@ -12,38 +12,38 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.lab.run import resume, smoke, startup
 from cse.lab.run.evaluators import selected_score
+from cse.lab.settings.arguments import Argument, keys_of_person, texts_of, values_of
 from cse.lab.settings.compose import composed, explaining, without_hydra
 from cse.lab.settings.conf_files import first_sentence
 from cse.lab.settings.groups import CONF_DIR, choices, file_of, groups
 from cse.lab.settings.user_values import overridden, recorded_user_files
-from cse.lab.settings.words import Word, keys_of_person, texts_of, values_of
 
 
-def checked_settings(command: str, words: Sequence[Word]) -> DictConfig:
+def checked_settings(command: str, arguments: Sequence[Argument]) -> DictConfig:
     """The settings that the arguments of one job give, with Hydra's own node. command: "train" or "evaluate".
 
     Raises UserError.
     """
-    with explaining(texts_of(without_added(words)), command):
-        config = config_of(command, words)
+    with explaining(texts_of(without_added(arguments)), command):
+        config = config_of(command, arguments)
         startup.before_libraries()
         return checked_config(config, command)
 
 
-def without_added(words: Sequence[Word]) -> list[Word]:
+def without_added(arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments that a person or a sweep gave. cse itself adds some."""
-    return [word for word in words if word.by != "cse"]
+    return [argument for argument in arguments if argument.by != "cse"]
 
 
-def origin_of(command: str, words: Sequence[Word]) -> resume.Origin | None:
+def origin_of(command: str, arguments: Sequence[Argument]) -> resume.Origin | None:
     """The run that the arguments resume or repeat; None for a new run, and for cse-eval."""
-    return resume.started_from(words) if command == "train" else None
+    return resume.started_from(arguments) if command == "train" else None
 
 
-def config_of(command: str, words: Sequence[Word]) -> DictConfig:
+def config_of(command: str, arguments: Sequence[Argument]) -> DictConfig:
     """The config that the arguments give, with Hydra's own node in it."""
-    origin = origin_of(command, words)
-    return resume.resumed(origin, words) if origin else composed(command, texts_of(words))
+    origin = origin_of(command, arguments)
+    return resume.resumed(origin, arguments) if origin else composed(command, texts_of(arguments))
 
 
 def checked_config(config: DictConfig, command: str) -> DictConfig:
@@ -60,7 +60,7 @@ def checked_config(config: DictConfig, command: str) -> DictConfig:
     return settings
 
 
-def fitted(settings: DictConfig, command: str, words: Sequence[Word]) -> DictConfig:
+def fitted(settings: DictConfig, command: str, arguments: Sequence[Argument]) -> DictConfig:
     """The settings as a new run records and uses them, without Hydra's node.
 
     settings: with that node, which has the choice of each group and the files of the user's own.
@@ -69,35 +69,35 @@ def fitted(settings: DictConfig, command: str, words: Sequence[Word]) -> DictCon
     cfg = without_hydra(settings)
     with open_dict(cfg):
         if command == "train":
-            notes = overridden(cfg, files, {word.key for word in words})
-            cfg.sources = [*recipe_notes(chosen, words), *notes]
-        cfg.choices = choice_of_each_group(command, chosen, words, map(str, cfg.eval))
-    smoke.fit(cfg, keys_of_person(words))
+            notes = overridden(cfg, files, {argument.key for argument in arguments})
+            cfg.sources = [*recipe_notes(chosen, arguments), *notes]
+        cfg.choices = choice_of_each_group(command, chosen, arguments, map(str, cfg.eval))
+    smoke.fit(cfg, keys_of_person(arguments))
     return cfg
 
 
 def choice_of_each_group(
-    command: str, chosen: Mapping[str, str | None], words: Sequence[Word], evaluators: Iterable[str]
+    command: str, chosen: Mapping[str, str | None], arguments: Sequence[Argument], evaluators: Iterable[str]
 ) -> dict[str, str]:
     """{"objective": "simcse", "eval": "stsb,sts", ...}, as a run records it.
 
     chosen: Hydra's runtime choices, which lack lists.
     """
     names = {group: chosen.get(group) for group in groups(command) if choices(group) != ["default"]}
-    given = values_of(words)
+    given = values_of(arguments)
     for group in ("experiment", "variant"):
         names[group] = given.get(group, "").strip("[]")
     names["eval"] = ",".join(evaluators)
     return {group: name for group, name in names.items() if name}
 
 
-def recipe_notes(chosen: Mapping[str, str | None], words: Sequence[Word]) -> list[str]:
+def recipe_notes(chosen: Mapping[str, str | None], arguments: Sequence[Argument]) -> list[str]:
     """What each recipe that applies says of its source. A later recipe overrides an earlier one.
 
     chosen: the choice of each config group (Hydra's runtime choices).
     """
     objective, model, aux = str(chosen["objective"]), str(chosen["model"]), str(chosen["aux_modality"])
-    named, recipe = values_of(words).get("model.name"), recipe_note("recipe", chosen["recipe"])
+    named, recipe = values_of(arguments).get("model.name"), recipe_note("recipe", chosen["recipe"])
     encoder = named or model
     notes = [
         recipe
@@ -112,7 +112,7 @@ def recipe_notes(chosen: Mapping[str, str | None], words: Sequence[Word]) -> lis
         ]
     if recipe and named:
         notes += [f"these are for model={model}; this run trains model.name={named}"]
-    notes += [f"then {word}" for word in words if word.key in ("experiment", "variant", "smoke")]
+    notes += [f"then {argument}" for argument in arguments if argument.key in ("experiment", "variant", "smoke")]
     return [note for note in notes if note]
 
 

@@ -18,10 +18,10 @@ from cse.lab.folder.contents import RUN
 from cse.lab.folder.status import line_to_resume
 from cse.lab.run.evaluators import check_selection
 from cse.lab.run.resume import call_with, functions_in
+from cse.lab.settings.arguments import Argument, shell_line, texts_of
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.user_folders import config_dirs
-from cse.lab.settings.words import Word, shell_line, texts_of
 from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger("cse")
@@ -33,10 +33,10 @@ OF_SEPARATE = tuple(f"aux_modality.{key}" for key in ("lr", "schedule", "weight_
 
 @dataclass(frozen=True)
 class Job:
-    """One run or evaluation. cfg: the settings that it uses. words: the arguments. folder: where it will be."""
+    """One run or evaluation. cfg: the settings that it uses. arguments: of its command. folder: where it will be."""
 
     cfg: DictConfig
-    words: list[Word]
+    arguments: list[Argument]
     folder: Path
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class Job:
     def command(self) -> str:
         """The command that starts it, quoted for a shell."""
         program = PROGRAMS["train" if self.trains else "evaluate"]
-        return shell_line(program, *texts_of(self.words), *config_dirs())
+        return shell_line(program, *texts_of(self.arguments), *config_dirs())
 
     @property
     def writes(self) -> bool:
@@ -110,9 +110,9 @@ class Job:
         return "nothing is saved yet"
 
 
-def check_given(cfg: DictConfig, given: Sequence[Word]) -> None:
+def check_given(cfg: DictConfig, given: Sequence[Argument]) -> None:
     """Raise UserError for an argument that nothing reads beside the other settings."""
-    idle = [word for word in given if word.key in OF_SEPARATE]
+    idle = [argument for argument in given if argument.key in OF_SEPARATE]
     if idle and OmegaConf.select(cfg, "aux_modality.optimizer") == "joint":
         raise UserError(f"{idle[0]} has no effect with aux_modality.optimizer=joint, which is the text's optimizer")
 

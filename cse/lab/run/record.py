@@ -22,9 +22,9 @@ from cse.lab.folder.this_machine import code_digest, named_sums, own_code
 from cse.lab.run.commit import git_commit, git_patch, versions_of
 from cse.lab.run.job import Job
 from cse.lab.run.logs import begin_log_files
+from cse.lab.settings.arguments import texts_of
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.values import Config
-from cse.lab.settings.words import texts_of
 from cse.lab.tracking.run_info import RunInfo
 from cse.lab.tracking.trackers import Tracker, Trackers
 from cse.score import Score, Scores
@@ -43,11 +43,11 @@ HEAD = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads the
 def begin_folder(job: Job) -> None:
     """Make a run's folder, its log, and the files that say how it was started. Raises UserError."""
     make_folder(job.folder, "hydra.run.dir")
-    words = texts_of(job.words)
-    run: RunFile = {"words": words, "config": resolved(job.cfg)}
+    texts = texts_of(job.arguments)
+    run: RunFile = {"words": texts, "config": resolved(job.cfg)}
     files = {
         ".hydra/config.yaml": OmegaConf.to_yaml(job.cfg),
-        ".hydra/overrides.yaml": yaml.safe_dump(words, allow_unicode=True),
+        ".hydra/overrides.yaml": yaml.safe_dump(texts, allow_unicode=True),
         "code.patch": git_patch(),
         RUN: HEAD + yaml.safe_dump(run, sort_keys=False, allow_unicode=True),
     }

@@ -24,6 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 from cse.errors import UserError
 from cse.lab.folder.contents import RUN, read_run_file
 from cse.lab.folder.runs import newest_run, read_run
+from cse.lab.settings.arguments import RUN_ALONE, Argument, shell_line, texts_of, values_of
 from cse.lab.settings.compose import composed, explaining, resolved, without_hydra
 from cse.lab.settings.conf_files import text_of
 from cse.lab.settings.groups import CONF_DIR, choices, groups, is_group, user_folders
@@ -31,7 +32,6 @@ from cse.lab.settings.mixture import complete_sources
 from cse.lab.settings.references import fill_in_environment
 from cse.lab.settings.roles import keys_with
 from cse.lab.settings.values import Config, flattened, nodes_in
-from cse.lab.settings.words import RUN_ALONE, Word, shell_line, texts_of, values_of
 from cse.ranges import Mark
 
 FUNCTION = "cse.eval.function.Function"
@@ -44,17 +44,17 @@ class Origin(NamedTuple):
     """The run that `resume=FOLDER` continues, that `rerun=FOLDER` repeats in a folder of its own, or that cse-eval
     scores by `checkpoint=FOLDER`."""
 
-    word: Literal["resume", "rerun", "checkpoint"]
+    key: Literal["resume", "rerun", "checkpoint"]
     folder: Path
 
     def __str__(self) -> str:
         """As given."""
-        return f"{self.word}={self.folder}"
+        return f"{self.key}={self.folder}"
 
 
-def started_from(words: Sequence[Word]) -> Origin | None:
+def started_from(arguments: Sequence[Argument]) -> Origin | None:
     """The run that the arguments name; None for a new run and for resume=auto. Raises UserError if there are two."""
-    values = values_of(words)
+    values = values_of(arguments)
     resume, rerun = (values.get(key, "") for key in ("resume", "rerun"))
     origins = [Origin("resume", Path(resume))] if resume not in ("", "null", "auto") else []
     origins += [Origin("rerun", Path(rerun))] if rerun not in ("", "null") else []
@@ -63,32 +63,38 @@ def started_from(words: Sequence[Word]) -> Origin | None:
     return origins[0] if origins else None
 
 
-def resumed(origin: Origin, words: Sequence[Word]) -> DictConfig:
+def resumed(origin: Origin, arguments: Sequence[Argument]) -> DictConfig:
     """The config of the run with the arguments applied to it, and Hydra's node as the arguments give it.
 
     Raises UserError for a folder that holds no run, for settings that are not plain data, for a part that neither conf/
     nor the arguments name, for a choice from a group, and for a key that the config does not have.
     """
     recorded = settings_of(origin)
-    given = [word for word in words if word.key not in ("resume", "rerun") and not word.key.startswith("hydra")]
-    for word in given:
-        if is_group(word.key):
-            raise UserError(f"{word} chooses anew beside {origin}, which takes single keys alone: start a new run")
-        if word.key == "smoke" and word.parsed is not bool(recorded.get("smoke")):
-            anew = shell_line("cse-train", *texts_of(without_origin(origin, words)))
-            raise UserError(f"{word} comes too late for {origin}, whose data and sizes are set: a new run is {anew}")
-    chosen = [*recorded_choices(recorded), *texts_of(words_of_place(origin, words))]
-    with explaining([*chosen, *texts_of(words)], "train"):
+    given = [
+        argument
+        for argument in arguments
+        if argument.key not in ("resume", "rerun") and not argument.key.startswith("hydra")
+    ]
+    for argument in given:
+        if is_group(argument.key):
+            raise UserError(f"{argument} chooses anew beside {origin}, which takes single keys alone: start a new run")
+        if argument.key == "smoke" and argument.parsed is not bool(recorded.get("smoke")):
+            anew = shell_line("cse-train", *texts_of(without_origin(origin, arguments)))
+            raise UserError(
+                f"{argument} comes too late for {origin}, whose data and sizes are set: a new run is {anew}"
+            )
+    chosen = [*recorded_choices(recorded), *texts_of(arguments_of_place(origin, arguments))]
+    with explaining([*chosen, *texts_of(arguments)], "train"):
         fresh = composed("train", chosen)  # what conf/ gives for the run's choices
         config = laid_over(fresh, recorded)
-        if origin.word == "rerun":
+        if origin.key == "rerun":
             config.rerun = str(origin.folder)
-        elif origin.word == "resume":
+        elif origin.key == "resume":
             config.resume = "auto"
         override(config, given)
         complete_sources(config)
         fill_in_environment(config)
-    refuse_foreign_parts(str(origin), config, fresh, texts_of(words))
+    refuse_foreign_parts(str(origin), config, fresh, texts_of(arguments))
     return config
 
 
@@ -114,22 +120,22 @@ def settings_of(origin: Origin) -> Config:
 def recorded_choices(recorded: Config) -> list[str]:
     """GROUP=CHOICE of each group that the run recorded, if conf/ still has the choice."""
     made = flattened(recorded)
-    words = []
+    texts = []
     for group in groups("train"):
         known = [name for name in str(made.get(f"choices.{group}")).split(",") if name in choices(group)]
         if len(known) == 1:
-            words.append(f"{group}={known[0]}")
+            texts.append(f"{group}={known[0]}")
         elif known:
-            words.append(f"{group}=[{','.join(known)}]")
-    return words
+            texts.append(f"{group}=[{','.join(known)}]")
+    return texts
 
 
-def words_of_place(origin: Origin, words: Sequence[Word]) -> list[Word]:
+def arguments_of_place(origin: Origin, arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments about Hydra, and about the folder of a new run. A resumed run has its folder already."""
     keys = ("resume", "hydra.run.dir")
-    if origin.word == "rerun":
-        return [word for word in words if word.key in keys or word.key.startswith("hydra")]
-    return [word for word in words if word.key not in keys and word.key.startswith("hydra")]
+    if origin.key == "rerun":
+        return [argument for argument in arguments if argument.key in keys or argument.key.startswith("hydra")]
+    return [argument for argument in arguments if argument.key not in keys and argument.key.startswith("hydra")]
 
 
 def laid_over(fresh: DictConfig, recorded: Config) -> DictConfig:
@@ -163,28 +169,28 @@ def restore_references(config: DictConfig, fresh: DictConfig) -> None:
         OmegaConf.update(config, key, own, merge=False)
 
 
-def override(config: DictConfig, words: Sequence[Word]) -> None:
+def override(config: DictConfig, arguments: Sequence[Argument]) -> None:
     """Apply the arguments as for a new run: `+` adds a key, `~` deletes one. Raises OmegaConf's errors."""
     OmegaConf.set_struct(config, True)
-    for word in words:
-        key, value = word.key, word.parsed
+    for argument in arguments:
+        key, value = argument.key, argument.parsed
         parent, _, name = key.rpartition(".")
         here = OmegaConf.select(config, key)
-        if not word.text.startswith("~"):
-            OmegaConf.update(config, key, value, force_add=word.text.startswith("+"))
+        if not argument.text.startswith("~"):
+            OmegaConf.update(config, key, value, force_add=argument.text.startswith("+"))
         elif here is None or value not in (None, here):
-            raise UserError(f"{word}: there is nothing to delete")
+            raise UserError(f"{argument}: there is nothing to delete")
         else:
             with open_dict(config):
                 del OmegaConf.select(config, parent)[name]
 
 
-def without_origin(origin: Origin, words: Sequence[Word]) -> list[Word]:
+def without_origin(origin: Origin, arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments that start the run without the origin's folder: that run's own, then these."""
-    given = [word for word in words if word.key != origin.word]
-    replaced = {"resume", "rerun", *(word.key for word in given)}
-    own = [word for word in read_run(origin.folder).words if word.key not in replaced]
-    return [*(word for word in own if word == RUN_ALONE or not word.key.startswith("hydra")), *given]
+    given = [argument for argument in arguments if argument.key != origin.key]
+    replaced = {"resume", "rerun", *(argument.key for argument in given)}
+    own = [argument for argument in read_run(origin.folder).arguments if argument.key not in replaced]
+    return [*(argument for argument in own if argument == RUN_ALONE or not argument.key.startswith("hydra")), *given]
 
 
 # Code
@@ -194,7 +200,7 @@ OF_SOURCE = re.compile(r"data\.sources\.[^.]+\.objective")
 """The objective of a mixture's source."""
 
 
-def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
+def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, texts: Sequence[str]) -> None:
     """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no argument names.
 
     origin: resume=FOLDER or rerun=FOLDER. fresh: what conf/ gives for the run's choices, in which a part may have its
@@ -202,7 +208,7 @@ def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, wor
     """
     known = [part for place in (Path(CONF_DIR), *user_folders()) for part in parts_in_folder(place)]
     known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
-    named_here = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words))
+    named_here = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(texts))
     tree: Any = OmegaConf.to_container(without_hydra(config))
     for key, part in parts_in(tree):
         if OF_SOURCE.fullmatch(key):  # which is made later, for the encoder's width
@@ -245,7 +251,7 @@ def functions_in(config: Config) -> list[str]:
     return [name for name, target in targets.items() if target == FUNCTION]
 
 
-def call_with(word: str, functions: Sequence[str]) -> str:
-    """The call of cse.train that gives the functions again. word: resume=FOLDER or rerun=FOLDER."""
+def call_with(argument: str, functions: Sequence[str]) -> str:
+    """The call of cse.train that gives the functions again. argument: resume=FOLDER or rerun=FOLDER."""
     given = ", ".join(f"{name!r}: {name}" for name in functions)
-    return f"cse.train({word!r}, eval={{{given}}})"
+    return f"cse.train({argument!r}, eval={{{given}}})"

@@ -14,9 +14,9 @@ from typing import Any, cast
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.files import Json, written_once
+from cse.lab.settings.arguments import spell_value
 from cse.lab.settings.groups import CONF_DIR, is_group
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.words import spell_value
 from cse.ranges import Mark
 from cse.score import evaluator_of
 from cse.sources import synthetic

@@ -19,38 +19,38 @@ from cse.lab.run.job import LOG_FILES, Job, check_given, check_place
 from cse.lab.run.launch import run_in_processes
 from cse.lab.run.logs import logging_to
 from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
+from cse.lab.settings.arguments import Argument, spell_argument, texts_of, values_of
 from cse.lab.settings.compose import explaining, resolved, without_hydra
 from cse.lab.settings.groups import file_of
 from cse.lab.settings.references import VARIABLE
 from cse.lab.settings.values import flattened
-from cse.lab.settings.words import Word, spell_word, texts_of, values_of
 
 log = logging.getLogger("cse")
 
 
-def start_training(words: Sequence[Word], folder: str | Path | None = None) -> Path:
+def start_training(arguments: Sequence[Argument], folder: str | Path | None = None) -> Path:
     """Train as these arguments of cse-train say, in this process or in several. Returns the run's folder.
 
     folder: of a new run; None is hydra.run.dir. Raises UserError before a file is written, or RunError.
     """
-    with one_job("train", words, folder) as job:
+    with one_job("train", arguments, folder) as job:
         return run_in_processes(job)
 
 
-def start_evaluation(words: Sequence[Word]) -> None:
+def start_evaluation(arguments: Sequence[Argument]) -> None:
     """Score as these arguments of cse-eval say. Raises UserError before a file is written."""
-    with one_job("evaluate", words, folder=None) as job:
+    with one_job("evaluate", arguments, folder=None) as job:
         from cse.lab.run.evaluation import run_evaluation
 
         run_evaluation(job)
 
 
 @contextmanager
-def one_job(command: str, words: Sequence[Word], folder: str | Path | None) -> Iterator[Job]:
+def one_job(command: str, arguments: Sequence[Argument], folder: str | Path | None) -> Iterator[Job]:
     """A checked job, whose folder is not made yet. The block logs into its log file. Raises UserError."""
-    given = without_added(words)
+    given = without_added(arguments)
     with explaining(texts_of(given), command):  # not the work: an error of the user's own code needs its traceback
-        origin, config = origin_of(command, words), config_of(command, words)
+        origin, config = origin_of(command, arguments), config_of(command, arguments)
         check_needs(needs_before_torch(config))  # before torch is imported, which takes seconds
         startup.before_libraries()
         settings = checked_config(config, command)
@@ -67,20 +67,20 @@ def one_job(command: str, words: Sequence[Word], folder: str | Path | None) -> I
         yield job
 
 
-def job_from_run(origin: resume.Origin, settings: DictConfig, given: Sequence[Word], place: Path) -> Job:
+def job_from_run(origin: resume.Origin, settings: DictConfig, given: Sequence[Argument], place: Path) -> Job:
     """A job that resumes or repeats a run, whose settings were fitted when it was new."""
     tell_ignored_variables(settings, origin, given)
     return Job(without_hydra(settings), resume.without_origin(origin, given), place)
 
 
 def place_of_run(
-    settings: DictConfig, origin: resume.Origin | None, given: Sequence[Word], folder: str | Path | None
+    settings: DictConfig, origin: resume.Origin | None, given: Sequence[Argument], folder: str | Path | None
 ) -> Path:
     """The folder of a run. A resumed run has its own; for another one it is `folder`, else hydra.run.dir.
 
     Raises UserError for a resumed run that is to be in another folder.
     """
-    if origin is None or origin.word == "rerun":
+    if origin is None or origin.key == "rerun":
         return Path(folder or settings.hydra.run.dir)
     other = folder or values_of(given).get("hydra.run.dir")
     if other and Path(other).resolve() != origin.folder.resolve():
@@ -88,7 +88,7 @@ def place_of_run(
     return origin.folder
 
 
-def tell_ignored_variables(settings: DictConfig, origin: resume.Origin, given: Sequence[Word]) -> None:
+def tell_ignored_variables(settings: DictConfig, origin: resume.Origin, given: Sequence[Argument]) -> None:
     """Log each environment variable that a new run would read. A run with resume= or rerun= ignores it."""
     plain, changed = flattened(resolved(without_hydra(settings))), values_of(given)
     for key, name in variables_of_settings().items():
@@ -99,7 +99,7 @@ def tell_ignored_variables(settings: DictConfig, origin: resume.Origin, given: S
         if here != (",".join(kept) if isinstance(kept, list) else str(kept)):
             log.info(
                 "%-10s %s=%s in the environment is ignored: the run keeps %s; give %s to change it",
-                *(origin.word, name, here, spell_word(key, kept), spell_word(key, here)),
+                *(origin.key, name, here, spell_argument(key, kept), spell_argument(key, here)),
             )
 
 

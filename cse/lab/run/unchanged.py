@@ -132,11 +132,11 @@ def tell_inputs(folder: Path, before: Mapping[str, str], training: "Training") -
     log.info("rerun      %s: the same %d inputs, by digest%s", folder, len(before) - len(other), but)
 
 
-def warn_of_other_code(word: str, changed: Sequence[Change]) -> None:
-    """Warn of code that has changed, if any. word: resume or rerun."""
+def warn_of_other_code(key: str, changed: Sequence[Change]) -> None:
+    """Warn of code that has changed, if any. key: resume or rerun."""
     if changed:
         names = ", ".join(change.name for change in changed)
-        log.warning("%-10s the code has changed: %s; other numbers may come", word, names)
+        log.warning("%-10s the code has changed: %s; other numbers may come", key, names)
 
 
 def warn_of_other_processes(before: Results, training: "Training") -> None:

@@ -1,7 +1,7 @@
 """From a command to checked settings: `cse-train model=roberta trainer.lr=1e-5`.
 
-1. command.normalized and read_command read the arguments into a Command: the Words model=roberta and trainer.lr=1e-5
-   (words.py), and the flags.
+1. command.normalized and read_command read the texts into a Command: the Arguments model=roberta and trainer.lr=1e-5
+   (arguments.py), and the flags.
 2. compose.composed lets Hydra compose conf/train.yaml, conf/model/roberta.yaml and the other choices (groups.py lists
    them, conf_files.py reads the text of one), then sets trainer.lr. mixture.py completes the sources of data=mixture.
    The result is a config, whose values may refer to others and to the environment (references.py).
@@ -12,6 +12,6 @@
    read from the source (signatures.py). values.same says which values are the same.
 5. --config-dir adds files of the user's own: user_folders.py adopts their folders, user_files.py loads each of them or
    refuses it, by the roles of its keys. user_values.py says which file gave a value.
-6. A wrong word becomes one message in compose.explaining: mistakes.py writes it, lookup.py knows all keys and choices,
-   suggest.py those that were meant.
+6. A wrong argument becomes one message in compose.explaining: mistakes.py writes it, lookup.py knows all keys and
+   choices, suggest.py those that were meant.
 """

@@ -23,15 +23,15 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, SchemaValidator
 
 from cse.errors import UserError
+from cse.lab.settings.arguments import spell_value
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.groups import file_of
 from cse.lab.settings.part_contract import why_not_loaded, why_not_made
 from cse.lab.settings.pydantic_types import NOT_SET, names_taken, refusal_in_words, types_of, validator, without_parts
-from cse.lab.settings.references import referred_keys, typed_key, written_values
+from cse.lab.settings.references import given_key, referred_keys, written_values
 from cse.lab.settings.schema import KEYS_BY_KIND, slot_of
 from cse.lab.settings.user_values import written_at
 from cse.lab.settings.values import Config, flattened, nodes_in
-from cse.lab.settings.words import spell_value
 
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text
 
@@ -77,7 +77,7 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     violations = [Violation(key, NOT_SET) for key in sorted(missing)]
     violations += unread_keys(settings, helpers, referred)
     for violation in chain.from_iterable(node.violations for node in nodes):
-        key = typed_key(violation.key, written)
+        key = given_key(violation.key, written)
         if key not in missing:
             violations.append(violation._replace(key=key))
     if violations:
@@ -87,7 +87,7 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     for node in nodes:
         for key, value in node.converted.items():
             is_equal = OmegaConf.select(checked, key) == value  # 2 for 2.0: another key may refer to 2 itself
-            OmegaConf.update(checked, key if is_equal else typed_key(key, written), value)
+            OmegaConf.update(checked, key if is_equal else given_key(key, written), value)
     return checked
 
 

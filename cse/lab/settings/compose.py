@@ -1,6 +1,6 @@
-"""From words to a composed config: compose conf/, and refuse what Hydra would ignore.
+"""From arguments to a composed config: compose conf/, and refuse what Hydra would ignore.
 
-`explaining` is for a block that reads words or fills in references: in it, an error of Hydra's is a sentence.
+`explaining` is for a block that reads arguments or fills in references: in it, an error of Hydra's is a sentence.
 """
 
 import threading
@@ -13,24 +13,24 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
+from cse.lab.settings.arguments import Argument, parse_argument
 from cse.lab.settings.groups import CONF_DIR, ONE_CHOICE_ONLY, choices, is_group, user_folders
 from cse.lab.settings.mistakes import explain, no_choice
 from cse.lab.settings.mixture import complete_sources
 from cse.lab.settings.references import fill_in_environment, guarded_environment
 from cse.lab.settings.user_values import RECORDED_AT, find_user_files
 from cse.lab.settings.values import Config
-from cse.lab.settings.words import Word, parse_word
 
 COMPOSING = threading.RLock()
 """Hydra composes by one global state, and a sweep's jobs are composed in threads. A mixture's sources compose again."""
 
 
 def composed(kind: str, texts: Sequence[str]) -> DictConfig:
-    """The config that the words of these texts give, with Hydra's own node in it. kind: "train" or "evaluate".
+    """The config that these arguments give, with Hydra's own node in it. kind: "train" or "evaluate".
 
-    Raises UserError for words that Hydra would ignore, or fail on.
+    Raises UserError for arguments that Hydra would ignore, or fail on.
     """
-    refuse_words(texts, kind)
+    refuse_arguments(texts, kind)
     with COMPOSING:
         return composed_alone(kind, texts)
 
@@ -89,26 +89,26 @@ def resolved(cfg: DictConfig) -> Config:
 # What Hydra would ignore
 
 
-def refuse_words(texts: Sequence[str], kind: str) -> None:
-    """Raise Hydra's error for a word that it cannot read, and UserError for a setting without a key, a number in place
-    of a choice, on which Hydra fails, and a recipe that does not exist, which Hydra ignores."""
+def refuse_arguments(texts: Sequence[str], kind: str) -> None:
+    """Raise Hydra's error for an argument that it cannot read, and UserError for a setting without a key, a number in
+    place of a choice, on which Hydra fails, and a recipe that does not exist, which Hydra ignores."""
     for text in texts:
-        parse_word(text)
-    for word in map(Word, texts):
-        group = word.key.partition("@")[0]
+        parse_argument(text)
+    for argument in map(Argument, texts):
+        group = argument.key.partition("@")[0]
         if not group:
-            raise UserError(f"{word}: there is no key in it; a setting is KEY=VALUE, without blanks")
-        unknown = group.partition("/")[0] == "recipe" and word.value not in choices(group)
-        chooses = "=" in word.text and (is_group(group) or "/" in group)
-        if unknown or (chooses and not names_choices(word)):
-            raise UserError(no_choice(group, word.spelled, kind))
+            raise UserError(f"{argument}: there is no key in it; a setting is KEY=VALUE, without blanks")
+        unknown = group.partition("/")[0] == "recipe" and argument.value not in choices(group)
+        chooses = "=" in argument.text and (is_group(group) or "/" in group)
+        if unknown or (chooses and not names_choices(argument)):
+            raise UserError(no_choice(group, argument.spelled, kind))
 
 
-def names_choices(word: Word) -> bool:
-    """Whether the value of a group's word can be a choice, or several; what Hydra refuses by itself can."""
-    if word.is_axis:
+def names_choices(argument: Argument) -> bool:
+    """Whether the value of a group's argument can be a choice, or several; what Hydra refuses by itself can."""
+    if argument.is_axis:
         return True
-    value = word.parsed
+    value = argument.parsed
     if isinstance(value, list):
-        return word.key not in ONE_CHOICE_ONLY and all(isinstance(name, str) for name in value)
+        return argument.key not in ONE_CHOICE_ONLY and all(isinstance(name, str) for name in value)
     return isinstance(value, dict) or (isinstance(value, str) and value != "")

@@ -10,11 +10,11 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from cse.errors import UserError
+from cse.lab.settings.arguments import recorded_arguments, shell_argument, spell_argument
 from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, choices, file_of, groups, user_folders
 from cse.lab.settings.lookup import keys_of_command
 from cse.lab.settings.suggest import answer_to, last_part, meant, nearest, spelled, topic
-from cse.lab.settings.words import recorded_words, shell_word, spell_word
 
 INSTEAD = {
     "train": {
@@ -41,7 +41,7 @@ AMBIGUOUS = re.compile(r"Ambiguous value for argument '(.*)'")
 def explain(error: Exception, texts: Sequence[str], kind: str) -> str:
     """One sentence for an error of Hydra or OmegaConf: its own, unless that names neither key nor choices.
 
-    texts: the command's words.
+    texts: the command's arguments.
     """
     from hydra.errors import OverrideParseException
 
@@ -56,11 +56,11 @@ def explain(error: Exception, texts: Sequence[str], kind: str) -> str:
     if match := UNKNOWN_CHOICE_OF_HYDRA.search(text):  # hydra/launcher=slurm
         return f"{match[1]}={match[2]} is not a choice; it has {', '.join(match[3].split())}"
     if isinstance(error, OverrideParseException):
-        word = error.override
-        if "=" not in word:
-            return no_setting(word, texts, kind)
-        why = "; ".join(line for line in lines if word not in line)  # note=a,,b
-        return f"{word} cannot be read{f' ({why})' if why else ''}{in_quotes(word)}"
+        argument = error.override
+        if "=" not in argument:
+            return no_setting(argument, texts, kind)
+        why = "; ".join(line for line in lines if argument not in line)  # note=a,,b
+        return f"{argument} cannot be read{f' ({why})' if why else ''}{in_quotes(argument)}"
     if match := AMBIGUOUS.match(text):  # note=a,b without -m: one text, or two jobs
         return f"{'; '.join(lines)}{in_quotes(match[1])}"
     return "; ".join(lines)
@@ -73,9 +73,9 @@ def lines_for_people(text: str) -> list[str]:
 
 
 def in_quotes(text: str) -> str:
-    """How one types a word that Hydra does not read as one text."""
+    """How one types an argument that Hydra does not read as one text."""
     key, _, value = text.partition("=")
-    return f"; as text it is {shell_word(spell_word(key, value))}"
+    return f"; as text it is {shell_argument(spell_argument(key, value))}"
 
 
 def no_flags(flags: Sequence[str], kind: str) -> str:
@@ -108,8 +108,8 @@ def no_setting(text: str, texts: Sequence[str], kind: str) -> str:
     elif os.path.isfile(text) and "data" in INSTEAD[kind]:
         hint = f"; {INSTEAD[kind]['data'].format(text)}"
     else:
-        words = [f"{group}={choice}" for group in groups(kind) for choice in choices(group)]
-        hint = nearest(text, [*keys, *words])
+        arguments = [f"{group}={choice}" for group in groups(kind) for choice in choices(group)]
+        hint = nearest(text, [*keys, *arguments])
     return f"{text} is no setting, which is KEY=VALUE{hint}"
 
 
@@ -150,7 +150,7 @@ def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Sequen
 
 def choices_given(texts: Sequence[str], kind: str) -> set[str]:
     """The GROUP=CHOICEs of a command, and "" for what each has; all choices of a group if an experiment may choose."""
-    typed = {word.key: word.parsed for word in recorded_words(texts)}
+    typed = {argument.key: argument.parsed for argument in recorded_arguments(texts)}
     has_extras = not typed.keys().isdisjoint(OPTIONAL_GROUPS)
     given = {""}
     for group, default in groups(kind).items():
@@ -187,12 +187,12 @@ def hint_for_choice(group: str, choice: str, kind: str) -> str:
 
 def choices_with_encoder(group: str, encoder: str) -> list[str]:
     """GROUP=CHOICE of each choice whose encoder has this name, with or without its owner's."""
-    words: list[str] = []
+    arguments: list[str] = []
     for choice in choices(group):
         for key, value, _ in keys_of_text(text_of(file_of(group, choice))):
             if key == "name" and encoder in (value, value.rpartition("/")[2]):
-                words.append(f"{group}={choice}")
-    return words
+                arguments.append(f"{group}={choice}")
+    return arguments
 
 
 def what_there_is(group: str, choice: str, kind: str) -> str:

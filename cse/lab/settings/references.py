@@ -31,10 +31,10 @@ def written_values(config: Container) -> Config:
     return flattened(cast("Config", OmegaConf.to_container(config)))
 
 
-def typed_key(key: str, written: Config) -> str:
+def given_key(key: str, written: Config) -> str:
     """The key that one types to set a key: of a value that is `${other}`, the other. written: the config's values."""
     reference = re.fullmatch(r"\$\{([\w.]+)\}", str(written.get(key)))
-    return typed_key(reference[1], written) if reference else key
+    return given_key(reference[1], written) if reference else key
 
 
 def referred_keys(written: Config) -> set[str]:
@@ -54,7 +54,7 @@ def user_key(config: Container, key: str) -> str:
     """What one types to set a key of this config: the key that its value refers to or, if that comes from the
     environment, the variable."""
     written = written_values(config)
-    key = typed_key(key, written)
+    key = given_key(key, written)
     return set_variable(written.get(key)) or key
 
 

@@ -16,11 +16,11 @@ from typing import Literal, get_args
 import yaml
 
 from cse import ranges
+from cse.lab.settings.arguments import key_of
 from cse.lab.settings.conf_files import text_of
 from cse.lab.settings.groups import folders_of, section_of
 from cse.lab.settings.signatures import Annotation, classes_of, declared_by
 from cse.lab.settings.values import Config, flattened
-from cse.lab.settings.words import key_of
 from cse.ranges import Mark
 from cse.score import evaluator_of
 
@@ -204,6 +204,6 @@ def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def repeats_a_run(text: str) -> bool:
-    """Whether a word belongs in the command that repeats a run: science, the sweep that it is of, and its data."""
+    """Whether an argument belongs in the command that repeats a run: science, the sweep that it is of, and its data."""
     role = role_of(key_of(text))
     return not text.startswith("~") and (role.is_science or Mark.REPEATED in role.marks)

@@ -9,8 +9,8 @@ from cse.lab.settings.groups import CONF_DIR, FOLDERS_VARIABLE, SWEEPS_DIR, user
 
 
 def config_dirs() -> list[str]:
-    """The words that name these folders: --config-dir FOLDER for each."""
-    return [word for folder in user_folders() for word in ("--config-dir", str(folder))]
+    """The arguments that name these folders: --config-dir FOLDER for each."""
+    return [argument for folder in user_folders() for argument in ("--config-dir", str(folder))]
 
 
 def adopt_folders(arguments: Sequence[str]) -> list[str]:

@@ -24,11 +24,11 @@ import yaml
 from cse.data.overlap import overlap_in_words
 from cse.files import Json
 from cse.lab.folder.contents import ExportedVectors, Results, TrainingData
+from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.conf_files import first_sentence
 from cse.lab.settings.groups import PACKAGE_DIR, choices, file_of
 from cse.lab.settings.roles import repeats_a_run, role_of
 from cse.lab.settings.values import Config, flattened
-from cse.lab.settings.words import shell_line
 from cse.lab.sharing.hub_metadata import base_model, hub_metadata, methods_of
 from cse.lab.sharing.score_tables import IS_MODIFIED, marked_name
 from cse.score import Score, in_short, no_better

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cse.errors import UserError
-from cse.lab.settings.words import Word, merged, parse_word
+from cse.lab.settings.arguments import Argument, merged, parse_argument
 from cse.lab.sweep.grid import one_by_one
 
 UNEVEN = 3.1
 """An interval divided by it gives a fraction, where a key of whole numbers is refused."""
 
 
-def check_range(axis: Word) -> None:
+def check_range(axis: Argument) -> None:
     """Raise UserError for a seed, and for an interval without values or, if logarithmic, with some below 0."""
     if axis.key.rpartition(".")[2] == "seed":
         raise UserError(
@@ -37,11 +37,11 @@ class Interval(NamedTuple):
     is_log: bool
 
 
-def interval_of(word: Word) -> Interval | None:
+def interval_of(argument: Argument) -> Interval | None:
     """The interval of key=interval(a,b), tag(log,interval(a,b)) or int(interval(a,b)); None for another argument."""
     from hydra.core.override_parser.types import IntervalSweep
 
-    value = word.parsed
+    value = argument.parsed
     if not isinstance(value, IntervalSweep):
         return None
     assert value.start is not None  # Hydra's grammar wants both
@@ -49,12 +49,12 @@ def interval_of(word: Word) -> Interval | None:
     return Interval(value.start, value.end, is_log="log" in value.tags)
 
 
-def choices_of(axis: Word) -> list[str]:
+def choices_of(axis: Argument) -> list[str]:
     """The values of an axis that is no interval."""
-    return list(parse_word(axis.text).sweep_string_iterator())
+    return list(parse_argument(axis.text).sweep_string_iterator())
 
 
-def values_to_try(axis: Word) -> list[str]:
+def values_to_try(axis: Argument) -> list[str]:
     """The choices of an axis, or the ends of its interval and, if it has fractions, one between them."""
     interval = interval_of(axis)
     if interval is None:
@@ -65,12 +65,12 @@ def values_to_try(axis: Word) -> list[str]:
     return [str(value) for value in values]
 
 
-def first_values(words: Iterable[Word]) -> list[Word]:
+def first_values(arguments: Iterable[Argument]) -> list[Argument]:
     """The arguments with each axis at its first value, or at the lower end of its interval."""
-    return [first_value(word) for word in merged(words)]
+    return [first_value(argument) for argument in merged(arguments)]
 
 
-def first_value(word: Word) -> Word:
+def first_value(argument: Argument) -> Argument:
     """The argument with one value: the first of its values, or the lower end of its interval."""
-    interval = interval_of(word)
-    return one_by_one(word)[0] if interval is None else replace(word, text=f"{word.key}={interval.start}")
+    interval = interval_of(argument)
+    return one_by_one(argument)[0] if interval is None else replace(argument, text=f"{argument.key}={interval.start}")

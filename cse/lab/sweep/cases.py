@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
 from cse.errors import UserError
+from cse.lab.settings.arguments import Argument, merged, quoted, texts_of, values_of
 from cse.lab.settings.schema import Evaluate
-from cse.lab.settings.words import Word, merged, quoted, texts_of, values_of
 from cse.lab.sweep.job import ScoredRun
 from cse.lab.sweep.names import decisive, folder_name
 
@@ -46,9 +46,9 @@ class Case(BaseModel):
         return self
 
     @property
-    def words(self) -> list[Word]:
+    def arguments(self) -> list[Argument]:
         """What it sets."""
-        return [Word(text, by="sweep") for text in self.set]
+        return [Argument(text, by="sweep") for text in self.set]
 
     @property
     def is_untrained(self) -> bool:
@@ -61,30 +61,30 @@ class CaseJob:
     """The job of a case. given: the values of its sweep's axes, and a command's arguments for jobs."""
 
     case: Case
-    given: Sequence[Word]
+    given: Sequence[Argument]
 
     @property
-    def taken(self) -> list[Word]:
+    def taken(self) -> list[Argument]:
         """The given arguments that its program takes."""
         return list(self.given)
 
     @property
-    def settings(self) -> list[Word]:
+    def settings(self) -> list[Argument]:
         """The arguments of its case, overridden by the given ones."""
-        return merged([*self.case.words, *self.taken])
+        return merged([*self.case.arguments, *self.taken])
 
     @property
-    def arguments(self) -> list[Word]:
+    def arguments(self) -> list[Argument]:
         """All of its program's arguments."""
         return self.settings
 
     @property
-    def shown(self) -> list[Word]:
+    def shown(self) -> list[Argument]:
         """The arguments that its name shows."""
         return self.taken
 
     @property
-    def hashed(self) -> list[Word]:
+    def hashed(self) -> list[Argument]:
         """The arguments in the hash of its name."""
         return self.settings
 
@@ -103,10 +103,10 @@ class CaseJob:
 
         axis_keys: as of cse.lab.sweep.names.decisive. order: the keys that are shown first, in this order.
         """
-        shown = [word for word in decisive(self.shown, axis_keys) if word.key != "case"]
-        hashed = [word for word in decisive(self.hashed, axis_keys) if word.key != "case"]
-        first = [word for key in order for word in shown if word.key == key]
-        rest = sorted((word for word in shown if word.key not in order), key=lambda word: word.key)
+        shown = [argument for argument in decisive(self.shown, axis_keys) if argument.key != "case"]
+        hashed = [argument for argument in decisive(self.hashed, axis_keys) if argument.key != "case"]
+        first = [argument for key in order for argument in shown if argument.key == key]
+        rest = sorted((argument for argument in shown if argument.key not in order), key=lambda argument: argument.key)
         return folder_name([*first, *rest], texts_of(hashed), first=self.case_name)
 
 
@@ -123,17 +123,17 @@ class Training(CaseJob):
 
     def __post_init__(self) -> None:
         variant = values_of(self.given).get("variant")
-        for word in self.case.words:
-            if word.key == "variant" and variant is not None:
+        for argument in self.case.arguments:
+            if argument.key == "variant" and variant is not None:
                 raise UserError(
-                    f"variant={variant}: case={self.case_name} is {word} itself; case=A,B names the cases to run"
+                    f"variant={variant}: case={self.case_name} is {argument} itself; case=A,B names the cases to run"
                 )
 
     @property
-    def arguments(self) -> list[Word]:
+    def arguments(self) -> list[Argument]:
         """All of cse-train's arguments."""
-        without = [Word(f"~{key}", by="sweep") for key in self.without]
-        return [Word(self.sweep, by="sweep"), *self.settings, *without, Word("resume=auto", by="sweep")]
+        without = [Argument(f"~{key}", by="sweep") for key in self.without]
+        return [Argument(self.sweep, by="sweep"), *self.settings, *without, Argument("resume=auto", by="sweep")]
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,9 @@ class EncoderScoring(CaseJob):
     """The job of a case that scores an encoder that no run made."""
 
     @property
-    def taken(self) -> list[Word]:
+    def taken(self) -> list[Argument]:
         """The given arguments that cse-eval takes."""
-        return [word for word in self.given if word.root in KEYS_OF_EVAL]
+        return [argument for argument in self.given if argument.root in KEYS_OF_EVAL]
 
 
 @dataclass(frozen=True)
@@ -153,24 +153,24 @@ class RunScoring(CaseJob):
     run: ScoredRun
 
     @property
-    def taken(self) -> list[Word]:
+    def taken(self) -> list[Argument]:
         """The given arguments that cse-eval takes, but for an encoder: it scores the run's."""
-        return [word for word in self.given if word.root in KEYS_OF_EVAL - {"model", "checkpoint"}]
+        return [argument for argument in self.given if argument.root in KEYS_OF_EVAL - {"model", "checkpoint"}]
 
     @property
-    def arguments(self) -> list[Word]:
+    def arguments(self) -> list[Argument]:
         """All of cse-eval's arguments."""
-        return [Word(f"checkpoint={quoted(str(self.run.folder))}", by="sweep"), *self.settings]
+        return [Argument(f"checkpoint={quoted(str(self.run.folder))}", by="sweep"), *self.settings]
 
     @property
-    def shown(self) -> list[Word]:
+    def shown(self) -> list[Argument]:
         """The arguments that its name shows, among them the settings of the run."""
         return list(self.given)
 
     @property
-    def hashed(self) -> list[Word]:
+    def hashed(self) -> list[Argument]:
         """The arguments in the hash of its name. The run is there by its name, as its folder may be moved."""
-        return [Word(f"checkpoint=run:{self.run.folder.name}"), *self.settings]
+        return [Argument(f"checkpoint=run:{self.run.folder.name}"), *self.settings]
 
     @property
     def scores(self) -> ScoredRun:
@@ -178,6 +178,6 @@ class RunScoring(CaseJob):
         return self.run
 
 
-def for_scored_run(words: Sequence[Word]) -> list[Word]:
+def for_scored_run(arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments of a command that the run takes which its job scores."""
-    return [word for word in words if word.root not in KEYS_OF_EVAL_ALONE]
+    return [argument for argument in arguments if argument.root not in KEYS_OF_EVAL_ALONE]

@@ -9,9 +9,9 @@ from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.lab.run.needs import needs_of
+from cse.lab.settings.arguments import Argument
 from cse.lab.settings.groups import is_group
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.words import Word
 from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
 from cse.lab.tracking.wandb_offline import has_key
 from cse.needs import Need
@@ -44,8 +44,8 @@ def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
     choices_before: set[frozenset[str]] = set()
     unlike: list[PlannedJob] = []
     for job in jobs:
-        texts = {word.text for word in job.words}
-        choices = frozenset(word.text for word in job.words if is_group(word.key))
+        texts = {argument.text for argument in job.arguments}
+        choices = frozenset(argument.text for argument in job.arguments if is_group(argument.key))
         if texts <= texts_before and choices in choices_before:
             continue
         texts_before |= texts
@@ -106,13 +106,13 @@ def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
 
 def what_inputs_depend_on(job: PlannedJob) -> Hashable:
     """What jobs have in common that read the same."""
-    return (job.program, *(word.text for word in job.words if may_change_inputs(word)))
+    return (job.program, *(argument.text for argument in job.arguments if may_change_inputs(argument)))
 
 
-def may_change_inputs(word: Word) -> bool:
+def may_change_inputs(argument: Argument) -> bool:
     """Whether what a job reads may depend on an argument."""
-    if is_group(word.key) or word.text.startswith("~"):  # another choice, or none
+    if is_group(argument.key) or argument.text.startswith("~"):  # another choice, or none
         return True
-    if Mark.ENCODER in role_of(word.key).marks:
+    if Mark.ENCODER in role_of(argument.key).marks:
         return True
-    return word.root not in COMPUTING
+    return argument.root not in COMPUTING

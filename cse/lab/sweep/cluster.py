@@ -171,9 +171,9 @@ def parameters_of(command: SweepCommand) -> dict[str, Any]:
     """submitit's parameters: DEFAULTS, overridden by the command's hydra.launcher.*; null leaves one out. submitit and
     sbatch say which they take. Raises UserError for text of several lines, which sbatch's script would run."""
     given: dict[str, Any] = {}
-    for word in command.start:
-        if word.key.startswith("hydra.launcher."):  # partition=gpu,long is no axis, but sbatch's own list
-            given[word.key.split(".", 2)[2]] = word.spelled if word.is_axis else word.parsed
+    for argument in command.start:
+        if argument.key.startswith("hydra.launcher."):  # partition=gpu,long is no axis, but sbatch's own list
+            given[argument.key.split(".", 2)[2]] = argument.spelled if argument.is_axis else argument.parsed
     for key, value in given.items():
         for text in value.values() if isinstance(value, dict) else [value]:
             if isinstance(text, str) and not (text.isprintable() and text.strip()):
@@ -259,7 +259,7 @@ def advice_on_parameters(command: SweepCommand, parameters: Mapping[str, Any]) -
         yield "sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more"
     if "setup" in parameters and "python" not in parameters:
         yield f"jobs run {sys.executable}: hydra.launcher.python=python runs the one of setup's environment"
-    if "hydra.launcher.timeout_min" not in [word.key for word in command.start]:
+    if "hydra.launcher.timeout_min" not in [argument.key for argument in command.start]:
         yield f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more"
 
 

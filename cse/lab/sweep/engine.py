@@ -5,16 +5,16 @@ job is a process of its own, in a folder named after what it runs.
 """
 
 from cse.files import make_folder
+from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.command import Command
 from cse.lab.settings.user_folders import config_dirs
-from cse.lab.settings.words import shell_line
 from cse.lab.sweep.grid import Grid
 from cse.lab.sweep.outcomes import Outcomes
 from cse.lab.sweep.plan import Place, Plan
 from cse.lab.sweep.process import Machine
 from cse.lab.sweep.search import Searches
 from cse.lab.sweep.show import show_outcomes, show_plan
-from cse.lab.sweep.sweep_command import SweepCommand, read_sweep_command, refuse_words_of_one_job
+from cse.lab.sweep.sweep_command import SweepCommand, read_sweep_command, refuse_arguments_of_one_job
 from cse.training.signals import SignalForwarder
 
 
@@ -23,7 +23,7 @@ def run_sweep(given: Command) -> int:
 
     Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
     """
-    refuse_words_of_one_job(given.words)
+    refuse_arguments_of_one_job(given.arguments)
     command = read_sweep_command(given)
     plan = make_plan(command)
     plan.check()
@@ -34,7 +34,7 @@ def run_sweep(given: Command) -> int:
     print(f"{command.sweep.name}  {plan.size}  folder: {command.folder}")
     if place.advice:
         print(place.advice)
-    again = shell_line(command.program, *given.arguments, *config_dirs())
+    again = shell_line(command.program, *given.texts, *config_dirs())
     with SignalForwarder(lambda: f"to continue: {again}") as signals, signals.waiting(True):
         outcomes = Outcomes(command.folder, signals, fail_fast=command.options.jobs.fail_fast)
         names = plan.run(place, outcomes)

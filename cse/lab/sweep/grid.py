@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import product
 
 from cse.errors import UserError
-from cse.lab.settings.words import Word, merged, parse_word
+from cse.lab.settings.arguments import Argument, merged, parse_argument
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.outcomes import Outcomes
@@ -19,7 +19,7 @@ class Grid:
 
     def __init__(self, command: SweepCommand):
         self.command = command
-        self.rows = combinations(command.job_words)
+        self.rows = combinations(command.job_arguments)
         if not self.rows:
             raise command.no_job()
 
@@ -55,18 +55,18 @@ class Grid:
         return [job.name for job in self.jobs]
 
 
-def combinations(words: Iterable[Word]) -> list[list[Word]]:
+def combinations(arguments: Iterable[Argument]) -> list[list[Argument]]:
     """The arguments of every combination of `key=a,b` and `key=range(...)`. The last value of a key counts.
 
     Raises UserError for key=interval(...), whose values no grid lists.
     """
-    return [list(row) for row in product(*(one_by_one(word) for word in merged(words)))]
+    return [list(row) for row in product(*(one_by_one(argument) for argument in merged(arguments)))]
 
 
-def one_by_one(word: Word) -> list[Word]:
+def one_by_one(argument: Argument) -> list[Argument]:
     """An argument for each value, as Hydra writes it: 1e-05 for 1e-5."""
-    override = parse_word(word.text)
+    override = parse_argument(argument.text)
     if override.is_interval_sweep():
-        raise UserError(f"{word}: a range needs a search: hydra/sweeper=smac")
-    texts = override.sweep_string_iterator() if word.is_axis else [override.get_value_element_as_str()]
-    return [replace(word, text=f"{override.get_key_element()}={text}") for text in texts]
+        raise UserError(f"{argument}: a range needs a search: hydra/sweeper=smac")
+    texts = override.sweep_string_iterator() if argument.is_axis else [override.get_value_element_as_str()]
+    return [replace(argument, text=f"{override.get_key_element()}={text}") for text in texts]

@@ -25,9 +25,9 @@ from cse.lab.run.build import rehearse
 from cse.lab.run.evaluators import check_selection
 from cse.lab.run.from_arguments import checked_config
 from cse.lab.run.job import steps_in_words
+from cse.lab.settings.arguments import Argument, keys_of_person, shell_line, texts_of
 from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.groups import PROGRAMS
-from cse.lab.settings.words import Word, keys_of_person, shell_line, texts_of
 from cse.ranges import Seed
 
 COMMAND_OF_PROGRAM = {program: command for command, program in PROGRAMS.items()}
@@ -40,13 +40,13 @@ SEED = TypeAdapter(Seed)
 class PlannedJob:
     """One run of a command of several, whose own process makes it a cse.lab.run.job.Job. name: of its folder.
 
-    words: the arguments of `program` (cse-train or cse-eval), without the folder; the sweep's, then a person's.
+    arguments: of `program` (cse-train or cse-eval), without the folder; the sweep's, then a person's.
     scores: the run that it scores; None if it scores no run.
     """
 
     name: str
     program: str
-    words: list[Word]
+    arguments: list[Argument]
     scores: "ScoredRun | None" = None
 
     @cached_property
@@ -56,7 +56,7 @@ class PlannedJob:
         A smoke test has the config of the run that it stands for: its own process makes the sizes small. Raises
         UserError for a key or a choice that does not exist.
         """
-        texts = texts_of(self.words)
+        texts = texts_of(self.arguments)
         with explaining(texts, self.command):
             return composed(self.command, texts)
 
@@ -72,7 +72,7 @@ class PlannedJob:
 
     def checked(self) -> DictConfig:
         """Its config, checked (see cse.lab.run.from_arguments). Raises UserError for a wrong setting."""
-        with explaining(texts_of(self.words), self.command):
+        with explaining(texts_of(self.arguments), self.command):
             config = checked_config(self.config, self.command)
             if self.trains_in_full:
                 check_selection(config)
@@ -101,7 +101,7 @@ class PlannedJob:
     def count_devices(self) -> int:
         """How many devices it works on; 1 if its own process will refuse what it was given."""
         trains = self.trains_in_full or (
-            self.program == "cse-train" and "trainer.devices" in keys_of_person(self.words)
+            self.program == "cse-train" and "trainer.devices" in keys_of_person(self.arguments)
         )
         devices = str(self.config.trainer.devices) if trains else "1"
         return int(devices) if devices.isdecimal() else 1
@@ -110,7 +110,7 @@ class PlannedJob:
     def command_in_sweep(self) -> str:
         """The command that makes this job of its sweep, and no other."""
         keys = ("sweep", "case", "seed", "smoke", "hydra.sweep.dir")
-        return shell_line(self.program, *(word.text for word in self.words if word.key in keys))
+        return shell_line(self.program, *(argument.text for argument in self.arguments if argument.key in keys))
 
 
 class ScoredRun(NamedTuple):
@@ -131,16 +131,16 @@ def one_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable
 def but_for_seed(job: PlannedJob) -> Hashable:
     """What jobs have in common that differ in a valid seed alone. One of them tells how all end, and after how many
     steps."""
-    words = [word for word in job.words if word.key != "case" and not is_valid_seed(word)]
-    return (job.program, *texts_of(words))
+    arguments = [argument for argument in job.arguments if argument.key != "case" and not is_valid_seed(argument)]
+    return (job.program, *texts_of(arguments))
 
 
-def is_valid_seed(word: Word) -> bool:
+def is_valid_seed(argument: Argument) -> bool:
     """Whether an argument is a seed that a run takes."""
-    if word.key != "seed":
+    if argument.key != "seed":
         return False
     try:
-        SEED.validate_python(word.parsed, strict=True)
+        SEED.validate_python(argument.parsed, strict=True)
     except ValidationError:
         return False
     return True

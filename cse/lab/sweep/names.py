@@ -20,25 +20,25 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from cse.lab.settings.arguments import Argument
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.words import Word
 
 SLUG = 80
 """The most characters of a folder's name before its hash."""
 
 
-def decisive(words: Iterable[Word], axis_keys: Sequence[str]) -> list[Word]:
+def decisive(arguments: Iterable[Argument], axis_keys: Sequence[str]) -> list[Argument]:
     """The arguments that decide a job's numbers, and its command's axes."""
-    return [word for word in words if role_of(word.key).names_a_job or word.key in axis_keys]
+    return [argument for argument in arguments if role_of(argument.key).names_a_job or argument.key in axis_keys]
 
 
-def folder_name(shown: Sequence[Word], hashed: Iterable[str], first: str = "") -> str:
+def folder_name(shown: Sequence[Argument], hashed: Iterable[str], first: str = "") -> str:
     """A folder's name: `first`, the arguments `shown` in short, and the hash of others."""
-    lasts = [word.key.split(".")[-1] for word in shown]
+    lasts = [argument.key.split(".")[-1] for argument in shown]
     parts = [first] if first else []
-    for last, word in zip(lasts, shown, strict=True):
-        value = word.value.rpartition("/")[2].strip("[]{}'\"") or "none"  # the last part of a path is enough
-        parts.append(f"{last if lasts.count(last) == 1 else word.key}_{value}")
+    for last, argument in zip(lasts, shown, strict=True):
+        value = argument.value.rpartition("/")[2].strip("[]{}'\"") or "none"  # the last part of a path is enough
+        parts.append(f"{last if lasts.count(last) == 1 else argument.key}_{value}")
     text = as_file_name("-".join(parts)) or "run"
     return f"{text[:SLUG]}-{hash_of(hashed)}"
 
@@ -67,6 +67,6 @@ def as_file_name(text: str) -> str:
     return re.sub(r"[^\w.+-]+", "_", text)
 
 
-def hash_of(words: Iterable[str]) -> str:
+def hash_of(texts: Iterable[str]) -> str:
     """Eight hexadecimal digits that identify texts in any order."""
-    return hashlib.sha1(" ".join(sorted(words)).encode()).hexdigest()[:8]
+    return hashlib.sha1(" ".join(sorted(texts)).encode()).hexdigest()[:8]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from cse.lab.folder import jobs_file
-from cse.lab.settings.words import texts_of
+from cse.lab.settings.arguments import texts_of
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.outcomes import Outcome, Outcomes
 
@@ -54,7 +54,7 @@ class Place(Protocol):
 def write_plan(folder: Path, jobs: Sequence[PlannedJob], search: str | None = None) -> None:
     """Write down what is to run. search: the one that asked for these jobs as its trials."""
     trial_of = {} if search is None else {"search": search}
-    lines = [{"job": job.name, "program": job.program, "words": texts_of(job.words), **trial_of} for job in jobs]
+    lines = [{"job": job.name, "program": job.program, "words": texts_of(job.arguments), **trial_of} for job in jobs]
     jobs_file.add_jobs(folder, lines)
 
 

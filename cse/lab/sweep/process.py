@@ -21,8 +21,8 @@ from cse.lab.folder.jobs_file import LOG
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
 from cse.lab.run.evaluators import selected_score
+from cse.lab.settings.arguments import spell_argument, texts_of
 from cse.lab.settings.compose import resolved, without_hydra
-from cse.lab.settings.words import spell_word, texts_of
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.names import hash_of
 from cse.lab.sweep.outcomes import Outcome, Outcomes
@@ -192,13 +192,13 @@ def command_of(job: PlannedJob, folder: Path) -> list[str]:
     if "wandb" in config.tracker:
         place = folder.parent.absolute()
         group = config.hydra.runtime.choices.get("sweep") or f"{place.name}-{hash_of([str(place)])}"
-        given = [word.key for word in job.words]
+        given = [argument.key for argument in job.arguments]
         if "tracker.wandb.name" not in given:
-            names.append(spell_word("tracker.wandb.name", job.name))
+            names.append(spell_argument("tracker.wandb.name", job.name))
         if "tracker.wandb.group" not in given and config.tracker.wandb.group is None:
-            names.append(spell_word("tracker.wandb.group", group))
+            names.append(spell_argument("tracker.wandb.group", group))
     python = [sys.executable, "-P"]  # like cse-train, import nothing from the working directory (a wandb.py)
-    return [*python, "-c", start, *texts_of(job.words), *names, spell_word("hydra.run.dir", str(folder))]
+    return [*python, "-c", start, *texts_of(job.arguments), *names, spell_argument("hydra.run.dir", str(folder))]
 
 
 def differences(job: PlannedJob, run: Run) -> list[Change]:

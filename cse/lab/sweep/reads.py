@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from cse.errors import UserError
 from cse.lab.run.needs import needs_of
+from cse.lab.settings.arguments import texts_of, values_of
 from cse.lab.settings.command import read_command
 from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.words import texts_of, values_of
 from cse.lab.sweep.checks import needs_of_jobs
 from cse.lab.sweep.engine import make_plan
 from cse.lab.sweep.job import COMMAND_OF_PROGRAM
@@ -17,47 +17,47 @@ from cse.sources.catalogue import DATASETS
 from cse.sources.fetch import DatasetNeed
 
 
-def names_of_datasets(arguments: Sequence[str]) -> list[str]:
-    """The names of datasets among the arguments. [] if these are a command: they begin with its program, or each is
-    KEY=VALUE or ~KEY."""
-    if arguments and arguments[0] in COMMAND_OF_PROGRAM:
+def names_of_datasets(texts: Sequence[str]) -> list[str]:
+    """The names of datasets among the arguments of cse-data. [] if these are a command: they begin with its program, or
+    each is KEY=VALUE or ~KEY."""
+    if texts and texts[0] in COMMAND_OF_PROGRAM:
         return []
-    return [argument for argument in arguments if "=" not in argument and not argument.startswith("~")]
+    return [text for text in texts if "=" not in text and not text.startswith("~")]
 
 
-def needs_asked(arguments: Sequence[str]) -> list[Need]:
+def needs_asked(texts: Sequence[str]) -> list[Need]:
     """What a command reads, or what the runs of the named datasets read of them. Names may come with settings of the
     runs that read them (data.rows.language=de).
 
     Raises UserError for an unknown name or setting.
     """
-    if names := names_of_datasets(arguments):
-        return needs_of_datasets(names, [argument for argument in arguments if argument not in names])
-    if arguments and arguments[0] in COMMAND_OF_PROGRAM:
-        return needs_of_command(arguments[1:], COMMAND_OF_PROGRAM[arguments[0]])
-    return needs_of_command(arguments, "train")
+    if names := names_of_datasets(texts):
+        return needs_of_datasets(names, [text for text in texts if text not in names])
+    if texts and texts[0] in COMMAND_OF_PROGRAM:
+        return needs_of_command(texts[1:], COMMAND_OF_PROGRAM[texts[0]])
+    return needs_of_command(texts, "train")
 
 
-def needs_of_command(arguments: Sequence[str], name: str) -> list[Need]:
+def needs_of_command(texts: Sequence[str], name: str) -> list[Need]:
     """What the jobs of a command read; of a search, one of its jobs. name: "train" or "evaluate"."""
-    command = read_command(arguments, name)
-    with explaining(texts_of(command.words), name):
+    command = read_command(texts, name)
+    with explaining(texts_of(command.arguments), name):
         return needs_of_jobs(make_plan(read_sweep_command(command)).jobs)
 
 
-def needs_of_datasets(names: Sequence[str], arguments: Sequence[str]) -> list[Need]:
+def needs_of_datasets(names: Sequence[str], texts: Sequence[str]) -> list[Need]:
     """The datasets of these names, as runs with these settings read them."""
-    settings = read_command(arguments, "train").words
+    settings = read_command(texts, "train").arguments
     if "sweep" in values_of(settings):
-        given = " ".join([*names, *arguments])
+        given = " ".join([*names, *texts])
         raise UserError(f"{given}: give a command's arguments or the names of datasets, but not both")
     if unknown := [name for name in names if name not in DATASETS]:
         near = nearest(unknown[0], list(DATASETS))
         raise UserError(f"there is no dataset {unknown[0]}{near}; cse-data list shows them all")
     needs: list[Need] = []
     for name in names:
-        words = [DATASETS[name].reads[0], *texts_of(settings)]
-        with explaining(words, "train"):
-            all_needs = needs_of(composed("train", words))
+        command = [DATASETS[name].reads[0], *texts_of(settings)]
+        with explaining(command, "train"):
+            all_needs = needs_of(composed("train", command))
         needs += [need for need in all_needs if isinstance(need, DatasetNeed) and need.dataset == name]
     return needs

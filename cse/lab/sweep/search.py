@@ -21,8 +21,8 @@ import numpy as np
 from omegaconf import DictConfig
 
 from cse.errors import UserError
+from cse.lab.settings.arguments import Argument, merged, texts_of
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.words import Word, merged, texts_of
 from cse.lab.sweep.axes import check_range, choices_of, first_values, interval_of, values_to_try
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.grid import combinations
@@ -47,8 +47,10 @@ class Searches:
 
     def __init__(self, command: SweepCommand, settings: DictConfig):
         self.command, self.settings = command, settings
-        apart = combinations(word for word in command.job_words if word.key in command.sweep.search_each)
-        self.searches = [Search(command, merged([*command.job_words, *values]), settings) for values in apart]
+        apart = combinations(
+            argument for argument in command.job_arguments if argument.key in command.sweep.search_each
+        )
+        self.searches = [Search(command, merged([*command.job_arguments, *values]), settings) for values in apart]
         if not self.searches or not self.searches[0].axes:
             raise command.no_job()
 
@@ -101,27 +103,29 @@ class Searches:
 
 
 class Search:
-    """One search. words: the arguments of each of its jobs, an axis with its range. axes: the ones that it varies.
+    """One search. arguments: of each of its jobs, an axis with its range. axes: the ones that it varies.
 
     memory: the points that it asked for. Searches of one folder differ in search_each alone.
     """
 
-    def __init__(self, command: SweepCommand, words: list[Word], settings: DictConfig):
-        self.command, self.words, self.settings = command, words, settings
-        self.axes = [word for word in words if word.is_axis]
-        fixed = [word for word in words if role_of(word.key).names_a_job and not word.is_axis]
+    def __init__(self, command: SweepCommand, arguments: list[Argument], settings: DictConfig):
+        self.command, self.arguments, self.settings = command, arguments, settings
+        self.axes = [argument for argument in arguments if argument.is_axis]
+        fixed = [argument for argument in arguments if role_of(argument.key).names_a_job and not argument.is_axis]
         self.memory = Memory(
             file=command.folder / ".smac" / f"{hash_of(texts_of(fixed))}-{settings.seed}.jsonl",
-            ranges={word.key: word.spelled for word in self.axes},
-            fixed={word.key: word.spelled for word in fixed if word.key not in command.sweep.search_each},
+            ranges={argument.key: argument.spelled for argument in self.axes},
+            fixed={
+                argument.key: argument.spelled for argument in fixed if argument.key not in command.sweep.search_each
+            },
         )
 
     @cached_property
     def example(self) -> PlannedJob:
         """The job at the first value of each axis."""
-        return self.command.job(first_values(self.words))
+        return self.command.job(first_values(self.arguments))
 
-    def check_values(self, axis: Word) -> None:
+    def check_values(self, axis: Argument) -> None:
         """Raise UserError if a key cannot have some of its values.
 
         A mistake that stays without the axis is about another argument. check_jobs finds it.
@@ -135,15 +139,15 @@ class Search:
                 hint = f"; {axis.key}=int({axis.spelled}) has whole numbers"
             raise UserError(f"{axis}: {error}{hint}") from error
 
-    def mistake_at(self, axis: Word, text: str) -> UserError | None:
+    def mistake_at(self, axis: Argument, text: str) -> UserError | None:
         """The error of the example with this value of an axis, or None."""
-        words = merged([*first_values(self.words), replace(axis, text=f"{axis.key}={text}")])
-        return self.command.job(words).find_mistake()
+        arguments = merged([*first_values(self.arguments), replace(axis, text=f"{axis.key}={text}")])
+        return self.command.job(arguments).find_mistake()
 
-    def mistake_without(self, axis: Word) -> UserError | None:
+    def mistake_without(self, axis: Argument) -> UserError | None:
         """The error of the example with the default of an axis, or None."""
-        words = [word for word in first_values(self.words) if word.key != axis.key]
-        return self.command.job(words).find_mistake()
+        arguments = [argument for argument in first_values(self.arguments) if argument.key != axis.key]
+        return self.command.job(arguments).find_mistake()
 
     def run(self, place: Place, outcomes: Outcomes) -> None:
         """Ask, run and tell until all trials are made, by this or an earlier start.
@@ -156,7 +160,7 @@ class Search:
         optimiser = optimiser_of(self.axes, self.settings, self.memory.file.parent)
         write_trials(outcomes.folder, self.name, self.settings.n_trials)
         for trials in self.batches(optimiser, outcomes):
-            jobs = [self.command.job(merged([*self.words, *at_point(self.axes, trial.config)])) for trial in trials]
+            jobs = [self.command.job(merged([*self.arguments, *at_point(self.axes, trial.config)])) for trial in trials]
             write_plan(outcomes.folder, jobs, self.name)
             for trial, outcome in zip(trials, place.run(jobs, outcomes), strict=True):
                 if score := outcome.score:  # a failure, which may be the machine's, is ignored by the optimizer
@@ -202,7 +206,7 @@ class Search:
         return trials
 
 
-def optimiser_of(axes: Sequence[Word], settings: DictConfig, folder: Path) -> "Facade":
+def optimiser_of(axes: Sequence[Argument], settings: DictConfig, folder: Path) -> "Facade":
     """A SMAC optimiser over the axes of the search. It writes its own files, which nothing reads, into `folder`."""
     from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
     from smac import HyperparameterOptimizationFacade as Facade
@@ -227,7 +231,7 @@ def optimiser_of(axes: Sequence[Word], settings: DictConfig, folder: Path) -> "F
     return Facade(scenario, lambda config, seed: math.nan, initial_design=design, overwrite=True, logging_level=False)
 
 
-def at_point(axes: Sequence[Word], point: Mapping[str, object]) -> list[Word]:
+def at_point(axes: Sequence[Argument], point: Mapping[str, object]) -> list[Argument]:
     """The axes at SMAC's values, numbers with six significant digits."""
     return [replace(axis, text=f"{axis.key}={value_in_digits(as_python(point[axis.key]))}") for axis in axes]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from cse.errors import UserError
 from cse.lab.folder.status import State
 from cse.lab.run.needs import look_for
+from cse.lab.settings.arguments import shell_line, texts_of
 from cse.lab.settings.user_folders import config_dirs
-from cse.lab.settings.words import shell_line, texts_of
 from cse.lab.sweep.checks import needs_of_jobs, refusals_of
 from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
 from cse.lab.sweep.outcomes import Outcome, Outcomes, score_in_words
@@ -59,9 +59,9 @@ def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
         elif place is None:
             missing.append(need.name)
     if missing:
-        of_program = "cse-eval" if command.program == "cse-eval" else command.sweep.word
-        words = filter(None, [of_program, *texts_of(command.given)])
-        fetch = shell_line("cse-data", "fetch", *words)
+        of_program = "cse-eval" if command.program == "cse-eval" else command.sweep.argument
+        texts = filter(None, [of_program, *texts_of(command.given)])
+        fetch = shell_line("cse-data", "fetch", *texts)
         print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
     for mistake in dict.fromkeys(mistakes):
         print(mistake)
@@ -117,4 +117,4 @@ def report_command(command: SweepCommand, outcomes: Outcomes) -> str:
         return shell_line("cse-report", f"runs={command.folder}")
     elsewhere = [f"runs={command.folder}"] if command.folder != command.sweep.folder_of_jobs([]) else []
     apart = [f"out=reports/smoke/{command.sweep.name}"] if asks_for_smoke(command.given) else []
-    return shell_line("cse-report", command.sweep.word, *elsewhere, *apart, *config_dirs())
+    return shell_line("cse-report", command.sweep.argument, *elsewhere, *apart, *config_dirs())

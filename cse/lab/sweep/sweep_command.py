@@ -13,13 +13,13 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError, check_loads
 from cse.lab.run.resume import started_from
+from cse.lab.settings.arguments import RUN_ALONE, Argument, merged, texts_of, values_of
 from cse.lab.settings.check import validate_keys
 from cse.lab.settings.command import MULTIRUN, Command
 from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Starting
-from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, values_of
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.sweeps import AdHocSweep, AnySweep, axis_keys_of, load_sweep
 from cse.ranges import Mark
@@ -43,9 +43,9 @@ class SweepCommand:
     """
 
     program: str
-    start: list[Word]
-    given: list[Word]
-    axes: list[Word]
+    start: list[Argument]
+    given: list[Argument]
+    axes: list[Argument]
     sweep: AnySweep
     folder: Path
     options: DictConfig
@@ -53,13 +53,13 @@ class SweepCommand:
     sweeper: DictConfig | None
 
     @property
-    def job_words(self) -> list[Word]:
+    def job_arguments(self) -> list[Argument]:
         """All arguments of its jobs, an axis with its values."""
         return merged([*self.axes, *self.given])
 
-    def job(self, words: Sequence[Word]) -> PlannedJob:
+    def job(self, arguments: Sequence[Argument]) -> PlannedJob:
         """The job of one combination of values, in the folder that has it already, if one does."""
-        return self.sweep.job(words, self.folder, axis_keys_of(self.given))
+        return self.sweep.job(arguments, self.folder, axis_keys_of(self.given))
 
     def no_job(self) -> UserError:
         """The refusal of a command that starts nothing."""
@@ -67,11 +67,11 @@ class SweepCommand:
         return UserError(f"{given}: there is no job: a range is empty, or there is none to search")
 
 
-def starts_many(words: Sequence[Word], flags: Sequence[str]) -> str:
+def starts_many(arguments: Sequence[Argument], flags: Sequence[str]) -> str:
     """The flag or argument by which a command starts several jobs, rather than one; "" for one."""
-    if RUN_ALONE.text in texts_of(words):
+    if RUN_ALONE.text in texts_of(arguments):
         return ""
-    given = values_of(words)
+    given = values_of(arguments)
     starting = [flag for flag in flags if flag in MULTIRUN]
     starting += [f"sweep={sweep_of(given)}"] if sweep_of(given) else []
     for key in ("hydra/launcher", "hydra/sweeper"):
@@ -84,8 +84,8 @@ def read_sweep_command(command: Command) -> SweepCommand:
     """The command that was given, with -m among its flags or not. Raises UserError if it cannot start jobs,
     MissingResource if it needs a package that is missing."""
     program = PROGRAMS[command.kind]
-    start = [word for word in command.words if belongs_to_start(word)]
-    given = [word for word in command.words if not belongs_to_start(word)]
+    start = [argument for argument in command.arguments if belongs_to_start(argument)]
+    given = [argument for argument in command.arguments if not belongs_to_start(argument)]
     values = values_of(start)
     named = sweep_of(values)
     sweep = load_sweep(named) if named else AdHocSweep(program)
@@ -107,30 +107,30 @@ def read_sweep_command(command: Command) -> SweepCommand:
     )
 
 
-def belongs_to_start(word: Word) -> bool:
+def belongs_to_start(argument: Argument) -> bool:
     """Whether an argument says how to start the jobs: it is none of theirs."""
-    return Mark.START in role_of(word.key).marks
+    return Mark.START in role_of(argument.key).marks
 
 
-def refuse_words_of_one_job(words: Sequence[Word]) -> None:
+def refuse_arguments_of_one_job(arguments: Sequence[Argument]) -> None:
     """Raise UserError for what a command of several jobs cannot have: a folder of one run, resume=, a launcher's
     process."""
-    for word in words:
-        if f"{word.key}.".startswith(("hydra.run.", "hydra.sweep.")) and word.key != "hydra.sweep.dir":
+    for argument in arguments:
+        if f"{argument.key}.".startswith(("hydra.run.", "hydra.sweep.")) and argument.key != "hydra.sweep.dir":
             raise UserError(
-                f"{word} has no effect on a command of several jobs, whose folder is hydra.sweep.dir=FOLDER"
+                f"{argument} has no effect on a command of several jobs, whose folder is hydra.sweep.dir=FOLDER"
             )
-    if origin := started_from(words):
+    if origin := started_from(arguments):
         raise UserError(f"{origin} starts one run: leave out -m and sweep=, and give each key one value")
     if "RANK" in os.environ:
         raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
 
 
-def options_of(words: Sequence[Word], sweep: AnySweep) -> tuple[DictConfig, DictConfig | None]:
+def options_of(arguments: Sequence[Argument], sweep: AnySweep) -> tuple[DictConfig, DictConfig | None]:
     """A command's own settings, and its search's, if it is one. Raises UserError for an unknown or invalid one."""
     option_keys = ("jobs.", "dry_run.", "hydra/sweeper.", "hydra.sweeper.")
-    texts = [word.text for word in words if f"{word.key}.".startswith(option_keys)]
-    texts += [sweep.word] if sweep.word else []
+    texts = [argument.text for argument in arguments if f"{argument.key}.".startswith(option_keys)]
+    texts += [sweep.argument] if sweep.argument else []
     with explaining(texts, "train"):
         config = composed("train", texts)
         options = validate_keys(OmegaConf.masked_copy(config, [*Starting.__annotations__, "hydra"]), Starting)
@@ -142,7 +142,7 @@ def options_of(words: Sequence[Word], sweep: AnySweep) -> tuple[DictConfig, Dict
     return options, config.hydra.sweeper
 
 
-def check_launcher(launcher: str, words: Sequence[Word], parallel: int) -> None:
+def check_launcher(launcher: str, arguments: Sequence[Argument], parallel: int) -> None:
     """Raise UserError for a launcher that cannot run jobs, or an argument of another; MissingResource for one whose
     package is missing."""
     if launcher not in LAUNCHERS:
@@ -154,7 +154,7 @@ def check_launcher(launcher: str, words: Sequence[Word], parallel: int) -> None:
             )
         check_loads(*SUBMITIT)
         return
-    of_cluster = [word for word in words if word.key.startswith("hydra.launcher.")]
+    of_cluster = [argument for argument in arguments if argument.key.startswith("hydra.launcher.")]
     if of_cluster:
         raise UserError(f"{of_cluster[0]} is for a cluster: add hydra/launcher=submitit_slurm")
 

@@ -27,13 +27,13 @@ from omegaconf import OmegaConf
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from cse.errors import UserError
+from cse.lab.settings.arguments import Argument, in_order_of_givers, merged, spell_argument, texts_of, values_of
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.groups import SWEEP_KEYS, file_of
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Train
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.values import SWITCH, Config
-from cse.lab.settings.words import Word, in_order_of_givers, merged, spell_word, texts_of, values_of
 from cse.lab.sweep.cases import Case, CaseJob, EncoderScoring, RunScoring, Training, for_scored_run
 from cse.lab.sweep.job import PlannedJob, ScoredRun
 from cse.lab.sweep.names import decisive, existing_name, folder_name
@@ -54,7 +54,7 @@ class Sweep(BaseModel):
     search_each: list[str] = []
 
     @property
-    def word(self) -> str:
+    def argument(self) -> str:
         """The argument that names it; "" for an AdHocSweep."""
         return f"sweep={self.name}"
 
@@ -68,12 +68,12 @@ class Sweep(BaseModel):
         """Whether its jobs are known before they run; else a search proposes them."""
         return self.sweeper == "basic"
 
-    def folder_of_jobs(self, words: Sequence[Word]) -> Path:
+    def folder_of_jobs(self, arguments: Sequence[Argument]) -> Path:
         """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs.
 
-        words: given for the jobs.
+        arguments: given for the jobs.
         """
-        return Path("runs", "smoke" if asks_for_smoke(words) else "", self.folder)
+        return Path("runs", "smoke" if asks_for_smoke(arguments) else "", self.folder)
 
     @property
     def names_in_report(self) -> Set[str]:
@@ -81,69 +81,73 @@ class Sweep(BaseModel):
         block = self.report or {}
         return texts_in([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
 
-    def axes(self, given: Sequence[Word] = ()) -> list[Word]:
+    def axes(self, given: Sequence[Argument] = ()) -> list[Argument]:
         """Its own axes that no given argument replaces."""
         axes = {"case": ",".join(self.cases)} if self.cases else {}
         axes |= self.params
-        for word in given:
-            axes.pop(word.key, None)
-        return [Word(f"{key}={values}", by="sweep") for key, values in axes.items()]
+        for argument in given:
+            axes.pop(argument.key, None)
+        return [Argument(f"{key}={values}", by="sweep") for key, values in axes.items()]
 
-    def case_of(self, words: Sequence[Word]) -> Case:
+    def case_of(self, arguments: Sequence[Argument]) -> Case:
         """The case that the arguments name; one that sets nothing if none is. Raises UserError for an unknown one."""
-        name = values_of(words).get("case")
+        name = values_of(arguments).get("case")
         if name is not None and name not in self.cases:
             near = nearest(name, list(self.cases))
             has = ", ".join(self.cases) or "none"
             raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {has}")
         return Case() if name is None else self.cases[name]
 
-    def job(self, words: Sequence[Word], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
+    def job(self, arguments: Sequence[Argument], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
         """The job of one combination of values, with the name that `folder` has for it, if it has one.
 
         folder: of the command's jobs. axis_keys: of its command's axes, which name its folder whatever they decide.
         Raises UserError for an unknown case.
         """
-        job = self.job_of_case([word for word in words if word.key != "sweep"], folder)
+        job = self.job_of_case([argument for argument in arguments if argument.key != "sweep"], folder)
         name = job.name(axis_keys, order=list(dict.fromkeys([*self.params, "seed"])))
         return PlannedJob(
             name=existing_name(folder, name, job.case_name, self.cases),
             program=job.case.program,
-            words=in_order_of_givers(job.arguments),
+            arguments=in_order_of_givers(job.arguments),
             scores=job.scores,
         )
 
-    def job_of_case(self, given: Sequence[Word], folder: Path) -> CaseJob:
+    def job_of_case(self, given: Sequence[Argument], folder: Path) -> CaseJob:
         """The job of the case that the arguments name, by its kind."""
         case = self.case_of(given)
         if case.program == "cse-train":
             own_keys = [key for key in SWEEP_KEYS if key in self.model_fields_set]
-            return Training(case, given, sweep=self.word, without=own_keys)
+            return Training(case, given, sweep=self.argument, without=own_keys)
         if case.of is None:
             return EncoderScoring(case, given)
         return RunScoring(case, given, run=self.scored_run(case.of, given, folder))
 
-    def scored_run(self, place_of_case: str, words: Sequence[Word], folder: Path) -> ScoredRun:
+    def scored_run(self, place_of_case: str, arguments: Sequence[Argument], folder: Path) -> ScoredRun:
         """The run that a case of this sweep scores. place_of_case: PAPER/TABLE/CASE.
 
-        words: of the command that scores it; its settings of training are the run's, too. folder: of the command's
+        arguments: of the command that scores it; its settings of training are the run's, too. folder: of the command's
         jobs, in which the run lies as well if both sweeps share a folder.
         """
         name, _, case = place_of_case.rpartition("/")
-        given = for_scored_run(words)
+        given = for_scored_run(arguments)
         sweep = load_sweep(name)
         default = sweep.folder_of_jobs(given)
         place = folder if sweep.folder == self.folder else default
-        elsewhere = [Word(spell_word("hydra.sweep.dir", str(place)), by="sweep")] if place != default else []
-        job = sweep.job([Word(f"case={case}", by="sweep"), *given, *elsewhere], place)
+        elsewhere = [Argument(spell_argument("hydra.sweep.dir", str(place)), by="sweep")] if place != default else []
+        job = sweep.job([Argument(f"case={case}", by="sweep"), *given, *elsewhere], place)
         return ScoredRun(place.absolute() / job.name, job)
 
-    def words_beside(self, words: Sequence[Word]) -> list[Word]:
+    def arguments_beside(self, arguments: Sequence[Argument]) -> list[Argument]:
         """The arguments of a run that change a table and that neither the axes nor its case contain."""
         axis_keys = {"case", "checkpoint", *self.params}
-        case = self.cases.get(values_of(words).get("case", ""), Case())
-        rest = [word for word in words if not word.text.startswith("~") and word.text not in case.set]
-        return [word for word in rest if word.key not in axis_keys and role_of(word.key).changes_a_table]
+        case = self.cases.get(values_of(arguments).get("case", ""), Case())
+        rest = [
+            argument for argument in arguments if not argument.text.startswith("~") and argument.text not in case.set
+        ]
+        return [
+            argument for argument in rest if argument.key not in axis_keys and role_of(argument.key).changes_a_table
+        ]
 
 
 @dataclass(frozen=True)
@@ -151,41 +155,41 @@ class AdHocSweep:
     """The sweep of a command that names none: all that its jobs are is on the command line. name: its program."""
 
     name: str
-    word: str = ""
+    argument: str = ""
     search_each: tuple[str, ...] = ()
     names_in_report: frozenset[str] = frozenset()
 
-    def axes(self, given: Sequence[Word]) -> list[Word]:
+    def axes(self, given: Sequence[Argument]) -> list[Argument]:
         """None of its own."""
         return []
 
-    def folder_of_jobs(self, words: Sequence[Word]) -> Path:
-        """The folder of its jobs, relative to the working directory. words: given for the jobs."""
-        axis_keys = axis_keys_of(words)
-        fixed = [word for word in decisive(merged(words), []) if word.key not in axis_keys]
+    def folder_of_jobs(self, arguments: Sequence[Argument]) -> Path:
+        """The folder of its jobs, relative to the working directory. arguments: given for the jobs."""
+        axis_keys = axis_keys_of(arguments)
+        fixed = [argument for argument in decisive(merged(arguments), []) if argument.key not in axis_keys]
         axes = "+".join(key.split(".")[-1].split("/")[-1] for key in axis_keys)
-        shown = sorted(fixed, key=lambda word: word.key)
+        shown = sorted(fixed, key=lambda argument: argument.key)
         name = folder_name(shown, [self.name, *axis_keys, *texts_of(fixed)], first=axes)
         return Path("multirun", existing_name(Path("multirun"), name))
 
-    def job(self, words: Sequence[Word], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
+    def job(self, arguments: Sequence[Argument], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
         """The job of one combination of values, as Sweep.job says. Its name shows the axes, or all that decides if
         there are none."""
-        words = merged(words)
-        hashed = decisive(words, axis_keys)
-        axes = [word for key in axis_keys for word in words if word.key == key]
+        arguments = merged(arguments)
+        hashed = decisive(arguments, axis_keys)
+        axes = [argument for key in axis_keys for argument in arguments if argument.key == key]
         name = folder_name(axes or hashed, [self.name, *texts_of(hashed)])
-        resume = [Word("resume=auto", by="sweep")] if self.name == "cse-train" else []
-        return PlannedJob(existing_name(folder, name), self.name, in_order_of_givers([*resume, *words]))
+        resume = [Argument("resume=auto", by="sweep")] if self.name == "cse-train" else []
+        return PlannedJob(existing_name(folder, name), self.name, in_order_of_givers([*resume, *arguments]))
 
 
 AnySweep = Sweep | AdHocSweep
 """The sweep of a command, with a YAML or without."""
 
 
-def axis_keys_of(words: Sequence[Word]) -> list[str]:
+def axis_keys_of(arguments: Sequence[Argument]) -> list[str]:
     """The keys with several values, in order."""
-    return list(dict.fromkeys(word.key for word in words if word.is_axis))
+    return list(dict.fromkeys(argument.key for argument in arguments if argument.is_axis))
 
 
 def load_sweep(name: str) -> Sweep:
@@ -209,9 +213,9 @@ def load_sweep(name: str) -> Sweep:
         raise UserError(f"{file_of('sweep', name)}: {where}: {wrong['msg']}") from None
 
 
-def asks_for_smoke(words: Sequence[Word]) -> bool:
+def asks_for_smoke(arguments: Sequence[Argument]) -> bool:
     """Whether a command's arguments make its jobs smoke tests."""
-    return bool(SWITCH.get(values_of(words).get("smoke", "").lower()))
+    return bool(SWITCH.get(values_of(arguments).get("smoke", "").lower()))
 
 
 def texts_in(node: object) -> set[str]:

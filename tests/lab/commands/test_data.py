@@ -11,8 +11,8 @@ from typed import exit_code
 
 from cse.lab.run.needs import needs_of
 from cse.lab.settings import groups
+from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.compose import composed
-from cse.lab.settings.words import shell_line
 from cse.lab.sweep.reads import needs_asked
 from cse.sources.catalogue import DATASETS
 from cse.sources.fetch import DatasetNeed

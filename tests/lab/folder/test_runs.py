@@ -9,7 +9,7 @@ import pytest
 from cse.api import TrainingRun
 from cse.errors import UserError
 from cse.lab.folder.runs import read_run, read_runs
-from cse.lab.settings.words import texts_of
+from cse.lab.settings.arguments import texts_of
 
 PLACE = ".cse-0123456789abcdef.best"  # where best/ is written
 
@@ -69,8 +69,8 @@ def test_an_older_run_has_its_modified_scores(leave):
 ])  # fmt: skip
 def test_the_words_of_a_command_are_its_settings(leave, caplog, command, words):
     run = read_run(folder := leave("a", {"seed": 1}, overrides=["seed=1"], command=command))
-    assert tuple(texts_of(run.words)) == words
-    warned = [f"{folder}/results.json: the words of its command are ignored (No closing quotation)"]
+    assert tuple(texts_of(run.arguments)) == words
+    warned = [f"{folder}/results.json: the arguments of its command are ignored (No closing quotation)"]
     assert caplog.messages == (warned if "unbalanced" in command else [])
 
 

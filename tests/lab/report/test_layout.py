@@ -19,13 +19,13 @@ from cse.lab.report.paper.spec import Claim
 from cse.lab.report.show.document import Picture, Report
 from cse.lab.report.show.page import page
 from cse.lab.sections import latex, markdown
-from cse.lab.settings.words import recorded_words
+from cse.lab.settings.arguments import recorded_arguments
 
 
 @pytest.fixture
 def run(tmp_path):
     typed = ("data.path=<b>", "~cases", "hydra.mode=RUN", "resume=auto")
-    return Run(tmp_path / "a", "done", {"trainer": {}}, {}, {}, {"seed": 1}, words=tuple(recorded_words(typed)))
+    return Run(tmp_path / "a", "done", {"trainer": {}}, {}, {}, {"seed": 1}, arguments=tuple(recorded_arguments(typed)))
 
 
 def table_of(*lines, **about):

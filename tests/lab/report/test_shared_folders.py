@@ -15,8 +15,8 @@ from cse.lab.commands.report_settings import reporting_settings
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.paper.paper_report import report_of_sweep
 from cse.lab.report.paper.sweep_plan import is_on_axis, mark_departures
+from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.groups import SWEEPS_DIR, choices
-from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import sweeps
 from cse.lab.sweep.job import PlannedJob
 
@@ -46,7 +46,7 @@ def leave(job: PlannedJob, folder: Path, metrics: dict[str, float]) -> None:
     choices = OmegaConf.to_container(config.hydra.runtime.choices)
     plain = {key: value for key, value in config.items_ex(resolve=False) if key != "hydra"}
     settings = OmegaConf.to_container(OmegaConf.create(plain)) | {"choices": choices}
-    leave_run(folder, settings, metrics, command=shlex.join([job.program, *texts_of(job.words)]))
+    leave_run(folder, settings, metrics, command=shlex.join([job.program, *texts_of(job.arguments)]))
 
 
 def metrics_of(sweep: sweeps.Sweep) -> set[str]:
@@ -92,7 +92,7 @@ def test_runs_of_other_sweeps_do_not_count(counted, others, tmp_path):
 
 
 def test_a_run_of_a_sweep_that_is_gone_is_a_departure():
-    gone = Run(Path("run"), "done", {}, {}, {}, {}, words=(Word("sweep=nonling/table9"), Word("seed=3")))
+    gone = Run(Path("run"), "done", {}, {}, {}, {}, arguments=(Argument("sweep=nonling/table9"), Argument("seed=3")))
     (run,) = mark_departures([gone], "nonling/table1", "seed")
     assert run.departures == ("sweep=nonling/table9",)
 

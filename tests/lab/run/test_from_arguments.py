@@ -10,17 +10,17 @@ import cse
 from cse.errors import UserError
 from cse.lab.run.build import UNRECORDED
 from cse.lab.run.from_arguments import recipe_notes
+from cse.lab.settings.arguments import Argument
 from cse.lab.settings.compose import composed
 from cse.lab.settings.conf_files import first_sentence
 from cse.lab.settings.groups import CONF_DIR, choices, file_of
-from cse.lab.settings.words import Word
 
 GROUPS = ("recipe", "recipe/augmentation", "recipe/aux_modality")
 
 
 def told(*overrides: str) -> list[str]:
     hydra = composed("train", overrides).hydra
-    return recipe_notes(hydra.runtime.choices, list(map(Word, hydra.overrides.task)))
+    return recipe_notes(hydra.runtime.choices, list(map(Argument, hydra.overrides.task)))
 
 
 SIMCSE = {

@@ -13,8 +13,8 @@ from cse.errors import UserError
 from cse.lab.run.from_arguments import checked_settings
 from cse.lab.run.resume import started_from
 from cse.lab.settings import groups
+from cse.lab.settings.arguments import Argument
 from cse.lab.settings.compose import resolved, without_hydra
-from cse.lab.settings.words import Word
 
 SETTINGS = resolved(cse.compose("objective=barlow", "smoke=true", "tracker=tensorboard", "trainer.lr=3e-5"))
 
@@ -30,7 +30,7 @@ def write_run(folder: Path, settings: dict) -> Path:
 
 
 def resumed(run: Path, words: list[str]) -> DictConfig:
-    return checked_settings("train", list(map(Word, [f"resume={run}", *words])))
+    return checked_settings("train", list(map(Argument, [f"resume={run}", *words])))
 
 
 def changed(key: str, value: object) -> dict:
@@ -91,7 +91,7 @@ def test_settings_that_refer_to_a_typed_key_follow_it(tmp_path):
 def test_a_folder_that_only_another_machine_has_is_this_machines(tmp_path, monkeypatch):
     monkeypatch.setenv("CSE_CACHE", str(tmp_path))
     settings = resolved(cse.compose("paths.cache=/elsewhere/cache", "paths.images=/elsewhere/images"))
-    config = checked_settings("train", [Word(f"rerun={write_run(tmp_path / 'run', settings)}")])
+    config = checked_settings("train", [Argument(f"rerun={write_run(tmp_path / 'run', settings)}")])
     assert (config.paths.cache, config.data.cache_dir) == (str(tmp_path), str(tmp_path))
     assert config.paths.images == "/elsewhere/images"  # this machine names none: the refusal says which is missing
 
@@ -101,7 +101,7 @@ def test_references_inside_a_group_and_to_another_follow_too(tmp_path):
     settings = resolved(cse.compose("data=openwebtext", "data.rows.min_units=9"))
     run = write_run(tmp_path / "run", settings | {"choices": {"data": "openwebtext", "eval": "stsb"}})
     words = ["data.rows.limit=7", "paths.senteval=/cluster", "paths.cache=/c"]
-    config = checked_settings("train", list(map(Word, [f"rerun={run}", *words])))
+    config = checked_settings("train", list(map(Argument, [f"rerun={run}", *words])))
     assert re.fullmatch(r"Skylion007/openwebtext/min=9/.*/limit=7", config.data.identity)
     assert (config.eval.stsb.senteval, config.data.cache_dir) == ("/cluster", "/c")
 
@@ -210,6 +210,6 @@ def test_a_part_of_ours_that_a_file_of_the_users_changes_is_known(tmp_path, monk
     (["resume=auto"], None), (["resume=null"], None), (["seed=1"], None), (["rerun=a"], ("rerun", Path("a"))),
 ])  # fmt: skip
 def test_the_run_that_a_line_starts_from(words, before):
-    assert started_from(list(map(Word, words))) == before
+    assert started_from(list(map(Argument, words))) == before
     with pytest.raises(UserError, match="rerun="):
-        started_from([Word("resume=a"), Word("rerun=b")])
+        started_from([Argument("resume=a"), Argument("rerun=b")])

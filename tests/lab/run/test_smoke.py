@@ -1,4 +1,4 @@
-"""smoke=true: a typed word wins, but for what needs real weights or data; a published corpus keeps its reader."""
+"""smoke=true: a given argument wins, but for what needs real weights or data; a published corpus keeps its reader."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from transformers import AutoTokenizer
 
 from cse.errors import UserError
 from cse.lab.run import from_arguments
+from cse.lab.settings.arguments import recorded_arguments, spell_value
 from cse.lab.settings.compose import composed
-from cse.lab.settings.words import recorded_words, spell_value
 from cse.sources import synthetic
 from cse.sources.synthetic import ROWS
 
@@ -18,7 +18,7 @@ from cse.sources.synthetic import ROWS
 def fitted(*words: str, command: str = "train"):
     """The config of a run with these words."""
     composition = composed(command, words)
-    return from_arguments.fitted(composition, command, recorded_words(words))
+    return from_arguments.fitted(composition, command, recorded_arguments(words))
 
 
 @pytest.mark.parametrize(("words", "columns"), [

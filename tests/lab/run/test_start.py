@@ -1,4 +1,4 @@
-"""From the words of one line to a job: where the environment asks for what a resumed run does not take, it says so."""
+"""From a command to a job: where the environment asks for what a resumed run does not take, a message says so."""
 
 import logging
 from functools import partial
@@ -11,8 +11,8 @@ from cse.errors import UserError
 from cse.lab.run.from_arguments import config_of
 from cse.lab.run.resume import started_from
 from cse.lab.run.start import tell_ignored_variables, variables_of_settings
+from cse.lab.settings.arguments import Argument
 from cse.lab.settings.compose import resolved
-from cse.lab.settings.words import Word
 
 
 @pytest.mark.parametrize(("recorded", "now", "typed", "said"), [
@@ -29,7 +29,7 @@ def test_a_variable_that_a_resumed_run_ignores_is_named(tmp_path, monkeypatch, c
     run = leave_run(tmp_path / "run", settings, status="killed", overrides=())
     monkeypatch.setenv("WANDB_MODE", now)
     monkeypatch.setenv("WANDB_TAGS", "a,b")  # as it is recorded
-    words = list(map(Word, [f"{how}={run}", *typed]))
+    words = list(map(Argument, [f"{how}={run}", *typed]))
     origin, config = started_from(words), config_of("train", words)
     with caplog.at_level(logging.INFO, logger="cse"):
         tell_ignored_variables(config, origin, words)

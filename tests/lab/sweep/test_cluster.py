@@ -17,7 +17,7 @@ from cse.lab.folder.jobs_file import jobs_without_run
 cluster = pytest.importorskip("cse.lab.sweep.cluster", reason="needs cse-lab[launchers]", exc_type=ImportError)
 from submitit.core.utils import FailedJobError, UncompletedJobError  # noqa: E402
 
-from cse.lab.settings.words import texts_of  # noqa: E402
+from cse.lab.settings.arguments import texts_of  # noqa: E402
 from cse.lab.sweep import engine, process  # noqa: E402
 from cse.lab.sweep.job import PlannedJob  # noqa: E402
 from cse.lab.sweep.sweep_command import SweepCommand, read_sweep_command  # noqa: E402
@@ -115,7 +115,7 @@ def test_after_a_known_failure_nothing_is_submitted(many, handed, monkeypatch):
 
 def test_a_job_whose_settings_are_refused_fails_alone(many, handed, monkeypatch, capsys):
     def refuse_seed_2(job, run):
-        if "seed=2" in texts_of(job.words):
+        if "seed=2" in texts_of(job.arguments):
             raise UserError("no such score")
         return []
 

@@ -16,7 +16,7 @@ from typed import command_typed, jobs_of
 from cse.errors import Interrupted, UserError
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.jobs_file import jobs_without_run
-from cse.lab.settings.words import values_of
+from cse.lab.settings.arguments import values_of
 from cse.lab.sweep import engine, process
 from cse.lab.sweep.engine import make_plan
 from cse.lab.sweep.sweep_command import read_sweep_command
@@ -82,7 +82,7 @@ def test_an_evaluation_scores_the_run_in_the_folder_of_its_own_command(many, own
     assert many(f"sweep={own_sweep} hydra.sweep.dir=here case=scored") == (1, {"scored": "failed"})
     assert "cse-train sweep=mine/one case=trained hydra.sweep.dir=here" in capsys.readouterr().out
     assert many(f"sweep={own_sweep} hydra.sweep.dir=here jobs.parallel=2") == (0, {"scored": "done", "trained": "done"})
-    checkpoint = values_of(many.jobs[-1].words)["checkpoint"]
+    checkpoint = values_of(many.jobs[-1].arguments)["checkpoint"]
     assert Path(checkpoint).parent == tmp_path / "here"
     assert (Path(checkpoint) / "results.json").is_file()
 
@@ -168,7 +168,7 @@ def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monk
     asked = []
 
     def run(job, folder, signals, gpu=None):
-        given = values_of(job.words)
+        given = values_of(job.arguments)
         assert given["case"] == "eda_0.1"
         asked.append(float(given["objective.log10_covariance"]))
         if len(asked) == 3:
@@ -195,7 +195,7 @@ def test_a_point_that_fails_again_is_not_asked_for_again(many, tmp_path, monkeyp
     rates = []
 
     def run(job, folder, signals, gpu=None):
-        rates.append(values_of(job.words)["trainer.lr"])
+        rates.append(values_of(job.arguments)["trainer.lr"])
         if rates[-1] in rates[1:2]:
             return process.Outcome(job.name, "failed")
         return process.Outcome(job.name, "done", Score("dev/average", float(len(rates))))
@@ -214,7 +214,7 @@ def test_a_point_that_fails_again_is_not_asked_for_again(many, tmp_path, monkeyp
 def test_a_short_search_looks_everywhere(many):
     pytest.importorskip("smac", reason="needs the package smac")
     assert many("-m hydra/sweeper=smac trainer.lr=interval(1e-4,1.0) seed=1 hydra.sweeper.n_trials=5")[0] == 0
-    rates = sorted(float(word.value) for job in many.jobs for word in job.words if word.key == "trainer.lr")
+    rates = sorted(float(word.value) for job in many.jobs for word in job.arguments if word.key == "trainer.lr")
     assert len(rates) == 5
     assert max(b - a for a, b in itertools.pairwise([0.0, *rates, 1.0])) < 0.5
 
@@ -304,7 +304,7 @@ def test_a_search_of_whole_numbers_has_whole_numbers(many, words):
     line = f"-m hydra/sweeper=smac trainer.batch_size={words} seed=1 hydra.sweeper.n_trials="
     assert many(f"{line}3")[0] == 0
     assert many(f"{line}4")[0] == 0  # the points were written, and are read again
-    sizes = [word.value for job in many.jobs for word in job.words if "batch_size" in word.key]
+    sizes = [word.value for job in many.jobs for word in job.arguments if "batch_size" in word.key]
     assert len(sizes) == 4
     assert all(8 <= int(size) <= 64 for size in sizes)
 

@@ -12,8 +12,8 @@ from cse.errors import UserError
 from cse.files import sha256
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.this_machine import code_digest, named_sums, weights_sum
+from cse.lab.settings.arguments import Argument
 from cse.lab.settings.compose import composed, without_hydra
-from cse.lab.settings.words import Word
 from cse.lab.sweep import process
 from cse.lab.sweep.checks import check_wandb_id
 from cse.lab.sweep.job import COMMAND_OF_PROGRAM, PlannedJob
@@ -46,7 +46,7 @@ def test_a_job_that_read_other_files_does_not_pass_for_done(program, tmp_path):
     read = {"training_data": {"sha256": {str(text): sha256(text)}},
             "data": {"pairs": {"files": {str(pairs): {"sha256": sha256(pairs)}, "STS12/a.txt": {"sha256": "0"}}}},
             }  # fmt: skip
-    job = PlannedJob("a", program, list(map(Word, words)))
+    job = PlannedJob("a", program, list(map(Argument, words)))
     for code, said in ((code_digest(), ""), ("0" * 16, "by other code of cse, which was of commit 1a2b")):
         leave_run(tmp_path, config, SCORE, code=code, git_commit="1a2b", **read)
         outcome = process.known_outcome(job, tmp_path)
@@ -65,7 +65,7 @@ def test_a_job_that_ended_after_other_steps_or_scored_another_model_does_not_pas
         ("cse-eval", ["model=minilm"], {"model": {"name": "org/another"}}),
     ):
         leave_run(tmp_path, config, SCORE)
-        outcome = process.known_outcome(PlannedJob("a", program, list(map(Word, words))), tmp_path)
+        outcome = process.known_outcome(PlannedJob("a", program, list(map(Argument, words))), tmp_path)
         assert outcome.state == "failed"
         assert "100 (now 5000)" in outcome.detail or "model.name=org/another (now " in outcome.detail
 
@@ -80,7 +80,7 @@ def test_scores_of_a_replaced_encoder_do_not_pass_for_done(tmp_path):
     file = tmp_path / "best" / "model.safetensors"
     file.parent.mkdir()
     file.write_text("weights")
-    job = PlannedJob("a", "cse-eval", [Word(f"checkpoint={tmp_path}"), Word("eval=stsb")])
+    job = PlannedJob("a", "cse-eval", [Argument(f"checkpoint={tmp_path}"), Argument("eval=stsb")])
     leave_run(tmp_path, {"checkpoint": str(tmp_path)}, SCORE, weights_sum=weights_sum(tmp_path))
     assert process.known_outcome(job, tmp_path).state == "done before"
     file.write_text("others")
@@ -104,7 +104,7 @@ def test_what_a_setting_names_is_the_same_file(program, key, file, tmp_path):
     config = composed(COMMAND_OF_PROGRAM[program], words)
     settings = OmegaConf.to_container(without_hydra(config), resolve=True)
     leave_run(tmp_path, settings, SCORE, named=named_sums(settings))
-    job = PlannedJob("a", program, list(map(Word, words)))
+    job = PlannedJob("a", program, list(map(Argument, words)))
     assert process.known_outcome(job, tmp_path).state == "done before"
     place.write_text("as it is now")
     outcome = process.known_outcome(job, tmp_path)
@@ -116,7 +116,7 @@ def test_text_in_a_folder_is_the_same_files(tmp_path):
     folder.mkdir()
     (first := folder / "a.txt").write_text("one")
     leave_run(tmp_path, {"data.path": str(folder)}, SCORE, training_data={"sha256": {str(first): sha256(first)}})
-    job = PlannedJob("a", "cse-train", [Word("tracker=none")])
+    job = PlannedJob("a", "cse-train", [Argument("tracker=none")])
     assert process.known_outcome(job, tmp_path).state == "done before"
     (second := folder / "b.txt").write_text("two")
     assert "other content of data.path" in process.known_outcome(job, tmp_path).detail
@@ -132,7 +132,7 @@ def test_an_evaluator_scores_as_it_did(tmp_path):
     config = OmegaConf.to_container(without_hydra(composed("evaluate", words)), resolve=True)
     leave_run(tmp_path, config, SCORE)
     outcomes = [
-        process.known_outcome(PlannedJob("a", "cse-eval", [*map(Word, words), *map(Word, more)]), tmp_path)
+        process.known_outcome(PlannedJob("a", "cse-eval", [*map(Argument, words), *map(Argument, more)]), tmp_path)
         for more in (["paths.senteval=elsewhere"], ["eval=[stsb,transfer,sts]"], ["eval.transfer.mode=fast"])
     ]
     assert [outcome.state for outcome in outcomes] == ["done before", "done before", "failed"]
@@ -175,7 +175,7 @@ def test_a_job_imports_nothing_from_the_working_directory(tmp_path):
 def test_jobs_are_one_group_of_wandb_as_the_environment_or_their_folder_says(tmp_path, monkeypatch):
     def group(folder: Path, *words: str) -> str:
         line = process.command_of(
-            PlannedJob("a", "cse-train", [Word("tracker=offline"), *map(Word, words)]), folder / "a"
+            PlannedJob("a", "cse-train", [Argument("tracker=offline"), *map(Argument, words)]), folder / "a"
         )
         return next((word.partition("=")[2] for word in line if word.startswith("tracker.wandb.group=")), "")
 
@@ -188,7 +188,10 @@ def test_jobs_are_one_group_of_wandb_as_the_environment_or_their_folder_says(tmp
 
 def test_one_id_of_wandb_is_not_for_many_jobs(monkeypatch):
     def two_jobs() -> list[PlannedJob]:
-        return [PlannedJob(f"{seed}", "cse-train", [Word("tracker=offline"), Word(f"seed={seed}")]) for seed in (1, 2)]
+        return [
+            PlannedJob(f"{seed}", "cse-train", [Argument("tracker=offline"), Argument(f"seed={seed}")])
+            for seed in (1, 2)
+        ]
 
     check_wandb_id(two_jobs())
     monkeypatch.setenv("WANDB_RUN_ID", "x")

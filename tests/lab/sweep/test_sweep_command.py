@@ -12,10 +12,10 @@ from typed import exit_code, jobs_typed
 
 from cse.errors import MissingResource
 from cse.lab.run.from_arguments import fitted
-from cse.lab.settings.command import read_words, split_flags
+from cse.lab.settings.arguments import Argument, shell_line, texts_of
+from cse.lab.settings.command import read_arguments, split_flags
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import FOLDERS_VARIABLE
-from cse.lab.settings.words import Word, shell_line, texts_of
 from cse.lab.sweep import process
 from cse.lab.sweep.axes import first_values
 from cse.lab.sweep.names import existing_name
@@ -38,7 +38,7 @@ from cse.lab.sweep.sweeps import AdHocSweep
 )
 def test_lines_that_start_many_jobs(words, is_many):
     typed, flags = split_flags(words.split())
-    assert bool(starts_many(read_words(typed, "train"), flags)) == is_many
+    assert bool(starts_many(read_arguments(typed, "train"), flags)) == is_many
 
 
 @pytest.mark.parametrize(("words", "package"), [
@@ -108,10 +108,10 @@ def lasting(tmp_path, monkeypatch):
     """In tmp_path, jobs train and score nothing, and leave the results.json of their settings with made-up scores."""
 
     def command(job, folder: Path) -> list[str]:
-        cfg = fitted(job.config, job.command, job.words)
+        cfg = fitted(job.config, job.command, job.arguments)
         scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
         metrics = {name: 71.23 for evaluator in cfg.eval for name in scores[evaluator]}
-        leave_run(folder, resolved(cfg), metrics, command=shell_line(job.program, *texts_of(job.words)))
+        leave_run(folder, resolved(cfg), metrics, command=shell_line(job.program, *texts_of(job.arguments)))
         return [sys.executable, "-IS", "-c", ""]
 
     monkeypatch.setattr(process, "command_of", command)
@@ -156,7 +156,7 @@ def test_the_advised_line_shows_a_real_start(tmp_path, monkeypatch, capsys, word
 
 
 def place(words: str, program: str = "cse-train") -> Path:
-    return AdHocSweep(program).folder_of_jobs(list(map(Word, words.split())))
+    return AdHocSweep(program).folder_of_jobs(list(map(Argument, words.split())))
 
 
 def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting():
@@ -179,5 +179,5 @@ def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting(
     ],
 )
 def test_axes_and_their_first_values(override, axis, first):
-    assert Word(override).is_axis == axis
-    assert texts_of(first_values([Word(override)])) == [first]
+    assert Argument(override).is_axis == axis
+    assert texts_of(first_values([Argument(override)])) == [first]

@@ -7,7 +7,7 @@ from typed import jobs_of, jobs_typed
 
 from cse.errors import UserError
 from cse.lab.settings import groups
-from cse.lab.settings.words import Word, texts_of
+from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.sweep import names, sweeps
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.job import PlannedJob
@@ -52,8 +52,10 @@ def test_the_command_line_replaces_axes_and_overrides_cases():
     assert [len(jobs_of("nonling/table3", *words)) for words in ([], ["seed=7"])] == [20, 4]
     assert len(jobs_of("nonling/table3", "case=simcse_bert,visual_bert", "seed=1,2,3")) == 6
     assert table.folder_of_jobs([]) == Path("runs/nonling/table3")
-    assert table.folder_of_jobs([Word("smoke=true")]) == Path("runs/smoke/nonling/table3")  # never among real scores
-    arguments = texts_of(jobs_of("nonling/table3", "case=simcse_bert", "seed=1", "model=minilm")[0].words)
+    assert table.folder_of_jobs([Argument("smoke=true")]) == Path(
+        "runs/smoke/nonling/table3"
+    )  # never among real scores
+    arguments = texts_of(jobs_of("nonling/table3", "case=simcse_bert", "seed=1", "model=minilm")[0].arguments)
     assert arguments[0] == "sweep=nonling/table3"
     assert [a for a in arguments if a.startswith("model=")] == ["model=minilm"]
     assert {"case=simcse_bert", "hydra.mode=RUN", "resume=auto", "~cases", "~report"} <= set(arguments)
@@ -62,7 +64,7 @@ def test_the_command_line_replaces_axes_and_overrides_cases():
 def test_a_setting_that_only_some_cases_have():
     more = ["aux_modality.init=random", "trainer.lr=0.5"]
     both = jobs_of("nonling/table3", "case=visual_bert,visual_roberta", "seed=1", *more)
-    assert all(set(more) <= set(texts_of(job.words)) for job in both)
+    assert all(set(more) <= set(texts_of(job.arguments)) for job in both)
     check_jobs(both)
     assert len(jobs_of("nonling/table4", "variant=released", "case=visual_bert,visual_roberta")) == 2
 
@@ -76,7 +78,7 @@ def test_a_grid_with_one_valid_job_starts_whichever_it_is(monkeypatch, valid):
             raise UserError(f"{job.name} does not fit")
 
     def is_valid(job: PlannedJob) -> bool:
-        return {*valid.split()} <= {*texts_of(job.words)}
+        return {*valid.split()} <= {*texts_of(job.arguments)}
 
     jobs = jobs_typed(["-m", "trainer.epochs=1,2", "trainer.batch_size=32,64", "model=minilm"])
     monkeypatch.setattr(PlannedJob, "checked", checked)
@@ -87,19 +89,19 @@ def test_a_grid_with_one_valid_job_starts_whichever_it_is(monkeypatch, valid):
 
 def test_departures_are_the_decisive_overrides_beyond_the_sweep():
     table = sweeps.load_sweep("nonling/table3")
-    own = table.job([Word("case=visual_bert"), Word("seed=3")], Path("runs")).words
-    assert table.words_beside(own) == []
+    own = table.job([Argument("case=visual_bert"), Argument("seed=3")], Path("runs")).arguments
+    assert table.arguments_beside(own) == []
     more = ["trainer.max_steps=60", "paths.cache=/x", "tracker=none", "trainer.lr=1", "seed=9", "jobs.parallel=2"]
     more += ["trainer.chunk=8", "eval=[stsb,sts,geometry]", "note=mine"]
-    assert texts_of(table.words_beside([*own, *map(Word, more)])) == ["trainer.max_steps=60", "trainer.lr=1"]
+    assert texts_of(table.arguments_beside([*own, *map(Argument, more)])) == ["trainer.max_steps=60", "trainer.lr=1"]
 
 
 def test_a_word_of_another_case_is_a_departure():
     table = sweeps.load_sweep("whitenedcse/table6")
     assert "objective.m=3" in table.cases["positives_3"].set
-    assert table.words_beside(table.job([Word("case=positives_3")], Path("runs")).words) == []
-    departing = table.job([Word("case=whitening"), Word("objective.m=3")], Path("runs")).words
-    assert texts_of(table.words_beside(departing)) == ["objective.m=3"]
+    assert table.arguments_beside(table.job([Argument("case=positives_3")], Path("runs")).arguments) == []
+    departing = table.job([Argument("case=whitening"), Argument("objective.m=3")], Path("runs")).arguments
+    assert texts_of(table.arguments_beside(departing)) == ["objective.m=3"]
 
 
 def test_an_evaluation_finds_the_run_it_scores():
@@ -110,7 +112,7 @@ def test_an_evaluation_finds_the_run_it_scores():
     folder = Path("runs/nonling/table1", trained.name).absolute()
     assert (scored.program, scored.scores[0], scored.scores[1].name) == ("cse-eval", folder, trained.name)
     own = ["eval=[transfer]", "hydra.mode=RUN", "case=visual_bert", more[3]]  # what is typed is last
-    assert texts_of(scored.words) == [f"checkpoint='{folder}'", *own]
+    assert texts_of(scored.arguments) == [f"checkpoint='{folder}'", *own]
     # untrained encoders have no seed: one job, not three
     assert len(jobs_of("declutr/table_s1", "seed=1,2,3")) == 8
 

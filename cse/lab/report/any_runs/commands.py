@@ -7,15 +7,15 @@ from pathlib import Path
 
 from cse.lab.folder.runs import Run
 from cse.lab.report.any_runs.trials import is_trial
-from cse.lab.report.numbers.keys_that_differ import words_of_case
+from cse.lab.report.numbers.keys_that_differ import arguments_of_case
 from cse.lab.run.resume import functions_in
+from cse.lab.settings.arguments import shell_line, spell_argument, texts_of, values_of
 from cse.lab.settings.roles import repeats_a_run
-from cse.lab.settings.words import shell_line, spell_word, texts_of, values_of
 
 
 def repeat_command(run: Run) -> str:
     """The command that repeats a run elsewhere, quoted for a shell."""
-    return shell_line(run.program, *own_choices(run), *typed_words(run))
+    return shell_line(run.program, *own_choices(run), *repeatable_arguments(run))
 
 
 def more_seeds_command(
@@ -34,11 +34,15 @@ def more_seeds_command(
         return ""
     begun = {run.get(key) for run in runs}
     further = islice((seed for seed in count(min(whole, default=1)) if seed not in begun), 3)
-    given = values_of(run.words)
-    # with the words of its case its folder would not have the name that the sweep gives it
-    of_case = words_of_case(given.get("sweep", ""), given.get("case", ""))
-    repeated = [word for word in typed_words(run, keys) if not word.startswith(f"{key}=") and word not in of_case]
-    place = spell_word("hydra.sweep.dir", str(place_of_more_seeds(run, folders)))
+    given = values_of(run.arguments)
+    # with the arguments of its case its folder would not have the name that the sweep gives it
+    of_case = arguments_of_case(given.get("sweep", ""), given.get("case", ""))
+    repeated = [
+        argument
+        for argument in repeatable_arguments(run, keys)
+        if not argument.startswith(f"{key}=") and argument not in of_case
+    ]
+    place = spell_argument("hydra.sweep.dir", str(place_of_more_seeds(run, folders)))
     return shell_line("cse-train", *own_choices(run), "-m", *repeated, f"{key}={','.join(map(str, further))}", place)
 
 
@@ -51,12 +55,12 @@ def place_of_more_seeds(run: Run, folders: Sequence[Path]) -> Path:
     return place / "seeds" if is_trial(run) else place
 
 
-def typed_words(run: Run, kept: Collection[str] = ()) -> list[str]:
-    """The words of a run's command line that repeat it elsewhere. kept: further keys whose words are kept."""
-    return texts_of(word for word in run.words if repeats_a_run(word.text) or word.key in kept)
+def repeatable_arguments(run: Run, kept: Collection[str] = ()) -> list[str]:
+    """The arguments of a run's command line that repeat it elsewhere. kept: further keys whose arguments are kept."""
+    return texts_of(argument for argument in run.arguments if repeats_a_run(argument.text) or argument.key in kept)
 
 
 def own_choices(run: Run) -> list[str]:
     """The --config-dir FOLDERs of the command that started the run."""
     line = pairwise(shlex.split(run.results.get("command") or ""))
-    return [word for flag, folder in line if flag == "--config-dir" for word in (flag, folder)]
+    return [argument for flag, folder in line if flag == "--config-dir" for argument in (flag, folder)]

@@ -14,9 +14,9 @@ from pathlib import Path
 from cse.lab.folder.runs import Run
 from cse.lab.report.formats import first_few
 from cse.lab.report.numbers.keys_that_differ import NAMES
+from cse.lab.settings.arguments import quoted, value_in
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import format_value, in_one_form, number_in, same, same_as_any
-from cse.lab.settings.words import quoted, value_in
 
 OWN_COLUMNS = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "equivalent", "seeds", "n")
 """The other columns of tables. No key has one of these as its short name."""

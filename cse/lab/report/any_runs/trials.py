@@ -12,9 +12,9 @@ from functools import cache
 from typing import NamedTuple
 
 from cse.lab.folder.runs import Run
+from cse.lab.settings.arguments import recorded_arguments, value_in, values_of
 from cse.lab.settings.groups import choices
 from cse.lab.settings.values import in_one_form, same_as_any
-from cse.lab.settings.words import recorded_words, value_in, values_of
 from cse.lab.sweep.memory import PastSearch, past_searches
 from cse.lab.sweep.sweeps import load_sweep
 
@@ -68,8 +68,8 @@ def is_trial(run: Run) -> bool:
 
 def is_of_search(run: Run, search: PastSearch) -> bool:
     """Whether a search asked for the values of a run, and has the run's other settings."""
-    typed = values_of(run.words)
-    fixed = values_of(recorded_words([f"{key}={value}" for key, value in (search.fixed or {}).items()]))
+    typed = values_of(run.arguments)
+    fixed = values_of(recorded_arguments([f"{key}={value}" for key, value in (search.fixed or {}).items()]))
     has_fixed = all(typed.get(key, value) == value for key, value in fixed.items())
     has_point = any(all(is_near(run.get(key), value) for key, value in point.items()) for point in search.points)
     return has_fixed and has_point and not (fixed and "seed" in typed.keys() - fixed.keys())
@@ -85,7 +85,7 @@ def is_near(value: object, asked: object) -> bool:
 
 def search_of(trial: Run) -> str:
     """The search of a trial, as text: its folder, and its values at the keys of `searched_each`."""
-    name = values_of(trial.words).get("sweep")
+    name = values_of(trial.arguments).get("sweep")
     keys = searched_each(name) if name in choices("sweep") else ()
     return repr([str(trial.folder.parent), *map(trial.get, keys)])
 

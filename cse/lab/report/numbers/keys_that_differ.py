@@ -11,10 +11,10 @@ from pathlib import Path
 import pandas as pd
 
 from cse.lab.folder.runs import Run
+from cse.lab.settings.arguments import RUN_ALONE, key_of, keys_of_person, values_of
 from cse.lab.settings.groups import choices, is_group
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import flattened, in_one_form
-from cse.lab.settings.words import RUN_ALONE, key_of, keys_of_person, values_of
 from cse.lab.sweep.sweeps import load_sweep
 
 NAMES = ("case", "sweep", "label")
@@ -41,7 +41,7 @@ def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
     `keys_standing_for` it. `origin`, the folder where several are compared, comes first. A value that varies though
     nobody typed it follows from these keys and the seed, or is of another edition (see notes.unlike_in_one).
     """
-    typed = dict.fromkeys(["origin", *NAMES, *(word.key for run in runs for word in run.words)])
+    typed = dict.fromkeys(["origin", *NAMES, *(argument.key for run in runs for argument in run.arguments)])
     axes, beside = axes_of_no_number(runs), typed_beside_cases(runs)
     cases = keys_of_cases(runs, beside) if seed != "case" else []
     candidates = [key for key in typed if key != seed and makes_settings(key, axes)]
@@ -101,18 +101,18 @@ def value_in_words(run: Run, key: str) -> str:
 def typed_beside_cases(runs: Sequence[Run]) -> set[str]:
     """The keys that were typed for runs of a sweep's cases, which their case does not set."""
     keys: set[str] = set()
-    words_of, sweeps = cache(words_of_case), choices("sweep")
+    arguments_of, sweeps = cache(arguments_of_case), choices("sweep")
     for run in runs:
-        typed = values_of(run.words)
-        if RUN_ALONE in run.words:
-            keys |= {*keys_of_person(run.words)}
+        typed = values_of(run.arguments)
+        if RUN_ALONE in run.arguments:
+            keys |= {*keys_of_person(run.arguments)}
         elif typed.get("sweep") in sweeps:
-            keys |= typed.keys() - map(key_of, words_of(typed["sweep"], typed.get("case", "")))
+            keys |= typed.keys() - map(key_of, arguments_of(typed["sweep"], typed.get("case", "")))
     return keys
 
 
-def words_of_case(sweep: str, case: str) -> list[str]:
-    """The words that a case of a sweep sets; [] if there is no such sweep or case."""
+def arguments_of_case(sweep: str, case: str) -> list[str]:
+    """The arguments that a case of a sweep sets; [] if there is no such sweep or case."""
     if sweep not in choices("sweep"):
         return []
     its_case = load_sweep(sweep).cases.get(case)
@@ -126,7 +126,7 @@ def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
     """
     folders: dict[Path, list[dict[str, str]]] = {}
     for run in runs:
-        folders.setdefault(run.folder.parent, []).append(values_of(run.words))
+        folders.setdefault(run.folder.parent, []).append(values_of(run.arguments))
     axes: set[str] = set()
     for lines in folders.values():
         of_all = set(lines[0]).intersection(*lines)

@@ -2,7 +2,7 @@
 
 To read: `departures_from_sweep`. Three things depart from a sweep:
 
-- a word typed beside the sweep's own (`typed_beside`);
+- an argument typed beside the sweep's own (`typed_beside`);
 - an axis at a value that the sweep does not list (`outside_axes`);
 - a setting that the planned job has otherwise (`changes_to_plan`), typed or not, as the sweep, a recipe or a default
   may have changed since.
@@ -21,11 +21,11 @@ from cse.errors import UserError
 from cse.lab.folder.changes import Change, changes
 from cse.lab.folder.facts import as_facts
 from cse.lab.folder.runs import Run
+from cse.lab.settings.arguments import Argument, key_of, texts_of
 from cse.lab.settings.compose import explaining, resolved, without_hydra
 from cse.lab.settings.groups import ONE_CHOICE_ONLY, choices, is_group
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import Config, flattened, format_value, in_one_form, same_as_any
-from cse.lab.settings.words import Word, key_of, texts_of
 from cse.lab.sweep.axes import interval_of
 from cse.lab.sweep.grid import one_by_one
 from cse.lab.sweep.sweeps import Sweep, load_sweep
@@ -58,7 +58,7 @@ def mark_departures(runs: Sequence[Run], sweep: str, seed: str) -> list[Run]:
 
 def named_sweep(run: Run, otherwise: str) -> str:
     """The sweep that the run's line named."""
-    return next((word.value for word in run.words if word.key == "sweep"), otherwise)
+    return next((argument.value for argument in run.arguments if argument.key == "sweep"), otherwise)
 
 
 def departures_from_sweep(run: Run, name: str, plans: PlanOf, seed: str) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def departures_from_sweep(run: Run, name: str, plans: PlanOf, seed: str) -> tupl
     if plan is None:
         return (*outside, *typed)
     changed = [f"{change.name}={format_value(change.now)}" for change in changes_to_plan(run, plan, keys)]
-    return (*outside, *as_words(other_choices), *changed)
+    return (*outside, *as_arguments(other_choices), *changed)
 
 
 def plan_for(
@@ -84,27 +84,27 @@ def plan_for(
     """The plan with which a run is compared, and the choices typed beside the sweep that its job has otherwise.
 
     A choice stands for all its values, so the plan is that of the job with these choices. case: of the sweep, or
-    None. typed: the keys of the words typed beside the sweep.
+    None. typed: the keys of the arguments typed beside the sweep.
     """
     of_axes = {key: run.choices[key] for key in sweep.params if key in run.choices}
-    plan = plans(sweep.name, case, as_words(of_axes))
+    plan = plans(sweep.name, case, as_arguments(of_axes))
     if plan is None:
         return None, {}
     by_hand = {key: run.choices[key] for key in GROUPS if key in typed and key in run.choices}
     other_choices = {key: choice for key, choice in by_hand.items() if plan.choices.get(key, choice) != choice}
     if other_choices:
-        plan = plans(sweep.name, case, as_words(of_axes | by_hand)) or plan
+        plan = plans(sweep.name, case, as_arguments(of_axes | by_hand)) or plan
     return plan, other_choices
 
 
-def as_words(chosen: dict[str, str]) -> tuple[str, ...]:
+def as_arguments(chosen: dict[str, str]) -> tuple[str, ...]:
     """Choices as KEY=VALUE."""
     return tuple(f"{key}={choice}" for key, choice in chosen.items())
 
 
 def typed_beside(run: Run, sweep: Sweep, seed: str) -> list[str]:
-    """The words of a run's line that decide its numbers, without the words of the sweep's axes and of its case."""
-    return [word.text for word in sweep.words_beside(run.words) if word.key != seed]
+    """A run's arguments that decide its numbers, without the arguments of the sweep's axes and of its case."""
+    return [argument.text for argument in sweep.arguments_beside(run.arguments) if argument.key != seed]
 
 
 def outside_axes(run: Run, sweep: Sweep, seed: str) -> list[str]:
@@ -118,12 +118,12 @@ def outside_axes(run: Run, sweep: Sweep, seed: str) -> list[str]:
 
 def is_on_axis(values: str, value: object) -> bool:
     """Whether a value is one of an axis, or in its interval. values: in Hydra's notation."""
-    axis = Word(f"axis={values}")
+    axis = Argument(f"axis={values}")
     interval = interval_of(axis)
     if interval is not None:
         number = in_one_form(value)
         return isinstance(number, float) and interval.start - 1e-9 <= number <= interval.end + 1e-9
-    return any(same_as_any(value, word.parsed) for word in one_by_one(axis))
+    return any(same_as_any(value, argument.parsed) for argument in one_by_one(axis))
 
 
 def planned_settings(name: str, case: str | None, chosen: Sequence[str], seed: str) -> Plan | None:
@@ -132,11 +132,11 @@ def planned_settings(name: str, case: str | None, chosen: Sequence[str], seed: s
     None for a case that trains nothing, and for a choice that is gone.
     """
     sweep = load_sweep(name)
-    job = sweep.job([*([Word(f"case={case}")] if case else []), *map(Word, chosen)], sweep.folder_of_jobs([]))
+    job = sweep.job([*([Argument(f"case={case}")] if case else []), *map(Argument, chosen)], sweep.folder_of_jobs([]))
     if job.program != "cse-train":
         return None
     try:
-        with explaining(texts_of(job.words), job.command):
+        with explaining(texts_of(job.arguments), job.command):
             config = job.config
     except UserError:
         return None
@@ -155,7 +155,7 @@ def planned_settings(name: str, case: str | None, chosen: Sequence[str], seed: s
 def changes_to_plan(run: Run, plan: Plan, typed: set[str]) -> list[Change]:
     """The settings that the plan has otherwise, and those that were typed and the plan has not.
 
-    typed: the keys of the words typed beside the plan. A choice stands for its values.
+    typed: the keys of the arguments typed beside the plan. A choice stands for its values.
     """
     planned: Config = {**plan.choices, **plan.settings}
     compared = [key for key in planned if is_written(run, key) and (key in typed or not follows(key, run, plan))]

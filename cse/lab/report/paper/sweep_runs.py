@@ -19,10 +19,10 @@ from cse.lab.report.paper.departures import as_planned
 from cse.lab.report.paper.published import PublishedTable, published_table
 from cse.lab.report.paper.spec import Spec, parse
 from cse.lab.report.paper.sweep_plan import mark_departures, named_sweep
+from cse.lab.settings.arguments import values_of
 from cse.lab.settings.groups import choices
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.values import Config
-from cse.lab.settings.words import values_of
 from cse.lab.sweep import sweeps
 from cse.lab.sweep.grid import combinations
 

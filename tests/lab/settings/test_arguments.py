@@ -1,4 +1,4 @@
-"""From what one types to words, and back to what one types."""
+"""From what one types to arguments, and back to what one types."""
 
 import re
 import shlex
@@ -14,25 +14,25 @@ import cse
 from cse.errors import UserError
 from cse.lab.folder.status import line_to_resume
 from cse.lab.run.resume import started_from
-from cse.lab.settings.check import validate
-from cse.lab.settings.command import normalized, read_words, split_flags, words_of_settings
-from cse.lab.settings.compose import composed
-from cse.lab.settings.words import (
+from cse.lab.settings.arguments import (
     RUN_ALONE,
-    Word,
+    Argument,
     by_whom,
     in_order_of_givers,
     keys_of_person,
-    parse_word,
-    recorded_words,
+    parse_argument,
+    recorded_arguments,
     shell_line,
-    spell_word,
+    spell_argument,
     texts_of,
 )
+from cse.lab.settings.check import validate
+from cse.lab.settings.command import arguments_of_settings, normalized, read_arguments, split_flags
+from cse.lab.settings.compose import composed
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"),
+    ("argument", "meant"),
     [
         ("--trainer.lr=1e-05", "trainer.lr=1e-05"),
         ("--objective=simcse", "objective=simcse"),
@@ -44,8 +44,8 @@ from cse.lab.settings.words import (
         ("data.path=--x=1", "data.path=--x=1"),
     ],
 )
-def test_a_word_is_read_as_it_was_meant(word, meant):
-    assert normalized([word]) == [meant]
+def test_an_argument_is_read_as_it_was_meant(argument, meant):
+    assert normalized([argument]) == [meant]
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_a_word_is_read_as_it_was_meant(word, meant):
         ("--trainer.lr=1e-5 --seed=2", ["trainer.lr=1e-5", "seed=2"]),
     ],
 )
-def test_words_are_read_as_hydra_has_them(typed, read):
-    assert texts_of(read_words(normalized(typed.split()), "train")) == read
-    assert texts_of(read_words(["eval=null"], "evaluate")) == ["eval=[]"]  # only training selects
+def test_arguments_are_read_as_hydra_has_them(typed, read):
+    assert texts_of(read_arguments(normalized(typed.split()), "train")) == read
+    assert texts_of(read_arguments(["eval=null"], "evaluate")) == ["eval=[]"]  # only training selects
 
 
-def test_words_and_flags():
+def test_arguments_and_flags():
     assert split_flags(["-m", "seed=1", "--cfg", "job", "--lr=2"]) == (["seed=1", "--lr=2"], ["-m", "--cfg", "job"])
 
 
@@ -85,40 +85,45 @@ NAMES = ["1.10", "1_000", "1e5", "true", " lead", "run (copy)", "run's", "a,b", 
 def test_text_of_python_is_taken_as_it_is(name):
     """And the line that is shown goes on with it."""
     for key in ("resume", "data.path", "label"):
-        (text,) = words_of_settings({key: name})
-        (word,) = read_words([text], "train")
-        assert (word.value, word.parsed) == (name, name)
+        (text,) = arguments_of_settings({key: name})
+        (argument,) = read_arguments([text], "train")
+        assert (argument.value, argument.parsed) == (name, name)
         assert shlex.split(shell_line("cse-train", text)) == ["cse-train", text]
     for folder in (name, "auto", "null"):
         _, typed = shlex.split(line_to_resume(Path(folder)))
-        assert started_from(read_words([typed], "train")) == ("resume", Path(folder))
+        assert started_from(read_arguments([typed], "train")) == ("resume", Path(folder))
 
 
 @pytest.mark.parametrize("value", ["a,b", "run (copy)", "it's", "MTEB(eng, v1)", "größe", "x=y", "a[1]"])
-def test_text_that_hydra_does_not_read_as_one_is_refused_with_the_word_to_type(value):
+def test_text_that_hydra_does_not_read_as_one_is_refused_with_the_argument_to_type(value):
     with pytest.raises(UserError, match="note=") as refused:
         cse.compose(f"note={value}")
     shown = str(refused.value).rpartition("; as text it is ")[2]
     (typed,) = shlex.split(shown)
-    assert typed == spell_word("note", value)
+    assert typed == spell_argument("note", value)
     assert cse.compose(typed).note == value
 
 
-@pytest.mark.parametrize(("words", "typed"), [
+@pytest.mark.parametrize(("arguments", "typed"), [
     ("sweep=a/b seed=1 ~cases resume=auto hydra.mode=RUN trainer.lr=1 label='a,b'", ["trainer.lr", "label"]),
     ("resume=auto hydra.mode=RUN seed=1", ["seed"]),
     ("seed=1 trainer.lr=2", ["seed", "trainer.lr"]),
 ])  # fmt: skip
-def test_who_gave_each_word_is_known_from_what_a_run_wrote_down(words, typed):
-    recorded = recorded_words(words.split())
-    assert texts_of(recorded) == words.split()
+def test_who_gave_each_argument_is_known_from_what_a_run_wrote_down(arguments, typed):
+    recorded = recorded_arguments(arguments.split())
+    assert texts_of(recorded) == arguments.split()
     assert keys_of_person(recorded) == typed
-    assert (RUN_ALONE in recorded) == ("hydra.mode" in words)
+    assert (RUN_ALONE in recorded) == ("hydra.mode" in arguments)
 
 
-def test_who_gave_each_word_of_a_job_is_known_from_their_order():
-    words = [Word("seed=1"), Word("sweep=a/b", by="sweep"), Word("trainer.lr=2"), Word("resume=auto", by="sweep")]
-    ordered = in_order_of_givers(words)
+def test_who_gave_each_argument_of_a_job_is_known_from_their_order():
+    arguments = [
+        Argument("seed=1"),
+        Argument("sweep=a/b", by="sweep"),
+        Argument("trainer.lr=2"),
+        Argument("resume=auto", by="sweep"),
+    ]
+    ordered = in_order_of_givers(arguments)
     assert texts_of(ordered) == ["sweep=a/b", "resume=auto", "hydra.mode=RUN", "seed=1", "trainer.lr=2"]
     assert by_whom(texts_of(ordered)) == ordered
 
@@ -126,23 +131,23 @@ def test_who_gave_each_word_of_a_job_is_known_from_their_order():
 @pytest.mark.parametrize(("written", "read"), [
     ("data.path=a,b.txt", "a,b.txt"), ("note=größe (2)", "größe (2)"), ("data.path='x,y.txt'", "x,y.txt"),
 ])  # fmt: skip
-def test_a_word_that_an_older_edition_wrote_without_quotes_is_read(written, read):
-    (word,) = recorded_words([written])
-    assert (word.key, word.value, word.is_axis) == (written.partition("=")[0], read, False)
-    assert Word(spell_word(word.key, read)) == word
+def test_an_argument_that_an_older_edition_wrote_without_quotes_is_read(written, read):
+    (argument,) = recorded_arguments([written])
+    assert (argument.key, argument.value, argument.is_axis) == (written.partition("=")[0], read, False)
+    assert Argument(spell_argument(argument.key, read)) == argument
 
 
-@pytest.mark.parametrize("words", [
+@pytest.mark.parametrize("arguments", [
     "sweep=a/b eval=null hydra.mode=RUN trainer.lr=1", "sweep=a/b eval=stsb hydra.mode=RUN trainer.lr=1 eval=[]",
 ])  # fmt: skip
-def test_what_eval_null_turns_off_is_a_persons_in_the_record_too(words):
-    read = read_words(words.split(), "train")
+def test_what_eval_null_turns_off_is_a_persons_in_the_record_too(arguments):
+    read = read_arguments(arguments.split(), "train")
     assert keys_of_person(read) == ["trainer.select", "trainer.watch", "eval", "trainer.lr"]
-    assert recorded_words(texts_of(read)) == read
+    assert recorded_arguments(texts_of(read)) == read
 
 
-def test_what_a_damaged_run_wrote_is_no_word():
-    assert texts_of(recorded_words(["seed=1", "x", "a b=1", "~cases"])) == ["seed=1", "~cases"]
+def test_what_a_damaged_run_wrote_is_no_argument():
+    assert texts_of(recorded_arguments(["seed=1", "x", "a b=1", "~cases"])) == ["seed=1", "~cases"]
 
 
 def test_a_reference_reads_what_it_names():
@@ -158,10 +163,10 @@ def test_a_key_that_only_the_lines_choices_come_near_is_one_sentence():
         cse.compose("aux_m=1")
 
 
-@pytest.mark.parametrize("word", ["sweep", "experiment", "variant", "eval"])
-def test_a_group_without_a_choice_is_refused(word):
-    with pytest.raises(UserError, match=word):
-        cse.compose(word)
+@pytest.mark.parametrize("argument", ["sweep", "experiment", "variant", "eval"])
+def test_a_group_without_a_choice_is_refused(argument):
+    with pytest.raises(UserError, match=argument):
+        cse.compose(argument)
 
 
 @pytest.mark.parametrize(
@@ -170,22 +175,22 @@ def test_a_group_without_a_choice_is_refused(word):
      ["dev", "te st"], ["1_000", "1e5", "null", "nan", "größe"]],
 )  # fmt: skip
 def test_hydra_reads_a_keywords_value_back(value):
-    (word,) = words_of_settings({"key": value})
-    read = OverridesParser.create().parse_override(word).value()
+    (argument,) = arguments_of_settings({"key": value})
+    read = OverridesParser.create().parse_override(argument).value()
     assert [str(one) for one in read] == list(map(str, value)) if isinstance(value, list | tuple) else read == value
 
 
 @pytest.mark.parametrize("settings", [
     {"eval.test": pd.DataFrame({"a": [1]})}, {"data.columns": np.array(["a"])},
 ])  # fmt: skip
-def test_a_keyword_that_no_word_can_say_is_refused(settings):
+def test_a_keyword_that_no_argument_can_say_is_refused(settings):
     ((key, value),) = settings.items()
     with pytest.raises(UserError, match=f"^{key}: give .* not a {type(value).__name__}"):
-        words_of_settings(settings)
+        arguments_of_settings(settings)
 
 
 def test_digits_and_switches_may_be_text_in_python():
-    assert words_of_settings({"seed": "3", "smoke": "true", "model.pooling": "null"}) == [
+    assert arguments_of_settings({"seed": "3", "smoke": "true", "model.pooling": "null"}) == [
         "seed=3", "smoke='true'", "model.pooling=null",
     ]  # fmt: skip
 
@@ -224,10 +229,10 @@ def test_letters_that_a_runs_files_cannot_hold_are_refused(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("word", "values"),
+    ("argument", "values"),
     [("range(0.01,0.08,0.01)", "0.01 0.02 0.03 0.04 0.05 0.06 0.07"), ("range(1,2,0.3)", "1.0 1.3 1.6 1.9"),
      ("sort(range(0.5,0,-0.1))", "0.1 0.2 0.3 0.4 0.5"), ("range(1e-6,4e-6,1e-6)", "1e-06 2e-06 3e-06"),
      ("range(3)", "0 1 2")],
 )  # fmt: skip
-def test_a_range_has_the_values_that_one_types(word, values):
-    assert list(parse_word(f"trainer.lr={word}").sweep_string_iterator()) == values.split()
+def test_a_range_has_the_values_that_one_types(argument, values):
+    assert list(parse_argument(f"trainer.lr={argument}").sweep_string_iterator()) == values.split()

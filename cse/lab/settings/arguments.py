@@ -1,8 +1,8 @@
-"""Word: one KEY=VALUE of a command, with who gave it. It has one form, that of Hydra's grammar, from the command
+"""Argument: one KEY=VALUE of a command, with who gave it. It has one form, that of Hydra's grammar, from the command
 that is given to `run.yaml` and to a command that is shown.
 
-Below Word stand lists of words, then Hydra's grammar: parse_word, and spell_word, which writes what parse_word reads.
-shell_line shows a command.
+Below Argument stand lists of arguments, then Hydra's grammar: parse_argument, and spell_argument, which writes what
+parse_argument reads. shell_line shows a command.
 """
 
 import json
@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from cse.lab.settings.groups import is_group
 from cse.lab.settings.values import Config
 
-if TYPE_CHECKING:  # hydra is imported only to read a word
+if TYPE_CHECKING:  # hydra is imported only to read an argument
     from hydra.core.override_parser.types import Override
 
-WORD = re.compile(r"(?!(null|true|false|nan|inf)$)[a-z_]\w*", re.ASCII | re.IGNORECASE)
+PLAIN_TEXT = re.compile(r"(?!(null|true|false|nan|inf)$)[a-z_]\w*", re.ASCII | re.IGNORECASE)
 """Text that Hydra reads as this text, without quotes, in a list too."""
 
 
 @dataclass(frozen=True)
-class Word:
+class Argument:
     """One KEY=VALUE, +KEY=VALUE or ~KEY. text: as Hydra's grammar has it.
 
     by: who gave it, a person, a sweep, or cse itself, for a function of Python's.
@@ -64,82 +64,82 @@ class Word:
     @property
     def parsed(self) -> object:
         """The value that Hydra reads: text, a number, a list, ...; of an axis, a sweep of Hydra's."""
-        return parse_word(self.text).value()
+        return parse_argument(self.text).value()
 
     @property
     def is_axis(self) -> bool:
         """Whether it gives its key several values: a,b, range(...), interval(...) or glob(...)."""
-        return parse_word(self.text).is_sweep_override()
+        return parse_argument(self.text).is_sweep_override()
 
 
-RUN_ALONE = Word("hydra.mode=RUN", by="sweep")
-"""Hydra's word for one run, whatever a sweep's file says: the last of the words that a sweep gives one of its jobs.
+RUN_ALONE = Argument("hydra.mode=RUN", by="sweep")
+"""Hydra's argument for one run, whatever a sweep's file says: the last argument that a sweep gives a job of its own.
 
-So a job's command, which one may give again, and the lists of words in run.yaml and in a plan say who gave each word.
+So a job's command, which one may give again, and the arguments in run.yaml and in a plan say who gave each.
 """
 
 
-def recorded_words(texts: Sequence[str]) -> list[Word]:
-    """The words that a run or a plan wrote down. Older ones lack the quotes that the grammar wants; what is no word is
-    left out."""
-    words: list[str] = []
+def recorded_arguments(texts: Sequence[str]) -> list[Argument]:
+    """The arguments that a run or a plan wrote down. Older ones lack the quotes that the grammar wants; what is no
+    argument is left out."""
+    arguments: list[str] = []
     for text in texts:
         key, equals, value = text.partition("=")
-        in_quotes = spell_word(key, value) if equals else text
+        in_quotes = spell_argument(key, value) if equals else text
         if is_one_value(text):
-            words.append(text)
+            arguments.append(text)
         elif is_one_value(in_quotes):
-            words.append(in_quotes)
-    return by_whom(words)
+            arguments.append(in_quotes)
+    return by_whom(arguments)
 
 
-def in_order_of_givers(words: Sequence[Word]) -> list[Word]:
-    """The words of a sweep's job: first the sweep's, then RUN_ALONE, then a person's.
+def in_order_of_givers(arguments: Sequence[Argument]) -> list[Argument]:
+    """The arguments of a sweep's job: first the sweep's, then RUN_ALONE, then a person's.
 
     The order says who gave each; `by_whom` reads it.
     """
-    given = [word for word in words if word.by == "sweep"]
-    return [*given, RUN_ALONE, *(word for word in words if word.by == "person")]
+    given = [argument for argument in arguments if argument.by == "sweep"]
+    return [*given, RUN_ALONE, *(argument for argument in arguments if argument.by == "person")]
 
 
-def by_whom(texts: Sequence[str]) -> list[Word]:
-    """The words, with who gave each: a sweep those up to RUN_ALONE, a person the rest."""
+def by_whom(texts: Sequence[str]) -> list[Argument]:
+    """The arguments, with who gave each: a sweep those up to RUN_ALONE, a person the rest."""
     count = texts.index(RUN_ALONE.text) + 1 if RUN_ALONE.text in texts else 0
-    return [*(Word(text, by="sweep") for text in texts[:count]), *map(Word, texts[count:])]
+    return [*(Argument(text, by="sweep") for text in texts[:count]), *map(Argument, texts[count:])]
 
 
-def texts_of(words: Iterable[Word]) -> list[str]:
-    """The words as Hydra, run.yaml and a job's process take them."""
-    return [word.text for word in words]
+def texts_of(arguments: Iterable[Argument]) -> list[str]:
+    """The arguments as Hydra, run.yaml and a job's process take them."""
+    return [argument.text for argument in arguments]
 
 
-def values_of(words: Iterable[Word]) -> dict[str, str]:
-    """{key: value as text} of the words; the last one wins."""
-    return {word.key: word.value for word in words}
+def values_of(arguments: Iterable[Argument]) -> dict[str, str]:
+    """{key: value as text} of the arguments; the last one wins."""
+    return {argument.key: argument.value for argument in arguments}
 
 
-def merged(words: Iterable[Word]) -> list[Word]:
+def merged(arguments: Iterable[Argument]) -> list[Argument]:
     """Each key once, in the first one's place; the last one wins, so that the command line overrides a case."""
-    return list({word.key: word for word in words}.values())
+    return list({argument.key: argument for argument in arguments}.values())
 
 
-def keys_of_person(words: Iterable[Word]) -> list[str]:
+def keys_of_person(arguments: Iterable[Argument]) -> list[str]:
     """The keys that a person typed, and no sweep."""
-    return [word.key for word in words if word.by == "person"]
+    return [argument.key for argument in arguments if argument.by == "person"]
 
 
-def settings_in_words(words: Sequence[Word]) -> tuple[Config, dict[str, str]]:
-    """(settings, choices by group) that the words themselves give, without conf/ and without Hydra's own."""
+def settings_of_arguments(arguments: Sequence[Argument]) -> tuple[Config, dict[str, str]]:
+    """(settings, choices by group) that the arguments themselves give, without conf/ and without Hydra's own."""
     settings: Config = {}
     chosen: dict[str, str] = {}
-    for word in words:
-        if word.text.startswith("~") or word.key.startswith("hydra"):
+    for argument in arguments:
+        if argument.text.startswith("~") or argument.key.startswith("hydra"):
             continue
-        value = word.parsed
-        if is_group(word.key) and isinstance(value, str):
-            chosen[word.key] = value
+        value = argument.parsed
+        if is_group(argument.key) and isinstance(value, str):
+            chosen[argument.key] = value
             continue
-        *parents, last = word.key.split(".")
+        *parents, last = argument.key.split(".")
         node = settings
         for parent in parents:
             if not isinstance(node.get(parent), dict):
@@ -153,9 +153,9 @@ def settings_in_words(words: Sequence[Word]) -> tuple[Config, dict[str, str]]:
 
 
 @cache
-def parse_word(text: str) -> "Override":
-    """A word, parsed by Hydra, but for the values of range(0.01,0.08,0.01), which are those that one types: Hydra adds
-    binary fractions up to 0.060000000000000005. Raises Hydra's error for a word that it cannot read."""
+def parse_argument(text: str) -> "Override":
+    """An argument, parsed by Hydra, but for the values of range(0.01,0.08,0.01), which are as given: Hydra adds binary
+    fractions up to 0.060000000000000005. Raises Hydra's error for an argument that it cannot read."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import RangeSweep
 
@@ -173,28 +173,28 @@ def key_of(text: str) -> str:
 
 
 def is_one_value(text: str) -> bool:
-    """Whether Hydra reads a text as a word with one value."""
+    """Whether Hydra reads a text as an argument with one value."""
     from hydra.errors import HydraException
 
     try:
-        return not parse_word(text).is_sweep_override()
+        return not parse_argument(text).is_sweep_override()
     except HydraException:
         return False
 
 
 def value_in(text: str) -> object:
     """The value that a text writes, read by Hydra; the text itself if Hydra cannot read it."""
-    return parse_word(f"key={text}").value() if is_one_value(f"key={text}") else text
+    return parse_argument(f"key={text}").value() if is_one_value(f"key={text}") else text
 
 
-def spell_word(key: str, value: object) -> str:
+def spell_argument(key: str, value: object) -> str:
     """KEY=VALUE as Hydra's grammar has it: text with the quotes that it needs, and no others."""
     if not isinstance(value, str | Path):
         return f"{key}={spell_value(value)}"
     from hydra.errors import HydraException
 
     try:
-        plain = parse_word(f"key={value}").value() == str(value)
+        plain = parse_argument(f"key={value}").value() == str(value)
     except HydraException:
         plain = False
     return f"{key}={value if plain else quoted(str(value))}"
@@ -209,7 +209,7 @@ def spell_value(value: object, *, quotes: bool = True) -> str:
     if isinstance(value, dict):
         return f"{{{','.join(f'{key}:{spell_value(item, quotes=quotes)}' for key, item in value.items())}}}"
     text = str(value)
-    return text if not quotes or isinstance(value, Number) or WORD.fullmatch(text) else quoted(text)
+    return text if not quotes or isinstance(value, Number) or PLAIN_TEXT.fullmatch(text) else quoted(text)
 
 
 def quoted(text: str) -> str:
@@ -219,10 +219,10 @@ def quoted(text: str) -> str:
 
 
 def shell_line(*texts: str) -> str:
-    """A command for a shell: of its words, those that need quotes are in quotes, double ones around single ones."""
-    return " ".join(map(shell_word, texts))
+    """A command for a shell. Arguments that need quotes are in quotes, double ones around single ones."""
+    return " ".join(map(shell_argument, texts))
 
 
-def shell_word(text: str) -> str:
-    """One word of a command for a shell."""
+def shell_argument(text: str) -> str:
+    """One argument of a command for a shell."""
     return f'"{text}"' if "'" in text and not re.search(r'["$`\\!\n]', text) else shlex.quote(text)
