@@ -35,7 +35,7 @@ from cse.lab.run.start import start_training
 from cse.lab.settings.arguments import Argument
 from cse.lab.settings.command import arguments_of_settings, normalized, read_command
 from cse.lab.settings.compose import without_hydra
-from cse.lab.settings.groups import PROGRAMS, choices
+from cse.lab.settings.groups import PROGRAMS, Kind, choices
 from cse.lab.settings.user_folders import adopt_folders
 from cse.lab.settings.values import flattened
 from cse.lab.sweep.sweep_command import starts_many
@@ -117,7 +117,7 @@ class Encodes(Protocol):
         """n texts -> (n, D)."""
 
 
-def compose(*arguments: str, command: str = "train", **settings: object) -> DictConfig:
+def compose(*arguments: str, command: Kind = "train", **settings: object) -> DictConfig:
     """The configuration that `cse-train` (or command="evaluate": `cse-eval`) would run with these arguments.
 
     Raises UserError for an argument that the command would refuse.
@@ -219,23 +219,21 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
 
 
 @contextmanager
-def _arguments_of_call(
-    command: str, given: Sequence[object], settings: Mapping[str, object]
-) -> Iterator[list[Argument]]:
+def _arguments_of_call(kind: Kind, given: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Argument]]:
     """A call's arguments, as a command would have them. In the block, the functions in its `eval` are known by name."""
-    functions, texts = _functions_and_texts(command, given, settings)
+    functions, texts = _functions_and_texts(kind, given, settings)
     if not functions:
-        yield _arguments_of_job(command, texts)
+        yield _arguments_of_job(kind, texts)
         return
     from cse.eval.function import known
 
     with known(functions, choices("eval")) as names:
         added = [Argument(f"++eval.{name}={{_target_:{FUNCTION},name:{name}}}", by="cse") for name in names]
-        yield [*_arguments_of_job(command, texts), *added]
+        yield [*_arguments_of_job(kind, texts), *added]
 
 
 def _functions_and_texts(
-    command: str, given: Sequence[object], settings: Mapping[str, object]
+    kind: Kind, given: Sequence[object], settings: Mapping[str, object]
 ) -> tuple[list[Mapping[str, ScoringFunction]], list[str]]:
     """(each {name: function} in a call's `eval`, the arguments of a command that asks for the rest).
 
@@ -243,7 +241,7 @@ def _functions_and_texts(
     beside the evaluators of the command. `evaluate` scores it alone, and its first argument may be the value of `eval`.
     """
     rest, settings = list(given), dict(settings)
-    if command == "evaluate" and rest and not (isinstance(rest[0], str) and "=" in rest[0]):
+    if kind == "evaluate" and rest and not (isinstance(rest[0], str) and "=" in rest[0]):
         if "eval" in settings:
             raise UserError(f"eval={settings['eval']}: the first argument is the evaluator already, {rest[0]}")
         settings = {"eval": rest.pop(0), **settings}
@@ -254,7 +252,7 @@ def _functions_and_texts(
     functions = [part for part in parts if isinstance(part, Mapping)]
     if isinstance(chosen, Mapping):
         del settings["eval"]
-        if command == "evaluate":
+        if kind == "evaluate":
             rest.insert(0, "eval=[]")
     elif functions:
         settings["eval"] = [part for part in parts if not isinstance(part, Mapping)]
@@ -270,11 +268,11 @@ def _texts_of_call(given: Sequence[object], settings: Mapping[str, object]) -> l
     return [*map(str, given), *arguments_of_settings(flattened(settings))]
 
 
-def _arguments_of_job(command: str, texts: Sequence[str]) -> list[Argument]:
+def _arguments_of_job(kind: Kind, texts: Sequence[str]) -> list[Argument]:
     """The arguments of a command of one job. Raises UserError for several jobs, and for a flag."""
-    one_job = read_command(adopt_folders(normalized(texts)), command)
+    one_job = read_command(adopt_folders(normalized(texts)), kind)
     if several := starts_many(one_job.arguments, one_job.flags):
-        raise UserError(f"{several} starts several jobs, which needs the command line: {PROGRAMS[command]} {several}")
+        raise UserError(f"{several} starts several jobs, which needs the command line: {PROGRAMS[kind]} {several}")
     if one_job.flags:
         raise UserError(f"{one_job.flags[0]} is for the command line")
     return one_job.arguments

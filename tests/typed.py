@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from cse.lab.settings.command import Command, normalized, read_command
+from cse.lab.settings.groups import KINDS
 from cse.lab.sweep.engine import make_plan
-from cse.lab.sweep.job import COMMAND_OF_PROGRAM, PlannedJob
+from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.sweep_command import read_sweep_command
 
 PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
@@ -30,7 +31,7 @@ def exit_code(program: str, *words: object) -> int:
 
 def command_typed(words: Sequence[str], program: str = "cse-train") -> Command:
     """The command, read."""
-    return read_command(normalized(words), COMMAND_OF_PROGRAM[program])
+    return read_command(normalized(words), KINDS[program])
 
 
 def jobs_typed(words: Sequence[str], program: str = "cse-train") -> list[PlannedJob]:

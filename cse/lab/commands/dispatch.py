@@ -17,19 +17,19 @@ from cse.lab.run.resume import started_from
 from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.command import MULTIRUN, Command, flags_that_show, read_command, split_flags
 from cse.lab.settings.compose import explaining, refuse_arguments
-from cse.lab.settings.groups import CONF_DIR
+from cse.lab.settings.groups import CONF_DIR, Kind
 from cse.lab.settings.mistakes import no_flags
 from cse.lab.sweep.sweep_command import starts_many
 
 
-def run_command(name: str, page: str, run: Callable[[list[Argument]], None]) -> None:
+def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) -> None:
     """Do what this process's command asks for. Exits after help, and with the code of several jobs.
 
-    name: "train" or "evaluate". page: its help. run: does one job, as its arguments say.
+    page: its help. run: does one job, as its arguments say.
     """
-    arguments = run_arguments_or_exit(page, name)
-    check_flags(arguments, name)
-    command = read_command(arguments, name)
+    arguments = run_arguments_or_exit(page, kind)
+    check_flags(arguments, kind)
+    command = read_command(arguments, kind)
     is_many = bool(starts_many(command.arguments, command.flags))
     idle = [flag for flag in command.flags if not (is_many and flag in MULTIRUN)]
     if command.shows:
@@ -65,7 +65,7 @@ def run_many(command: Command) -> int:
         return engine.run_sweep(command)
 
 
-def check_flags(arguments: Sequence[str], name: str) -> None:
+def check_flags(arguments: Sequence[str], kind: Kind) -> None:
     """Raise UserError for -m with a flag that shows one run, and for a flag that is unknown or lacks its value."""
     from hydra._internal.utils import get_args_parser
 
@@ -74,11 +74,11 @@ def check_flags(arguments: Sequence[str], name: str) -> None:
     if looks and {*MULTIRUN} & {*flags}:
         raise UserError(f"{looks[0]} shows one run: leave out -m, and give each key one value")
     parser = get_args_parser()
-    parser.error = partial(refuse_flag, name)  # type: ignore[method-assign]
+    parser.error = partial(refuse_flag, kind)  # type: ignore[method-assign]
     parser.parse_args([*texts, *flags])
 
 
-def refuse_flag(name: str, message: str) -> NoReturn:
+def refuse_flag(kind: Kind, message: str) -> NoReturn:
     """Raise UserError with the message of Hydra's parser, or for unknown flags with the settings that they may mean."""
     _, unknown, flags = message.partition("unrecognized arguments: ")
-    raise UserError(no_flags(flags.split(), name) if unknown else message)
+    raise UserError(no_flags(flags.split(), kind) if unknown else message)

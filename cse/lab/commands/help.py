@@ -16,6 +16,7 @@ from cse.lab.settings.command import MULTIRUN, WITH_VALUE, normalized
 from cse.lab.settings.conf_files import body, first_sentence
 from cse.lab.settings.groups import (
     OPTIONAL_GROUPS,
+    Kind,
     choices,
     file_of,
     groups,
@@ -51,11 +52,10 @@ def arguments_or_exit(page: str) -> list[str]:
     return arguments
 
 
-def run_arguments_or_exit(page: str, command: str) -> list[str]:
-    """The arguments of cse-train or cse-eval. Exits after --version and after a question. command: "train" or
-    "evaluate", whose groups, choices and settings one may ask about."""
+def run_arguments_or_exit(page: str, kind: Kind) -> list[str]:
+    """The arguments of cse-train or cse-eval. Exits after --version and after a question."""
     arguments = given_arguments()
-    shown = answer_question(page, arguments, command)
+    shown = answer_question(page, arguments, kind)
     if shown is not None:
         exit_showing(shown)
     return arguments
@@ -77,15 +77,15 @@ def exit_showing(text: str) -> NoReturn:
     sys.exit(0)
 
 
-def answer_question(page: str, arguments: Sequence[str], command: str) -> str | None:
+def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | None:
     """What the arguments of cse-train or cse-eval ask for; None if they ask nothing. page: what --help alone shows.
 
     Raises UserError for an argument that is not the name of a group, a choice or a setting.
     """
     if topics := topics_asked(arguments):
-        return "\n\n".join(help_on(command, topic) for topic in topics)
+        return "\n\n".join(help_on(kind, topic) for topic in topics)
     if asks_for_help(arguments):
-        lines = [what_to_choose(command) if line == "CHOICES" else at_width(line) for line in page.splitlines()]
+        lines = [what_to_choose(kind) if line == "CHOICES" else at_width(line) for line in page.splitlines()]
         return "\n".join(lines)
     return None
 
@@ -149,24 +149,24 @@ def command_at_width(command: str, indent: str, width: int) -> str:
     return f" \\\n{BELOW}".join([indent + lines[0], *lines[1:]])
 
 
-def what_to_choose(command: str) -> str:
+def what_to_choose(kind: Kind) -> str:
     """A line for each group of a command that offers a choice, with all its choices."""
     lines = []
-    for group in groups(command):
+    for group in groups(kind):
         names = ["PAPER/TABLE"] if group == "sweep" else choices(group)
         if names not in ([], NO_CHOICE):
             lines.append(in_column(f"  {group + '=':<16}", " ".join(names), terminal_width()))
     return "\n".join(lines)
 
 
-def help_on(command: str, word: str) -> str:
+def help_on(kind: Kind, word: str) -> str:
     """The choices of a group, the keys of a choice, or the settings and choices of that name.
 
     Raises UserError for a choice that the group lacks.
     """
     group, _, choice = word.partition("=")
-    if group not in groups(command):
-        return find(command, group, terminal_width())
+    if group not in groups(kind):
+        return find(kind, group, terminal_width())
     several = choices(group)
     if several == NO_CHOICE:
         return help_on_choice(group, "default")
@@ -176,7 +176,7 @@ def help_on(command: str, word: str) -> str:
     names = choice.strip("[]").split(",")
     for name in names:
         if name not in several:
-            raise UserError(f"--help {word}: {no_choice(group, name, command)}")
+            raise UserError(f"--help {word}: {no_choice(group, name, kind)}")
     if group == "sweep":
         return "\n\n".join(map(help_on_sweep, names))
     return "\n\n".join(help_on_choice(group, name) for name in names)

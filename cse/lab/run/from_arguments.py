@@ -15,19 +15,19 @@ from cse.lab.run.evaluators import selected_score
 from cse.lab.settings.arguments import Argument, keys_of_person, texts_of, values_of
 from cse.lab.settings.compose import composed, explaining, without_hydra
 from cse.lab.settings.conf_files import first_sentence
-from cse.lab.settings.groups import CONF_DIR, choices, file_of, groups
+from cse.lab.settings.groups import CONF_DIR, Kind, choices, file_of, groups
 from cse.lab.settings.user_values import overridden, recorded_user_files
 
 
-def checked_settings(command: str, arguments: Sequence[Argument]) -> DictConfig:
-    """The settings that the arguments of one job give, with Hydra's own node. command: "train" or "evaluate".
+def checked_settings(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
+    """The settings that the arguments of one job give, with Hydra's own node.
 
     Raises UserError.
     """
-    with explaining(texts_of(without_added(arguments)), command):
-        config = config_of(command, arguments)
+    with explaining(texts_of(without_added(arguments)), kind):
+        config = config_of(kind, arguments)
         startup.before_libraries()
-        return checked_config(config, command)
+        return checked_config(config, kind)
 
 
 def without_added(arguments: Sequence[Argument]) -> list[Argument]:
@@ -35,32 +35,32 @@ def without_added(arguments: Sequence[Argument]) -> list[Argument]:
     return [argument for argument in arguments if argument.by != "cse"]
 
 
-def origin_of(command: str, arguments: Sequence[Argument]) -> resume.Origin | None:
+def origin_of(kind: Kind, arguments: Sequence[Argument]) -> resume.Origin | None:
     """The run that the arguments resume or repeat; None for a new run, and for cse-eval."""
-    return resume.started_from(arguments) if command == "train" else None
+    return resume.started_from(arguments) if kind == "train" else None
 
 
-def config_of(command: str, arguments: Sequence[Argument]) -> DictConfig:
+def config_of(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
     """The config that the arguments give, with Hydra's own node in it."""
-    origin = origin_of(command, arguments)
-    return resume.resumed(origin, arguments) if origin else composed(command, texts_of(arguments))
+    origin = origin_of(kind, arguments)
+    return resume.resumed(origin, arguments) if origin else composed(kind, texts_of(arguments))
 
 
-def checked_config(config: DictConfig, command: str) -> DictConfig:
+def checked_config(config: DictConfig, kind: Kind) -> DictConfig:
     """The config with the values that its parts take, and with the score that trainer.select names in full.
 
     Raises UserError, or OmegaConf's error for a reference to no key.
     """
     from cse.lab.settings.check import validate
 
-    settings = validate(config, command)
-    if command == "train":
+    settings = validate(config, kind)
+    if kind == "train":
         settings.trainer.select = selected_score(settings)
     OmegaConf.set_readonly(settings, True)
     return settings
 
 
-def fitted(settings: DictConfig, command: str, arguments: Sequence[Argument]) -> DictConfig:
+def fitted(settings: DictConfig, kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
     """The settings as a new run records and uses them, without Hydra's node.
 
     settings: with that node, which has the choice of each group and the files of the user's own.
@@ -68,22 +68,22 @@ def fitted(settings: DictConfig, command: str, arguments: Sequence[Argument]) ->
     chosen, files = settings.hydra.runtime.choices, recorded_user_files(settings)
     cfg = without_hydra(settings)
     with open_dict(cfg):
-        if command == "train":
+        if kind == "train":
             notes = overridden(cfg, files, {argument.key for argument in arguments})
             cfg.sources = [*recipe_notes(chosen, arguments), *notes]
-        cfg.choices = choice_of_each_group(command, chosen, arguments, map(str, cfg.eval))
+        cfg.choices = choice_of_each_group(kind, chosen, arguments, map(str, cfg.eval))
     smoke.fit(cfg, keys_of_person(arguments))
     return cfg
 
 
 def choice_of_each_group(
-    command: str, chosen: Mapping[str, str | None], arguments: Sequence[Argument], evaluators: Iterable[str]
+    kind: Kind, chosen: Mapping[str, str | None], arguments: Sequence[Argument], evaluators: Iterable[str]
 ) -> dict[str, str]:
     """{"objective": "simcse", "eval": "stsb,sts", ...}, as a run records it.
 
     chosen: Hydra's runtime choices, which lack lists.
     """
-    names = {group: chosen.get(group) for group in groups(command) if choices(group) != ["default"]}
+    names = {group: chosen.get(group) for group in groups(kind) if choices(group) != ["default"]}
     given = values_of(arguments)
     for group in ("experiment", "variant"):
         names[group] = given.get(group, "").strip("[]")

@@ -20,13 +20,13 @@ from cse.lab.run.evaluators import check_selection
 from cse.lab.run.resume import call_with, functions_in
 from cse.lab.settings.arguments import Argument, shell_line, texts_of
 from cse.lab.settings.compose import resolved
-from cse.lab.settings.groups import PROGRAMS
+from cse.lab.settings.groups import PROGRAMS, Kind
 from cse.lab.settings.user_folders import config_dirs
 from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger("cse")
 
-LOG_FILES = {"train": "train.log", "evaluate": "evaluate.log"}
+LOG_FILES: dict[Kind, str] = {"train": "train.log", "evaluate": "evaluate.log"}
 OF_SEPARATE = tuple(f"aux_modality.{key}" for key in ("lr", "schedule", "weight_decay", "no_decay", "clip", "order"))
 """Settings of aux_modality.optimizer=separate alone."""
 

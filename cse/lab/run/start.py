@@ -21,7 +21,7 @@ from cse.lab.run.logs import logging_to
 from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
 from cse.lab.settings.arguments import Argument, spell_argument, texts_of, values_of
 from cse.lab.settings.compose import explaining, resolved, without_hydra
-from cse.lab.settings.groups import file_of
+from cse.lab.settings.groups import Kind, file_of
 from cse.lab.settings.references import VARIABLE
 from cse.lab.settings.values import flattened
 
@@ -46,23 +46,23 @@ def start_evaluation(arguments: Sequence[Argument]) -> None:
 
 
 @contextmanager
-def one_job(command: str, arguments: Sequence[Argument], folder: str | Path | None) -> Iterator[Job]:
+def one_job(kind: Kind, arguments: Sequence[Argument], folder: str | Path | None) -> Iterator[Job]:
     """A checked job, whose folder is not made yet. The block logs into its log file. Raises UserError."""
     given = without_added(arguments)
-    with explaining(texts_of(given), command):  # not the work: an error of the user's own code needs its traceback
-        origin, config = origin_of(command, arguments), config_of(command, arguments)
+    with explaining(texts_of(given), kind):  # not the work: an error of the user's own code needs its traceback
+        origin, config = origin_of(kind, arguments), config_of(kind, arguments)
         check_needs(needs_before_torch(config))  # before torch is imported, which takes seconds
         startup.before_libraries()
-        settings = checked_config(config, command)
+        settings = checked_config(config, kind)
         check_needs(needs_in_order(settings))
         place = place_of_run(settings, origin, given, folder)
     check_place(place)
     check_given(settings, given)
-    with logging_to(place / LOG_FILES[command]):
+    with logging_to(place / LOG_FILES[kind]):
         if origin:
             job = job_from_run(origin, settings, given, place)
         else:
-            job = Job(fitted(settings, command, given), given, place)
+            job = Job(fitted(settings, kind, given), given, place)
         job.check()
         yield job
 

@@ -25,7 +25,7 @@ from pydantic_core import ErrorDetails, SchemaValidator
 from cse.errors import UserError
 from cse.lab.settings.arguments import spell_value
 from cse.lab.settings.compose import resolved, without_hydra
-from cse.lab.settings.groups import file_of
+from cse.lab.settings.groups import Kind, file_of
 from cse.lab.settings.part_contract import why_not_loaded, why_not_made
 from cse.lab.settings.pydantic_types import NOT_SET, names_taken, refusal_in_words, types_of, validator, without_parts
 from cse.lab.settings.references import given_key, referred_keys, written_values
@@ -36,8 +36,8 @@ from cse.lab.settings.values import Config, flattened, nodes_in
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text
 
 
-def validate(cfg: DictConfig, kind: str) -> DictConfig:
-    """The config, checked, with the keys of a kind of command, "train" or "evaluate"; see validate_keys."""
+def validate(cfg: DictConfig, kind: Kind) -> DictConfig:
+    """The config, checked, with the keys of a kind of command; see validate_keys."""
     return validate_keys(cfg, KEYS_BY_KIND[kind])
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cse.errors import UserError
 from cse.lab.settings.arguments import Argument, by_whom, key_of, parse_argument, spell_argument, values_of
-from cse.lab.settings.groups import OPTIONAL_GROUPS, choices
+from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices
 
 LOOKS = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help")
 """Hydra's flags that show something and run nothing."""
@@ -39,13 +39,13 @@ AS_TYPED = re.compile(r"\d+|null")
 
 @dataclass(frozen=True)
 class Command:
-    """A command that was given. kind: "train" (cse-train) or "evaluate" (cse-eval).
+    """A command that was given.
 
     texts: its words, as `normalized` returns them. arguments: the settings in them. flags: the others, such as -m, each
     with its value behind it.
     """
 
-    kind: str
+    kind: Kind
     texts: list[str]
     arguments: list[Argument]
     flags: list[str]
@@ -80,9 +80,8 @@ def with_group(text: str) -> str:
     return re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", text)
 
 
-def read_command(texts: Sequence[str], kind: str) -> Command:
-    """Read a command. texts: its arguments, as `normalized` returns them, without --config-dir. kind: "train" or
-    "evaluate".
+def read_command(texts: Sequence[str], kind: Kind) -> Command:
+    """Read a command. texts: its arguments, as `normalized` returns them, without --config-dir.
 
     Raises UserError for an argument that cannot be read or has no effect.
     """
@@ -118,7 +117,7 @@ def is_agents(text: str) -> bool:
     return text.startswith("--") and "=" in text and key_of(text) not in WITH_VALUE
 
 
-def read_arguments(texts: Sequence[str], kind: str) -> list[Argument]:
+def read_arguments(texts: Sequence[str], kind: Kind) -> list[Argument]:
     """The arguments of a command without flags.
 
     Raises Hydra's error for one that it cannot read, UserError for one that has no effect.
@@ -170,7 +169,7 @@ def name_evaluator(arguments: Sequence[Argument]) -> list[Argument]:
     return named
 
 
-def replace_null(arguments: Sequence[Argument], kind: str) -> list[Argument]:
+def replace_null(arguments: Sequence[Argument], kind: Kind) -> list[Argument]:
     """Drop `experiment=null`, `variant=null` and `sweep=null`, the default: Hydra refuses null for a group.
 
     `eval=null` and `eval=[]` score nothing, so they also turn off what selects a step, unless that is typed. These

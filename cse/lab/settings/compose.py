@@ -14,7 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
 from cse.lab.settings.arguments import Argument, parse_argument
-from cse.lab.settings.groups import CONF_DIR, ONE_CHOICE_ONLY, choices, is_group, user_folders
+from cse.lab.settings.groups import CONF_DIR, ONE_CHOICE_ONLY, Kind, choices, is_group, user_folders
 from cse.lab.settings.mistakes import explain, no_choice
 from cse.lab.settings.mixture import complete_sources
 from cse.lab.settings.references import fill_in_environment, guarded_environment
@@ -25,8 +25,8 @@ COMPOSING = threading.RLock()
 """Hydra composes by one global state, and a sweep's jobs are composed in threads. A mixture's sources compose again."""
 
 
-def composed(kind: str, texts: Sequence[str]) -> DictConfig:
-    """The config that these arguments give, with Hydra's own node in it. kind: "train" or "evaluate".
+def composed(kind: Kind, texts: Sequence[str]) -> DictConfig:
+    """The config that these arguments give, with Hydra's own node in it.
 
     Raises UserError for arguments that Hydra would ignore, or fail on.
     """
@@ -35,7 +35,7 @@ def composed(kind: str, texts: Sequence[str]) -> DictConfig:
         return composed_alone(kind, texts)
 
 
-def composed_alone(kind: str, texts: Sequence[str]) -> DictConfig:
+def composed_alone(kind: Kind, texts: Sequence[str]) -> DictConfig:
     """`composed`, in one thread at a time."""
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
@@ -59,7 +59,7 @@ def composed_alone(kind: str, texts: Sequence[str]) -> DictConfig:
 
 
 @contextmanager
-def explaining(texts: Sequence[str], kind: str) -> Iterator[None]:
+def explaining(texts: Sequence[str], kind: Kind) -> Iterator[None]:
     """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError.
 
     In the block, only paths and conf/ itself may read the environment. It runs nothing of the user's own, whose error
@@ -89,7 +89,7 @@ def resolved(cfg: DictConfig) -> Config:
 # What Hydra would ignore
 
 
-def refuse_arguments(texts: Sequence[str], kind: str) -> None:
+def refuse_arguments(texts: Sequence[str], kind: Kind) -> None:
     """Raise Hydra's error for an argument that it cannot read, and UserError for a setting without a key, a number in
     place of a choice, on which Hydra fails, and a recipe that does not exist, which Hydra ignores."""
     for text in texts:

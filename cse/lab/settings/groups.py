@@ -4,6 +4,7 @@ answers at once.
 
 import os
 from pathlib import Path
+from typing import Literal
 
 from cse.lab.settings.conf_files import Default, declared_package, groups_listed, names_listed
 
@@ -12,8 +13,12 @@ CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACK
 SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
 """conf/ and sweeps/ beside cse/ in a checkout, inside it in an installed wheel."""
 
-PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
-"""The program of each kind of command."""
+Kind = Literal["train", "evaluate"]
+"""The kind of a command: what cse-train does, or what cse-eval does. conf/KIND.yaml is where its settings begin."""
+PROGRAMS: dict[Kind, str] = {"train": "cse-train", "evaluate": "cse-eval"}
+"""The program of each kind."""
+KINDS = {program: kind for kind, program in PROGRAMS.items()}
+"""The kind of each program."""
 
 OPTIONAL_GROUPS = ("experiment", "variant", "sweep")
 """The groups that a command has only if it names them. Their files set keys of the other groups."""
@@ -29,7 +34,7 @@ FOLDERS_VARIABLE = "CSE_CONF"
 of a run and of a sweep's jobs inherit it, those on a cluster too."""
 
 
-def groups(kind: str) -> dict[str, Default]:
+def groups(kind: Kind) -> dict[str, Default]:
     """The groups of a kind of command in the order of its defaults list, each with what it has there."""
     return groups_listed(Path(CONF_DIR, f"{kind}.yaml"))
 

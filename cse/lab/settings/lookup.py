@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cse.errors import UserError
 from cse.lab.settings.conf_files import body, first_sentence, keys_of_text
-from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, choices, file_of, groups, included, section_of
+from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, Kind, choices, file_of, groups, included, section_of
 from cse.lab.settings.suggest import answer_to, last_part, nearest, sentences_with
 
 SHOWN = 4
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     choice: str = ""
 
 
-def find(kind: str, word: str, width: int) -> str:
+def find(kind: Kind, word: str, width: int) -> str:
     """Lines for another trainer's argument or, if the word is none, for the choices and settings that it names.
 
     A word that names nothing is searched in comments, and in the table of other trainers' arguments. Raises UserError
@@ -82,7 +82,7 @@ def with_comment(entries: list[Entry], word: str) -> list[Entry]:
     return mentions or [entry for entry in entries if begun.search(entry.comment)]
 
 
-def recipe_note(matches: list[Entry], kind: str) -> str:
+def recipe_note(matches: list[Entry], kind: Kind) -> str:
     """Where a run's values are shown, if a file of conf/recipe sets one of these settings; "" without one."""
     if kind == "train" and not keys_of_recipes().isdisjoint(entry.key for entry in matches):
         return "A recipe may replace these values: add --cfg job to your command to see yours."
@@ -126,7 +126,7 @@ def paragraphs(matches: list[Entry], width: int) -> Iterator[str]:
         yield f"and {len(others)} more: for example --help {longer}"
 
 
-def all_choices(kind: str) -> Iterator[Entry]:
+def all_choices(kind: Kind) -> Iterator[Entry]:
     """Each group's choices with their first sentences."""
     for group in groups(kind):
         for choice in choices(group):
@@ -134,7 +134,7 @@ def all_choices(kind: str) -> Iterator[Entry]:
                 yield Entry(group, choice, first_sentence(file_of(group, choice)), choice)
 
 
-def keys_of_command(kind: str) -> dict[str, list[str]]:
+def keys_of_command(kind: Kind) -> dict[str, list[str]]:
     """Every group and every setting of a kind of command, and the GROUP=CHOICEs that set it; "" is every run."""
     choices_by_key: dict[str, list[str]] = {group: [""] for group in groups(kind)}
     for setting in settings_of_command(kind):
@@ -142,7 +142,7 @@ def keys_of_command(kind: str) -> dict[str, list[str]]:
     return choices_by_key
 
 
-def settings_of_command(kind: str) -> Iterator[Entry]:
+def settings_of_command(kind: Kind) -> Iterator[Entry]:
     """Every setting of a kind of command and of every choice of its groups."""
     own = settings_of_file(Path(CONF_DIR, f"{kind}.yaml"), "", "")
     yield from (setting for setting in own if setting.value != "{}")  # eval: {}, to which each evaluator adds its own

@@ -12,7 +12,7 @@ from itertools import pairwise
 from cse.errors import UserError
 from cse.lab.settings.arguments import recorded_arguments, shell_argument, spell_argument
 from cse.lab.settings.conf_files import keys_of_text, text_of
-from cse.lab.settings.groups import OPTIONAL_GROUPS, choices, file_of, groups, user_folders
+from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices, file_of, groups, user_folders
 from cse.lab.settings.lookup import keys_of_command
 from cse.lab.settings.suggest import answer_to, last_part, meant, nearest, spelled, topic
 
@@ -38,7 +38,7 @@ UNKNOWN_CHOICE_OF_HYDRA = re.compile(
 AMBIGUOUS = re.compile(r"Ambiguous value for argument '(.*)'")
 
 
-def explain(error: Exception, texts: Sequence[str], kind: str) -> str:
+def explain(error: Exception, texts: Sequence[str], kind: Kind) -> str:
     """One sentence for an error of Hydra or OmegaConf: its own, unless that names neither key nor choices.
 
     texts: the command's arguments.
@@ -78,7 +78,7 @@ def in_quotes(text: str) -> str:
     return f"; as text it is {shell_argument(spell_argument(key, value))}"
 
 
-def no_flags(flags: Sequence[str], kind: str) -> str:
+def no_flags(flags: Sequence[str], kind: Kind) -> str:
     """The message for flags that do not exist, with what to type for each."""
     known = list(keys_of_command(kind))
     if len(flags) == 1:
@@ -95,7 +95,7 @@ def short_hint(flag: str, known: Sequence[str]) -> str:
     return (answer.type or answer.sentence().partition(". ")[0]) if answer else " or ".join(meant(spelled(flag), known))
 
 
-def no_setting(text: str, texts: Sequence[str], kind: str) -> str:
+def no_setting(text: str, texts: Sequence[str], kind: Kind) -> str:
     """The message for a text without =: a key that lacks its value, a folder, a file, or the nearest setting."""
     for before, after in pairwise(texts):
         if after == text and os.path.exists(f"{before.partition('=')[2]} {text}"):
@@ -113,14 +113,14 @@ def no_setting(text: str, texts: Sequence[str], kind: str) -> str:
     return f"{text} is no setting, which is KEY=VALUE{hint}"
 
 
-def no_key(key: str, texts: Sequence[str], kind: str) -> str:
+def no_key(key: str, texts: Sequence[str], kind: Kind) -> str:
     """The message for a key that the command's choices lack, with what was meant."""
     if key in groups(kind):  # model={...}
         return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE"
     return f"there is no key {key}{hint_for_key(key, texts, kind)}"
 
 
-def hint_for_key(key: str, texts: Sequence[str], kind: str) -> str:
+def hint_for_key(key: str, texts: Sequence[str], kind: Kind) -> str:
     """What was meant by a key that the command's choices lack: another trainer's name for it, a key of other choices,
     or the nearest key of the command's."""
     choices_by_key, chosen = keys_of_command(kind), choices_given(texts, kind)
@@ -148,7 +148,7 @@ def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Sequen
     return "" if near in keys_of_choices or last_part(near) in near_ones else near
 
 
-def choices_given(texts: Sequence[str], kind: str) -> set[str]:
+def choices_given(texts: Sequence[str], kind: Kind) -> set[str]:
     """The GROUP=CHOICEs of a command, and "" for what each has; all choices of a group if an experiment may choose."""
     typed = {argument.key: argument.parsed for argument in recorded_arguments(texts)}
     has_extras = not typed.keys().isdisjoint(OPTIONAL_GROUPS)
@@ -164,12 +164,12 @@ def choices_given(texts: Sequence[str], kind: str) -> set[str]:
     return given
 
 
-def no_choice(group: str, choice: str, kind: str) -> str:
+def no_choice(group: str, choice: str, kind: Kind) -> str:
     """The message for a choice that the group lacks, with what was meant or what there is."""
     return f"{group}={choice} {hint_for_choice(group, choice, kind) or what_there_is(group, choice, kind)}"
 
 
-def hint_for_choice(group: str, choice: str, kind: str) -> str:
+def hint_for_choice(group: str, choice: str, kind: Kind) -> str:
     """What was meant by a choice that the group lacks; "" for a name that says nothing."""
     misplaced = [path for folder in user_folders() for path in folder.rglob("*.y*ml") if path.stem == choice]
     if misplaced:  # FOLDER/mine.yaml in place of FOLDER/objective/mine.yaml
@@ -195,7 +195,7 @@ def choices_with_encoder(group: str, encoder: str) -> list[str]:
     return arguments
 
 
-def what_there_is(group: str, choice: str, kind: str) -> str:
+def what_there_is(group: str, choice: str, kind: Kind) -> str:
     """The nearest choice or all choices, and what else the group offers."""
     names = choices(group)  # none of Hydra's own groups
     offer = INSTEAD[kind].get(group, "").format(choice)

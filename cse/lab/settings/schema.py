@@ -9,6 +9,7 @@ from annotated_types import MinLen
 from pydantic import AfterValidator, with_config
 from typing_extensions import TypedDict
 
+from cse.lab.settings.groups import Kind
 from cse.ranges import (
     STRICT,
     AnyPooling,
@@ -156,7 +157,7 @@ class Elsewhere(TypedDict):
     hydra: Annotated[HydrasOwn, Mark.LOGGING]
 
 
-KEYS_BY_KIND: dict[str, type] = {"train": Train, "evaluate": Evaluate}
+KEYS_BY_KIND: dict[Kind, type] = {"train": Train, "evaluate": Evaluate}
 """The keys that no part takes, by kind of command."""
 
 

@@ -27,11 +27,9 @@ from cse.lab.run.from_arguments import checked_config
 from cse.lab.run.job import steps_in_words
 from cse.lab.settings.arguments import Argument, keys_of_person, shell_line, texts_of
 from cse.lab.settings.compose import composed, explaining
-from cse.lab.settings.groups import PROGRAMS
+from cse.lab.settings.groups import KINDS, Kind
 from cse.ranges import Seed
 
-COMMAND_OF_PROGRAM = {program: command for command, program in PROGRAMS.items()}
-"""{"cse-train": "train", "cse-eval": "evaluate"}."""
 SEED = TypeAdapter(Seed)
 """Which seeds a run takes."""
 
@@ -57,13 +55,13 @@ class PlannedJob:
         UserError for a key or a choice that does not exist.
         """
         texts = texts_of(self.arguments)
-        with explaining(texts, self.command):
-            return composed(self.command, texts)
+        with explaining(texts, self.kind):
+            return composed(self.kind, texts)
 
     @property
-    def command(self) -> str:
-        """The command of its program: "train" or "evaluate"."""
-        return COMMAND_OF_PROGRAM[self.program]
+    def kind(self) -> Kind:
+        """The kind of its program."""
+        return KINDS[self.program]
 
     @property
     def trains_in_full(self) -> bool:
@@ -72,8 +70,8 @@ class PlannedJob:
 
     def checked(self) -> DictConfig:
         """Its config, checked (see cse.lab.run.from_arguments). Raises UserError for a wrong setting."""
-        with explaining(texts_of(self.arguments), self.command):
-            config = checked_config(self.config, self.command)
+        with explaining(texts_of(self.arguments), self.kind):
+            config = checked_config(self.config, self.kind)
             if self.trains_in_full:
                 check_selection(config)
         return config

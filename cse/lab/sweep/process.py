@@ -185,7 +185,7 @@ def running_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
 
 def command_of(job: PlannedJob, folder: Path) -> list[str]:
     """The process's command. Results and model card show the program's name, W&B the job's group and name."""
-    command = f"cse.lab.commands.{job.command}"
+    command = f"cse.lab.commands.{job.kind}"
     start = f"import sys; sys.argv[0] = {job.program!r}; from {command} import main; main()"
     names = []
     config = job.config

@@ -7,10 +7,10 @@ from cse.lab.run.needs import needs_of
 from cse.lab.settings.arguments import texts_of, values_of
 from cse.lab.settings.command import read_command
 from cse.lab.settings.compose import composed, explaining
+from cse.lab.settings.groups import KINDS, Kind
 from cse.lab.settings.suggest import nearest
 from cse.lab.sweep.checks import needs_of_jobs
 from cse.lab.sweep.engine import make_plan
-from cse.lab.sweep.job import COMMAND_OF_PROGRAM
 from cse.lab.sweep.sweep_command import read_sweep_command
 from cse.needs import Need
 from cse.sources.catalogue import DATASETS
@@ -20,7 +20,7 @@ from cse.sources.fetch import DatasetNeed
 def names_of_datasets(texts: Sequence[str]) -> list[str]:
     """The names of datasets among the arguments of cse-data. [] if these are a command: they begin with its program, or
     each is KEY=VALUE or ~KEY."""
-    if texts and texts[0] in COMMAND_OF_PROGRAM:
+    if texts and texts[0] in KINDS:
         return []
     return [text for text in texts if "=" not in text and not text.startswith("~")]
 
@@ -33,15 +33,15 @@ def needs_asked(texts: Sequence[str]) -> list[Need]:
     """
     if names := names_of_datasets(texts):
         return needs_of_datasets(names, [text for text in texts if text not in names])
-    if texts and texts[0] in COMMAND_OF_PROGRAM:
-        return needs_of_command(texts[1:], COMMAND_OF_PROGRAM[texts[0]])
+    if texts and texts[0] in KINDS:
+        return needs_of_command(texts[1:], KINDS[texts[0]])
     return needs_of_command(texts, "train")
 
 
-def needs_of_command(texts: Sequence[str], name: str) -> list[Need]:
-    """What the jobs of a command read; of a search, one of its jobs. name: "train" or "evaluate"."""
-    command = read_command(texts, name)
-    with explaining(texts_of(command.arguments), name):
+def needs_of_command(texts: Sequence[str], kind: Kind) -> list[Need]:
+    """What the jobs of a command read; of a search, one of its jobs."""
+    command = read_command(texts, kind)
+    with explaining(texts_of(command.arguments), kind):
         return needs_of_jobs(make_plan(read_sweep_command(command)).jobs)
 
 

@@ -14,9 +14,10 @@ from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.this_machine import code_digest, named_sums, weights_sum
 from cse.lab.settings.arguments import Argument
 from cse.lab.settings.compose import composed, without_hydra
+from cse.lab.settings.groups import KINDS
 from cse.lab.sweep import process
 from cse.lab.sweep.checks import check_wandb_id
-from cse.lab.sweep.job import COMMAND_OF_PROGRAM, PlannedJob
+from cse.lab.sweep.job import PlannedJob
 
 SCORE = {"average": 70.0}
 
@@ -101,7 +102,7 @@ def test_what_a_setting_names_is_the_same_file(program, key, file, tmp_path):
     place.write_text("as it was")
     named = tmp_path / file.split("/")[0]
     words = [f"{key}={named}", *["objective=rankcse"] * key.startswith("objective")]
-    config = composed(COMMAND_OF_PROGRAM[program], words)
+    config = composed(KINDS[program], words)
     settings = OmegaConf.to_container(without_hydra(config), resolve=True)
     leave_run(tmp_path, settings, SCORE, named=named_sums(settings))
     job = PlannedJob("a", program, list(map(Argument, words)))

@@ -108,7 +108,7 @@ def lasting(tmp_path, monkeypatch):
     """In tmp_path, jobs train and score nothing, and leave the results.json of their settings with made-up scores."""
 
     def command(job, folder: Path) -> list[str]:
-        cfg = fitted(job.config, job.command, job.arguments)
+        cfg = fitted(job.config, job.kind, job.arguments)
         scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
         metrics = {name: 71.23 for evaluator in cfg.eval for name in scores[evaluator]}
         leave_run(folder, resolved(cfg), metrics, command=shell_line(job.program, *texts_of(job.arguments)))

@@ -136,7 +136,7 @@ def planned_settings(name: str, case: str | None, chosen: Sequence[str], seed: s
     if job.program != "cse-train":
         return None
     try:
-        with explaining(texts_of(job.arguments), job.command):
+        with explaining(texts_of(job.arguments), job.kind):
             config = job.config
     except UserError:
         return None
