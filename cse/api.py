@@ -33,7 +33,7 @@ from cse.lab.run.needs import encoder_folder
 from cse.lab.run.resume import FUNCTION
 from cse.lab.run.start import start_training
 from cse.lab.settings.arguments import Argument
-from cse.lab.settings.command import arguments_of_settings, normalized, read_command
+from cse.lab.settings.command import normalized, read_command, texts_of_settings
 from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.groups import PROGRAMS, Kind, choices
 from cse.lab.settings.user_folders import adopt_folders
@@ -265,7 +265,7 @@ def _texts_of_call(given: Sequence[object], settings: Mapping[str, object]) -> l
         raise UserError(
             f'{wrong[0]!r:.60}: give arguments, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}'
         )
-    return [*map(str, given), *arguments_of_settings(flattened(settings))]
+    return [*map(str, given), *texts_of_settings(flattened(settings))]
 
 
 def _arguments_of_job(kind: Kind, texts: Sequence[str]) -> list[Argument]:

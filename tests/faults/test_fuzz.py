@@ -122,7 +122,8 @@ WORDS = st.text("abtrainer.lr=seed[]{}',:-+~@/$0123456789 \"\\()null", max_size=
 def test_random_settings_are_refused(words):
     from hydra.core.global_hydra import GlobalHydra
 
-    from cse.lab.settings.compose import composed, explaining, refuse_arguments
+    from cse.lab.settings.compose import composed, refuse_arguments
+    from cse.lab.settings.mistakes import explaining
 
     GlobalHydra.instance().clear()
     words = [word for word in words if not word.startswith("-") and "\0" not in word]

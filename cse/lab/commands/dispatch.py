@@ -16,9 +16,9 @@ from cse.lab.run import slurm
 from cse.lab.run.resume import started_from
 from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.command import MULTIRUN, Command, flags_that_show, read_command, split_flags
-from cse.lab.settings.compose import explaining, refuse_arguments
+from cse.lab.settings.compose import refuse_arguments
 from cse.lab.settings.groups import CONF_DIR, Kind
-from cse.lab.settings.mistakes import no_flags
+from cse.lab.settings.mistakes import explaining, no_flags
 from cse.lab.sweep.sweep_command import starts_many
 
 

@@ -30,7 +30,8 @@ from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.resume import Origin, resumed
 from cse.lab.run.texts import texts_with_objectives
 from cse.lab.settings.check import validate
-from cse.lab.settings.compose import explaining, resolved
+from cse.lab.settings.compose import resolved
+from cse.lab.settings.mistakes import explaining
 from cse.lab.sharing import score_tables
 from cse.model.encoder import Encoder
 from cse.model.load import DTYPES, load_encoder

@@ -13,9 +13,10 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from cse.lab.run import resume, smoke, startup
 from cse.lab.run.evaluators import selected_score
 from cse.lab.settings.arguments import Argument, keys_of_person, texts_of, values_of
-from cse.lab.settings.compose import composed, explaining, without_hydra
+from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.conf_files import first_sentence
 from cse.lab.settings.groups import CONF_DIR, Kind, choices, file_of, groups
+from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.user_values import overridden, recorded_user_files
 
 

@@ -25,10 +25,10 @@ from cse.errors import UserError
 from cse.lab.folder.contents import RUN, read_run_file
 from cse.lab.folder.runs import newest_run, read_run
 from cse.lab.settings.arguments import RUN_ALONE, Argument, shell_line, texts_of, values_of
-from cse.lab.settings.compose import composed, explaining, resolved, without_hydra
+from cse.lab.settings.compose import complete_sources, composed, resolved, without_hydra
 from cse.lab.settings.conf_files import text_of
 from cse.lab.settings.groups import CONF_DIR, choices, groups, is_group, user_folders
-from cse.lab.settings.mixture import complete_sources
+from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.references import fill_in_environment
 from cse.lab.settings.roles import keys_with
 from cse.lab.settings.values import Config, flattened, nodes_in

@@ -20,8 +20,9 @@ from cse.lab.run.launch import run_in_processes
 from cse.lab.run.logs import logging_to
 from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
 from cse.lab.settings.arguments import Argument, spell_argument, texts_of, values_of
-from cse.lab.settings.compose import explaining, resolved, without_hydra
+from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.groups import Kind, file_of
+from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.references import VARIABLE
 from cse.lab.settings.values import flattened
 

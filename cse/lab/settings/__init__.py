@@ -1,17 +1,15 @@
-"""From a command to checked settings: `cse-train model=roberta trainer.lr=1e-5`.
+"""From a command to checked settings: `cse-train model=roberta trainer.lr=1e-5`. In reading order:
 
-1. command.normalized and read_command read the texts into a Command: the Arguments model=roberta and trainer.lr=1e-5
-   (arguments.py), and the flags.
-2. compose.composed lets Hydra compose conf/train.yaml, conf/model/roberta.yaml and the other choices (groups.py lists
-   them, conf_files.py reads the text of one), then sets trainer.lr. mixture.py completes the sources of data=mixture.
-   The result is a config, whose values may refer to others and to the environment (references.py).
-3. check.validate checks each value. model is a part: its `_target_` is a function with a signature, whose annotations
-   are the types (pydantic_types.py), if cse can use it at all (part_contract.py). seed is no part's: schema.py has its
-   type. The result is the same config with 1e-5 as a float, which cse.lab.run builds and runs.
-4. Whatever asks what a key is for asks roles.py: roles.role_of("trainer.lr").is_science. The same annotations say it,
-   read from the source (signatures.py). values.same says which values are the same.
-5. --config-dir adds files of the user's own: user_folders.py adopts their folders, user_files.py loads each of them or
-   refuses it, by the roles of its keys. user_values.py says which file gave a value.
-6. A wrong argument becomes one message in compose.explaining: mistakes.py writes it, lookup.py knows all keys and
-   choices, suggest.py those that were meant.
+1. `model` is a group and `roberta` a choice of it: groups.py finds the file conf/model/roberta.yaml, conf_files.py
+   reads its text, and values.py says when two plain values are the same.
+2. arguments.py has Argument, one KEY=VALUE of a command, and command.py reads a command into its Arguments and flags.
+3. compose.py lets Hydra compose conf/train.yaml, the chosen files and the Arguments into a config, and references.py
+   fills in the values that other keys or the environment give.
+4. --config-dir adds choices of the user's own: user_folders.py adopts the folder, user_files.py loads a file through
+   the plugin hydra_plugins/cse_own.py, and user_values.py says which file gave a value.
+5. mistakes.py writes one message for a wrong argument: lookup.py knows every setting and choice, and suggest.py what a
+   wrong name means, with the table other_trainers.yaml.
+6. check.py checks each value: pydantic_types.py has the types in the signature of the part that takes it,
+   part_contract.py what the part must be, and schema.py the keys that no part takes.
+7. roles.py says what a key is for, by the same signatures, which signatures.py reads from the source.
 """

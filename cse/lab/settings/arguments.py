@@ -1,8 +1,11 @@
-"""Argument: one KEY=VALUE of a command, with who gave it. It has one form, that of Hydra's grammar, from the command
-that is given to `run.yaml` and to a command that is shown.
+"""An Argument is one KEY=VALUE of a command, with who gave it.
 
-Below Argument stand lists of arguments, then Hydra's grammar: parse_argument, and spell_argument, which writes what
-parse_argument reads. shell_line shows a command.
+It is written in one form, Hydra's grammar: in a command that is given, in run.yaml, and in a command that is shown.
+
+1. Argument has a key and a value.
+2. `arguments_of` makes Arguments of texts, `texts_of` texts of Arguments.
+3. `values_of` and the functions after it say what a list of Arguments gives.
+4. `parse_argument` reads Hydra's grammar, `spell_argument` writes it, and `shell_line` writes a command for a shell.
 """
 
 import json
@@ -14,7 +17,7 @@ from decimal import Decimal
 from functools import cache
 from numbers import Number
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from cse.lab.settings.groups import is_group
 from cse.lab.settings.values import Config
@@ -22,27 +25,30 @@ from cse.lab.settings.values import Config
 if TYPE_CHECKING:  # hydra is imported only to read an argument
     from hydra.core.override_parser.types import Override
 
+Giver = Literal["sweep", "person", "cse"]
+"""Who gives an argument: the sweep of a job, a person, or cse itself, for a function of Python's.
+
+If two give the same key, the later in this list counts.
+"""
+
 PLAIN_TEXT = re.compile(r"(?!(null|true|false|nan|inf)$)[a-z_]\w*", re.ASCII | re.IGNORECASE)
 """Text that Hydra reads as this text, without quotes, in a list too."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One KEY=VALUE, +KEY=VALUE or ~KEY. text: as Hydra's grammar has it.
-
-    by: who gave it, a person, a sweep, or cse itself, for a function of Python's.
-    """
+    """One KEY=VALUE, +KEY=VALUE or ~KEY. text: in Hydra's grammar. by: who gave it."""
 
     text: str
-    by: Literal["person", "sweep", "cse"] = "person"
+    by: Giver = "person"
 
     def __str__(self) -> str:
-        """As typed."""
+        """As given."""
         return self.text
 
     @property
     def key(self) -> str:
-        """What it sets: `trainer.lr` of `trainer.lr=1e-5`."""
+        """The key that it sets: `trainer.lr` of `trainer.lr=1e-5`."""
         return key_of(self.text)
 
     @property
@@ -52,18 +58,18 @@ class Argument:
 
     @property
     def spelled(self) -> str:
-        """`1e-5` of `trainer.lr=1e-5`, with any quotes."""
+        """The value as written: `1e-5` of `trainer.lr=1e-5`, `'a,b'` of `note='a,b'`."""
         return self.text.partition("=")[2]
 
     @property
     def value(self) -> str:
-        """The value as text: without the quotes around it, and as typed if it is no text."""
+        """The value as text: `1e-5` of `trainer.lr=1e-5`, `a,b` of `note='a,b'`."""
         parsed = self.parsed
         return parsed if isinstance(parsed, str) else self.spelled
 
     @property
     def parsed(self) -> object:
-        """The value that Hydra reads: text, a number, a list, ...; of an axis, a sweep of Hydra's."""
+        """The value that Hydra reads: a text, a number, a list, ...; for several values, a sweep of Hydra's."""
         return parse_argument(self.text).value()
 
     @property
@@ -72,63 +78,60 @@ class Argument:
         return parse_argument(self.text).is_sweep_override()
 
 
-RUN_ALONE = Argument("hydra.mode=RUN", by="sweep")
-"""Hydra's argument for one run, whatever a sweep's file says: the last argument that a sweep gives a job of its own.
+# From texts to arguments, and back
 
-So a job's command, which one may give again, and the arguments in run.yaml and in a plan say who gave each.
+RUN_ALONE = Argument("hydra.mode=RUN", by="sweep")
+"""Hydra's argument for a single run, whatever a sweep's file says. Each job of a command of several has it.
+
+Among texts it is the last one of a sweep: so the command of a job's process, run.yaml and a plan say who gave each.
 """
 
 
-def recorded_arguments(texts: Sequence[str]) -> list[Argument]:
-    """The arguments that a run or a plan wrote down. Older ones lack the quotes that the grammar wants; what is no
-    argument is left out."""
-    arguments: list[str] = []
-    for text in texts:
-        key, equals, value = text.partition("=")
-        in_quotes = spell_argument(key, value) if equals else text
-        if is_one_value(text):
-            arguments.append(text)
-        elif is_one_value(in_quotes):
-            arguments.append(in_quotes)
-    return by_whom(arguments)
-
-
-def in_order_of_givers(arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments of a sweep's job: first the sweep's, then RUN_ALONE, then a person's.
-
-    The order says who gave each; `by_whom` reads it.
-    """
-    given = [argument for argument in arguments if argument.by == "sweep"]
-    return [*given, RUN_ALONE, *(argument for argument in arguments if argument.by == "person")]
-
-
-def by_whom(texts: Sequence[str]) -> list[Argument]:
-    """The arguments, with who gave each: a sweep those up to RUN_ALONE, a person the rest."""
+def arguments_of(texts: Sequence[str]) -> list[Argument]:
+    """The arguments that texts write: the sweep's up to RUN_ALONE, the others a person's."""
     count = texts.index(RUN_ALONE.text) + 1 if RUN_ALONE.text in texts else 0
     return [*(Argument(text, by="sweep") for text in texts[:count]), *map(Argument, texts[count:])]
 
 
 def texts_of(arguments: Iterable[Argument]) -> list[str]:
-    """The arguments as Hydra, run.yaml and a job's process take them."""
-    return [argument.text for argument in arguments]
+    """The texts of arguments, as Hydra, run.yaml and a job's process take them: in the order of their givers."""
+    givers = get_args(Giver)
+    return [argument.text for argument in sorted(arguments, key=lambda argument: givers.index(argument.by))]
+
+
+def recorded_arguments(texts: Sequence[str]) -> list[Argument]:
+    """The arguments that a run or a plan recorded. An older one lacks the quotes that the grammar wants. What is no
+    argument is left out."""
+    readable: list[str] = []
+    for text in texts:
+        key, equals, value = text.partition("=")
+        in_quotes = spell_argument(key, value) if equals else text
+        if is_one_value(text):
+            readable.append(text)
+        elif is_one_value(in_quotes):
+            readable.append(in_quotes)
+    return arguments_of(readable)
+
+
+# What a list of arguments says
 
 
 def values_of(arguments: Iterable[Argument]) -> dict[str, str]:
-    """{key: value as text} of the arguments; the last one wins."""
+    """{key: value as text} of the arguments. The last value of a key counts."""
     return {argument.key: argument.value for argument in arguments}
 
 
-def merged(arguments: Iterable[Argument]) -> list[Argument]:
-    """Each key once, in the first one's place; the last one wins, so that the command line overrides a case."""
-    return list({argument.key: argument for argument in arguments}.values())
-
-
 def keys_of_person(arguments: Iterable[Argument]) -> list[str]:
-    """The keys that a person typed, and no sweep."""
+    """The keys that a person gave, and no sweep."""
     return [argument.key for argument in arguments if argument.by == "person"]
 
 
-def settings_of_arguments(arguments: Sequence[Argument]) -> tuple[Config, dict[str, str]]:
+def merged(arguments: Iterable[Argument]) -> list[Argument]:
+    """Each key once, in its first place and with its last value: the command line overrides a case."""
+    return list({argument.key: argument for argument in arguments}.values())
+
+
+def settings_of_arguments(arguments: Iterable[Argument]) -> tuple[Config, dict[str, str]]:
     """(settings, choices by group) that the arguments themselves give, without conf/ and without Hydra's own."""
     settings: Config = {}
     chosen: dict[str, str] = {}
@@ -154,8 +157,10 @@ def settings_of_arguments(arguments: Sequence[Argument]) -> tuple[Config, dict[s
 
 @cache
 def parse_argument(text: str) -> "Override":
-    """An argument, parsed by Hydra, but for the values of range(0.01,0.08,0.01), which are as given: Hydra adds binary
-    fractions up to 0.060000000000000005. Raises Hydra's error for an argument that it cannot read."""
+    """What Hydra's parser makes of an argument. Raises Hydra's error for a text that it cannot read.
+
+    The values of range(0.01,0.08,0.01) are exact. Hydra adds binary fractions, up to 0.060000000000000005.
+    """
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import RangeSweep
 
@@ -168,7 +173,7 @@ def parse_argument(text: str) -> "Override":
 
 
 def key_of(text: str) -> str:
-    """`trainer.lr` of `trainer.lr=1e-5`, `++trainer.lr=1e-5` and `~trainer.lr`."""
+    """The key of an argument: `trainer.lr` of `trainer.lr=1e-5`, `++trainer.lr=1e-5` and `~trainer.lr`."""
     return text.partition("=")[0].lstrip("+~")
 
 
@@ -188,16 +193,12 @@ def value_in(text: str) -> object:
 
 
 def spell_argument(key: str, value: object) -> str:
-    """KEY=VALUE as Hydra's grammar has it: text with the quotes that it needs, and no others."""
+    """KEY=VALUE in Hydra's grammar: text has the quotes that it needs, and no others."""
     if not isinstance(value, str | Path):
         return f"{key}={spell_value(value)}"
-    from hydra.errors import HydraException
-
-    try:
-        plain = parse_argument(f"key={value}").value() == str(value)
-    except HydraException:
-        plain = False
-    return f"{key}={value if plain else quoted(str(value))}"
+    text = str(value)
+    is_plain = is_one_value(f"key={text}") and value_in(text) == text
+    return f"{key}={text if is_plain else quoted(text)}"
 
 
 def spell_value(value: object, *, quotes: bool = True) -> str:
@@ -214,15 +215,15 @@ def spell_value(value: object, *, quotes: bool = True) -> str:
 
 def quoted(text: str) -> str:
     """The text in quotes, which Hydra removes again."""
-    backslashes = re.compile(r"(\\+)(?='|$)")  # before a quote Hydra reads two backslashes as one
-    return "'" + backslashes.sub(r"\1\1", text).replace("'", "\\'") + "'"
+    escaped = re.sub(r"(\\+)(?='|$)", r"\1\1", text)  # before a quote Hydra reads two backslashes as one
+    return "'" + escaped.replace("'", "\\'") + "'"
 
 
 def shell_line(*texts: str) -> str:
-    """A command for a shell. Arguments that need quotes are in quotes, double ones around single ones."""
+    """A command for a shell, which reads each of these texts as one argument."""
     return " ".join(map(shell_argument, texts))
 
 
 def shell_argument(text: str) -> str:
-    """One argument of a command for a shell."""
+    """One argument for a shell: in quotes if it needs them, in double quotes if it has single ones."""
     return f'"{text}"' if "'" in text and not re.search(r'["$`\\!\n]', text) else shlex.quote(text)

@@ -1,7 +1,9 @@
-"""A command of cse-train or cse-eval, or a call of Python's, read once: its arguments KEY=VALUE and its flags.
+"""Read a command of cse-train or cse-eval, or a call of Python's, into its arguments and its flags.
 
-Read `normalized`, which is done first, then `read_command` and `read_arguments`, then what these do to an argument.
-Below them are the values of Python as arguments.
+1. `normalized` writes each text in Hydra's grammar. Everything else reads its result, --help and --config-dir too.
+2. `read_command` makes a Command of them: `split_flags` finds the flags, `read_arguments` reads the arguments.
+
+Below them stands how a call's values of Python become texts.
 """
 
 import ast
@@ -15,8 +17,9 @@ from numbers import Number
 from pathlib import Path
 
 from cse.errors import UserError
-from cse.lab.settings.arguments import Argument, by_whom, key_of, parse_argument, spell_argument, values_of
+from cse.lab.settings.arguments import Argument, arguments_of, key_of, parse_argument, spell_argument, values_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices
+from cse.lab.settings.mistakes import explaining
 
 LOOKS = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help")
 """Hydra's flags that show something and run nothing."""
@@ -29,20 +32,59 @@ UNREAD = tuple(
     f"hydra.{key}"
     for key in ("verbose", "job_logging", "hydra_logging", "callbacks", "output_subdir", "job.chdir", "job.env_")
 )
-"""Keys of Hydra's own runs and logs, which nothing here reads."""
+"""The keys of Hydra's own runs and logs. cse ignores them."""
 
 QUOTED = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
 """Text in quotes."""
-AS_TYPED = re.compile(r"\d+|null")
-"""Text that Python may give for a number, as seed="3", or for nothing."""
+AS_GIVEN = re.compile(r"\d+|null")
+"""Text that stays without quotes: Python may give a number as text, seed="3", and null."""
+
+
+def normalized(texts: Sequence[str]) -> list[str]:
+    """The texts in Hydra's grammar, whether a shell, a W&B agent or Python gave them.
+
+    Raises UserError for letters that cannot be read, in a text or in the environment.
+    """
+    set_here = [value for name, value in os.environ.items() if name == "HOME" or name.startswith("CSE_")]
+    check_letters([*texts, os.getcwd(), *set_here])
+    normal: list[str] = []
+    for given in texts:
+        text = with_group(without_dashes(given))
+        normal += [text] if text.startswith("hydra") else from_python(text)
+    return normal
+
+
+def check_letters(names: Sequence[str]) -> None:
+    """Raise UserError for a text or a folder whose letters would be lost in a run's files, which are UTF-8."""
+    encoding = sys.getfilesystemencoding()
+    for name in names:
+        if encoding == "utf-8" and name != name.encode(errors="replace").decode():
+            raise UserError(f"{name!a} is not UTF-8: give the file or folder another name")
+        if encoding != "utf-8" and not name.isascii():
+            raise UserError(f"{name!a}: Python reads letters as {encoding} here: set PYTHONUTF8=1 in the environment")
+
+
+def without_dashes(text: str) -> str:
+    """`trainer.lr=1e-5` for `--trainer.lr=1e-5`, as W&B's agents write it. Hydra's own flags stay."""
+    return text[2:] if is_agents(text) else text
+
+
+def is_agents(text: str) -> bool:
+    """Whether a W&B agent may have written it: --KEY=VALUE, which is no flag of Hydra's."""
+    return text.startswith("--") and "=" in text and key_of(text) not in WITH_VALUE
+
+
+def with_group(text: str) -> str:
+    """`hydra/launcher=NAME` for `hydra.launcher=NAME`, which Hydra would ignore. The same for its sweeper."""
+    return re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", text)
 
 
 @dataclass(frozen=True)
 class Command:
     """A command that was given.
 
-    texts: its words, as `normalized` returns them. arguments: the settings in them. flags: the others, such as -m, each
-    with its value behind it.
+    texts: all of it, as `normalized` returns it. arguments: the settings in it. flags: the flags in it, such as -m,
+    each with its value behind it.
     """
 
     kind: Kind
@@ -56,44 +98,18 @@ class Command:
         return flags_that_show(self.flags)
 
 
-def normalized(texts: Sequence[str]) -> list[str]:
-    """The arguments as Hydra's grammar has them: of a W&B agent, of Python's values, of Hydra's own groups.
-
-    Raises UserError for letters that cannot be read, also in the environment.
-    """
-    set_here = [value for name, value in os.environ.items() if name == "HOME" or name.startswith("CSE_")]
-    check_letters([*texts, os.getcwd(), *set_here])
-    normal: list[str] = []
-    for given in texts:
-        text = with_group(without_dashes(given))
-        normal += [text] if text.startswith("hydra") else from_python(text)
-    return normal
-
-
-def without_dashes(text: str) -> str:
-    """`trainer.lr=1e-5` for `--trainer.lr=1e-5`, as W&B's agents write it. Hydra's own flags stay."""
-    return text[2:] if is_agents(text) else text
-
-
-def with_group(text: str) -> str:
-    """`hydra/launcher=NAME` for `hydra.launcher=NAME`, which Hydra would ignore; so too its sweeper."""
-    return re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", text)
-
-
 def read_command(texts: Sequence[str], kind: Kind) -> Command:
-    """Read a command. texts: its arguments, as `normalized` returns them, without --config-dir.
+    """Read a command. texts: as `normalized` returns them, without --config-dir.
 
     Raises UserError for an argument that cannot be read or has no effect.
     """
-    from cse.lab.settings.compose import explaining  # imports omegaconf, for which --help would wait
-
     settings, flags = split_flags(texts)
     with explaining(settings, kind):
         return Command(kind, list(texts), read_arguments(settings, kind), flags)
 
 
 def split_flags(texts: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(settings, flags with their values) of a command's texts, the order that Hydra's own parser needs."""
+    """(settings, flags with their values) of a command, in the order that Hydra's own parser needs."""
     settings: list[str] = []
     flags: list[str] = []
     rest = iter(texts)
@@ -112,39 +128,34 @@ def flags_that_show(flags: Sequence[str]) -> list[str]:
     return [flag for flag in flags if flag.partition("=")[0] in LOOKS]
 
 
-def is_agents(text: str) -> bool:
-    """Whether a W&B agent may have written it: --KEY=VALUE, which is no flag of Hydra's."""
-    return text.startswith("--") and "=" in text and key_of(text) not in WITH_VALUE
-
-
 def read_arguments(texts: Sequence[str], kind: Kind) -> list[Argument]:
     """The arguments of a command without flags.
 
-    Raises Hydra's error for one that it cannot read, UserError for one that has no effect.
+    Raises Hydra's error for a text that it cannot read, UserError for an argument that has no effect.
     """
-    at_home = [with_home(without_plus(text)) for text in texts]
-    for text in at_home:
-        check_effect(text)
-    return replace_null(name_evaluator(by_whom(at_home)), kind)
+    texts = [with_home(without_plus(text)) for text in texts]
+    for text in texts:
+        refuse_unread(text)
+    arguments = without_null(arguments_of(texts))
+    return without_evaluators(with_evaluator(arguments), kind)
 
 
 def without_plus(text: str) -> str:
-    """The argument without a +, which adds a key to a config: nothing reads a key that conf/ lacks, but Hydra does."""
+    """The argument without a +, by which Hydra adds a key: nothing reads a key that conf/ lacks, but Hydra's own."""
     return text if key_of(text).startswith("hydra") else text.lstrip("+")
 
 
 def with_home(text: str) -> str:
-    """The argument with ~/ at the start of each value as shells expand it, which they do at the start of a word alone,
-    and not in quotes."""
+    """The argument with the home folder for ~/ at the start of each value without quotes. A shell does so only for ~/
+    at the start of an argument."""
     parts = QUOTED.split(text)  # every second one is in quotes
     for before in ("=", "[", ","):
         parts[::2] = [part.replace(f"{before}~/", f"{before}{Path.home()}/") for part in parts[::2]]
     return "".join(parts)
 
 
-def check_effect(text: str) -> None:
-    """Raise UserError for a key of Hydra's own runs and logs, which nothing here reads, and Hydra's error for an
-    argument that it cannot read."""
+def refuse_unread(text: str) -> None:
+    """Raise UserError for a key of UNREAD, and Hydra's error for a text that it cannot read."""
     if key_of(text).replace("/", ".").startswith(UNREAD):
         raise UserError(
             f"{text} has no effect: leave it out; a run logs to its train.log and metrics.jsonl (every step with "
@@ -153,8 +164,17 @@ def check_effect(text: str) -> None:
     parse_argument(text)
 
 
-def name_evaluator(arguments: Sequence[Argument]) -> list[Argument]:
-    """Read `eval=mteb eval.benchmark=NAME` as eval.mteb.benchmark, if a single evaluator is chosen."""
+def without_null(arguments: Sequence[Argument]) -> list[Argument]:
+    """The arguments without `experiment=null`, `variant=null` and `sweep=null`. Null is the default of these groups,
+    and Hydra refuses it."""
+    given = values_of(arguments)
+    null = {group for group in OPTIONAL_GROUPS if given.get(group) in ("", "null")}
+    return [argument for argument in arguments if argument.key not in null]
+
+
+def with_evaluator(arguments: Sequence[Argument]) -> list[Argument]:
+    """The arguments with the evaluator's name in each key of `eval`, if a single evaluator is chosen:
+    `eval=mteb eval.benchmark=NAME` sets eval.mteb.benchmark."""
     evaluators = choices("eval")
     chosen = {argument.key: argument.parsed for argument in arguments}.get("eval")
     names = chosen if isinstance(chosen, list) else [chosen]
@@ -169,39 +189,26 @@ def name_evaluator(arguments: Sequence[Argument]) -> list[Argument]:
     return named
 
 
-def replace_null(arguments: Sequence[Argument], kind: Kind) -> list[Argument]:
-    """Drop `experiment=null`, `variant=null` and `sweep=null`, the default: Hydra refuses null for a group.
+def without_evaluators(arguments: Sequence[Argument], kind: Kind) -> list[Argument]:
+    """The arguments with eval=[] for `eval=null` or `eval=[]`, which score nothing. In training no score can then
+    select a step: so trainer.select and trainer.watch are empty too, unless they are given.
 
-    `eval=null` and `eval=[]` score nothing, so they also turn off what selects a step, unless that is typed. These
-    arguments are the person's, which follow the sweep's: a run records them, and smoke=true keeps them.
+    A person gives these arguments: a run records them, and smoke=true keeps them.
     """
-    last = values_of(arguments)
-    none = {group for group in OPTIONAL_GROUPS if last.get(group) in ("", "null")}
-    arguments = [argument for argument in arguments if argument.key not in none]
-    if last.get("eval") not in ("", "null", "[]"):
-        return arguments
-    selection = {"trainer.select": "null", "trainer.watch": "[]"} if kind == "train" else {}
-    off = [Argument(f"{key}={value}") for key, value in selection.items() if key not in last]
-    others = [argument for argument in arguments if argument.key != "eval"]
-    of_sweep = [argument for argument in others if argument.by == "sweep"]
-    return [*of_sweep, *off, Argument("eval=[]"), *others[len(of_sweep) :]]
-
-
-def check_letters(names: Sequence[str]) -> None:
-    """Raise UserError for an argument or a folder whose letters would be lost in a run's files, which are UTF-8."""
-    encoding = sys.getfilesystemencoding()
-    for name in names:
-        if encoding == "utf-8" and name != name.encode(errors="replace").decode():
-            raise UserError(f"{name!a} is not UTF-8: give the file or folder another name")
-        if encoding != "utf-8" and not name.isascii():
-            raise UserError(f"{name!a}: Python reads letters as {encoding} here: set PYTHONUTF8=1 in the environment")
+    given = values_of(arguments)
+    if given.get("eval") not in ("", "null", "[]"):
+        return list(arguments)
+    empty = [Argument("trainer.select=null"), Argument("trainer.watch=[]")] if kind == "train" else []
+    empty = [argument for argument in empty if argument.key not in given]
+    return [*empty, Argument("eval=[]"), *(argument for argument in arguments if argument.key != "eval")]
 
 
 # Values of Python
 
 
 def from_python(text: str) -> list[str]:
-    """`model.prefix=None`, `model={'prefix': None}` and `data.columns=['a', None]` as arguments with null.
+    """The texts of an argument that may write a value of Python: model.prefix=null for `model.prefix=None` and for
+    `model={'prefix': None}`, data.columns=[a,null] for `data.columns=['a', None]`.
 
     A group's mapping becomes an argument for each of its keys, since the group's own value is a choice.
     """
@@ -215,12 +222,13 @@ def from_python(text: str) -> list[str]:
     except (ValueError, SyntaxError, TypeError):  # Hydra's own lists and mappings have no quotes
         return [text]
     if isinstance(python, dict) and choices(key_of(text)):
-        return arguments_of_settings({f"{key}.{name}": inner for name, inner in python.items()})
-    return arguments_of_settings({key: python})
+        return texts_of_settings({f"{key}.{name}": inner for name, inner in python.items()})
+    return texts_of_settings({key: python})
 
 
-def arguments_of_settings(settings: Mapping[str, object]) -> list[str]:
-    """Python's keywords as arguments of a command: seed=3, splits=[test], data.path='a,b.txt'. Raises UserError."""
+def texts_of_settings(settings: Mapping[str, object]) -> list[str]:
+    """The texts of arguments that give these settings: seed=3, splits=[test], data.path='a,b.txt'. Raises UserError
+    for a value that no text can say."""
     texts = []
     for key, value in settings.items():
         if not (value is None or isinstance(value, str | Path | Number | list | tuple | Mapping)):
@@ -228,5 +236,5 @@ def arguments_of_settings(settings: Mapping[str, object]) -> list[str]:
                 f"{key}: give text, a number, a list or a mapping, not a {type(value).__name__}; what Python holds is "
                 "written to a file first (a table: to_csv)"
             )
-        texts.append(f"{key}={value}" if AS_TYPED.fullmatch(str(value)) else spell_argument(key, value))
+        texts.append(f"{key}={value}" if AS_GIVEN.fullmatch(str(value)) else spell_argument(key, value))
     return texts

@@ -1,42 +1,46 @@
-"""From arguments to a composed config: compose conf/, and refuse what Hydra would ignore.
+"""Compose the config that arguments give: Hydra composes conf/, then cse fills in what Hydra cannot.
 
-`explaining` is for a block that reads arguments or fills in references: in it, an error of Hydra's is a sentence.
+`composed` has the four steps. Below it stand the first, which refuses what Hydra would ignore, and the third, which
+completes the sources of data=mixture.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import cast
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
 
-import yaml
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
 from cse.lab.settings.arguments import Argument, parse_argument
 from cse.lab.settings.groups import CONF_DIR, ONE_CHOICE_ONLY, Kind, choices, is_group, user_folders
-from cse.lab.settings.mistakes import explain, no_choice
-from cse.lab.settings.mixture import complete_sources
-from cse.lab.settings.references import fill_in_environment, guarded_environment
+from cse.lab.settings.mistakes import no_choice
+from cse.lab.settings.references import fill_in_environment
 from cse.lab.settings.user_values import RECORDED_AT, find_user_files
 from cse.lab.settings.values import Config
 
 COMPOSING = threading.RLock()
 """Hydra composes by one global state, and a sweep's jobs are composed in threads. A mixture's sources compose again."""
 
+OF_MIXTURE = ("name", "cache_dir", "preview")
+"""The keys of data=text that a mixture has for all its sources."""
+
 
 def composed(kind: Kind, texts: Sequence[str]) -> DictConfig:
-    """The config that these arguments give, with Hydra's own node in it.
+    """The config that arguments give, with Hydra's own node in it. texts: the arguments.
 
-    Raises UserError for arguments that Hydra would ignore, or fail on.
+    Raises UserError for an argument that Hydra would ignore or fail on, Hydra's error for one that it refuses.
     """
     refuse_arguments(texts, kind)
     with COMPOSING:
-        return composed_alone(kind, texts)
+        config = composed_by_hydra(kind, texts)
+        complete_sources(config)
+        fill_in_environment(config)
+    return config
 
 
-def composed_alone(kind: Kind, texts: Sequence[str]) -> DictConfig:
-    """`composed`, in one thread at a time."""
+def composed_by_hydra(kind: Kind, texts: Sequence[str]) -> DictConfig:
+    """What Hydra composes. Its node has the user's own files too, from which values come."""
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.types import RunMode
@@ -53,27 +57,7 @@ def composed_alone(kind: Kind, texts: Sequence[str]) -> DictConfig:
                 OmegaConf.update(config, RECORDED_AT, files, force_add=True)
     finally:
         GlobalHydra.instance().hydra = outer
-    complete_sources(config)
-    fill_in_environment(config)
     return config
-
-
-@contextmanager
-def explaining(texts: Sequence[str], kind: Kind) -> Iterator[None]:
-    """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError.
-
-    In the block, only paths and conf/ itself may read the environment. It runs nothing of the user's own, whose error
-    needs its traceback.
-    """
-    from hydra.errors import HydraException
-
-    try:
-        with guarded_environment():
-            yield
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(explain(error, texts, kind)) from error
-    except yaml.YAMLError as error:  # in a choice of the user's own
-        raise UserError(" ".join(str(error).split())) from error
 
 
 def without_hydra(config: DictConfig) -> DictConfig:
@@ -82,7 +66,7 @@ def without_hydra(config: DictConfig) -> DictConfig:
 
 
 def resolved(cfg: DictConfig) -> Config:
-    """The config as plain Python values, every interpolation filled in."""
+    """The config as plain Python values, with every reference filled in."""
     return cast("Config", OmegaConf.to_container(cfg, resolve=True))
 
 
@@ -90,25 +74,75 @@ def resolved(cfg: DictConfig) -> Config:
 
 
 def refuse_arguments(texts: Sequence[str], kind: Kind) -> None:
-    """Raise Hydra's error for an argument that it cannot read, and UserError for a setting without a key, a number in
-    place of a choice, on which Hydra fails, and a recipe that does not exist, which Hydra ignores."""
+    """Raise Hydra's error for a text that it cannot read, and UserError for an argument that it would ignore, or fail
+    on: one without a key, a recipe that does not exist, and a group's value that cannot be a choice."""
     for text in texts:
         parse_argument(text)
     for argument in map(Argument, texts):
         group = argument.key.partition("@")[0]
         if not group:
             raise UserError(f"{argument}: there is no key in it; a setting is KEY=VALUE, without blanks")
-        unknown = group.partition("/")[0] == "recipe" and argument.value not in choices(group)
+        is_unknown = group.partition("/")[0] == "recipe" and argument.value not in choices(group)
         chooses = "=" in argument.text and (is_group(group) or "/" in group)
-        if unknown or (chooses and not names_choices(argument)):
+        if is_unknown or (chooses and not names_choices(argument)):
             raise UserError(no_choice(group, argument.spelled, kind))
 
 
 def names_choices(argument: Argument) -> bool:
-    """Whether the value of a group's argument can be a choice, or several; what Hydra refuses by itself can."""
+    """Whether a group's value can be a choice or several. What Hydra refuses by itself, such as a mapping, is taken for
+    one."""
     if argument.is_axis:
         return True
     value = argument.parsed
     if isinstance(value, list):
         return argument.key not in ONE_CHOICE_ONLY and all(isinstance(name, str) for name in value)
     return isinstance(value, dict) or (isinstance(value, str) and value != "")
+
+
+# The sources of data=mixture
+
+
+def complete_sources(config: DictConfig) -> None:
+    """Give each source of data=mixture all settings of a text, and the settings of its objective for the objective's
+    name. Hydra cannot: a source is no choice of a group.
+
+    What is complete stays as it is. Raises UserError for a source that is no mapping, a key that is the mixture's, and
+    an objective that does not exist.
+    """
+    sources = OmegaConf.select(config, "data.sources")
+    if not OmegaConf.is_dict(sources):  # not set, or refused by its type
+        return
+    folder = Path(CONF_DIR) / "data"
+    defaults: Any = OmegaConf.merge(*(OmegaConf.load(folder / f"{name}.yaml") for name in ("text", "_source")))
+    for key in OF_MIXTURE:
+        del defaults[key]
+    for name in sources:
+        key, source = f"data.sources.{name}", sources[name]
+        if not OmegaConf.is_dict(source):
+            raise UserError(f"{key}={source}: should be a mapping of settings: {{path: FILE, columns: [A,B]}}")
+        for setting in OF_MIXTURE:
+            if setting in source:
+                raise UserError(f"{key}.{setting} is no setting of a source: it is the mixture's (data.{setting})")
+        objective = whole_objective(config, f"{key}.objective", source.get("objective"))
+        sources[name] = OmegaConf.merge(defaults, source, {"objective": None})
+        sources[name].objective = objective
+
+
+def whole_objective(config: DictConfig, key: str, objective: Any) -> DictConfig | None:
+    """The settings of an objective that a source names, NAME or {choice: NAME, KEY: VALUE}; None for the run's.
+
+    config: its encoder has a say in an objective's values (conf/recipe). key: of the source's objective.
+    """
+    if objective is None or (OmegaConf.is_dict(objective) and "_target_" in objective):
+        return objective
+    changes = {"choice": objective} if isinstance(objective, str) else objective
+    if not (isinstance(changes, dict) or OmegaConf.is_dict(changes)) or "choice" not in changes:
+        raise UserError(f"{key}={objective}: should be the name of an objective, or {{choice: NAME, KEY: VALUE}}")
+    choice = changes["choice"]
+    if choice not in choices("objective"):
+        raise UserError(f"{key}: {no_choice('objective', str(choice), 'train')}")
+    whole = composed("train", [f"objective={choice}", f"model={config.hydra.runtime.choices.model}"]).objective
+    made = {name: value for name, value in whole.items_ex(resolve=False) if name not in ("widths", "width_weights")}
+    own = {name: value for name, value in changes.items() if name != "choice"}
+    merged: Any = OmegaConf.merge({**made, "_partial_": True}, own)
+    return merged

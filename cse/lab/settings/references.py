@@ -1,7 +1,9 @@
-"""Values that stand elsewhere: ${other.key} in the config, ${oc.env:NAME} in the environment.
+"""A value may refer to another key, ${other.key}, or to a variable of the environment, ${oc.env:NAME}.
 
-Read the references to keys, then what a user types for a key, then what a config reads from the environment.
-`guarded_environment` is for any block that fills in references: in it, no secret gets into a run's files.
+1. `referred_keys` are the keys that values refer to. `given_key` is the key that sets a value: the other key.
+2. `user_key` is what a user gives to set a value: a key or a variable. Refusals name it.
+3. `fill_in_environment` reads variables. `guarded_environment` is for each block that does so: in it, no secret gets
+   into a run's files.
 """
 
 import os
@@ -21,24 +23,24 @@ from cse.lab.settings.groups import CONF_DIR, SWEEPS_DIR
 from cse.lab.settings.values import Config, flattened
 
 REFERENCE = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)")
-"""The start of a reference: the dots of one within its own mapping, and the key."""
+"""The start of a reference: dots, if it begins at its own mapping, and the key."""
 VARIABLE = re.compile(r"\$\{oc\.env:(\w+)\b.*\}")
-"""A value that is read from a variable of the environment."""
+"""A value that is a variable of the environment."""
 
 
 def written_values(config: Container) -> Config:
-    """The values of a config by dotted key, each reference as it is written."""
+    """The values of a config by dotted key, with references as they are written."""
     return flattened(cast("Config", OmegaConf.to_container(config)))
 
 
 def given_key(key: str, written: Config) -> str:
-    """The key that one types to set a key: of a value that is `${other}`, the other. written: the config's values."""
+    """The key that sets the value of a key: `other` if the value is `${other}`. written: the config's values."""
     reference = re.fullmatch(r"\$\{([\w.]+)\}", str(written.get(key)))
     return given_key(reference[1], written) if reference else key
 
 
 def referred_keys(written: Config) -> set[str]:
-    """The keys that values refer to, in a text or alone: ${model.name}, or of their own mapping ${.name}."""
+    """The keys that values refer to, as ${model.name} or, in their own mapping, ${.name}; also inside a longer text."""
     keys: set[str] = set()
     for key, value in written.items():
         for dots, name in REFERENCE.findall(str(value)):
@@ -47,25 +49,24 @@ def referred_keys(written: Config) -> set[str]:
     return keys
 
 
-# What a user types
+# What a user gives
 
 
 def user_key(config: Container, key: str) -> str:
-    """What one types to set a key of this config: the key that its value refers to or, if that comes from the
-    environment, the variable."""
+    """What a user gives to set a key of this config: the key that its value refers to, or the variable behind it."""
     written = written_values(config)
     key = given_key(key, written)
     return set_variable(written.get(key)) or key
 
 
 def naming_user_keys(node: DictConfig) -> AbstractContextManager[None]:
-    """A block that calls a part with the settings of this node: its UserErrors name what the user types for them."""
+    """A block that calls a part with the settings of this node. Its UserErrors name what a user gives for them."""
     place, config = node._get_full_key(None), node._get_root()
     return renaming(lambda parameter: user_key(config, f"{place}.{parameter}".lstrip(".")))
 
 
 def set_variable(value: object) -> str:
-    """The variable of the environment that gives this value, unresolved; "" if none does or it is not set."""
+    """The variable that gives a value as it is written; "" if it is no variable, or one that is not set."""
     variable = VARIABLE.fullmatch(str(value))
     return variable[1] if variable and os.environ.get(variable[1]) else ""
 
@@ -74,11 +75,11 @@ def set_variable(value: object) -> str:
 
 
 def fill_in_environment(config: DictConfig) -> None:
-    """Fill in what the config reads from the environment, and `~` in paths.cache: parts refer to them when they are
-    built, in several processes.
+    """Fill in the values that the environment gives, and `~` in paths.cache. Parts refer to them when they are built,
+    in several processes.
 
-    A variable that is set stays a reference, by which an error names it. One that cannot be read is refused with the
-    other settings, unless a run that is resumed has another value.
+    A variable that is set stays a reference: so an error can name it. A value that cannot be read stays too: it is
+    refused with the other settings, unless a run that is resumed has another value.
     """
     with guarded_environment():
         for key, text in written_values(config).items():
@@ -92,7 +93,7 @@ def fill_in_environment(config: DictConfig) -> None:
 
 @contextmanager
 def guarded_environment() -> Iterator[None]:
-    """In the block, ${oc.env:NAME} is `from_environment`. After it, it is OmegaConf's own, for the configs of others in
+    """In the block, ${oc.env:NAME} is `from_environment`. After it, OmegaConf's own is there again for other configs in
     this process: a notebook's, or a program's that imports cse."""
     before = BaseContainer._resolvers["oc.env"]
     OmegaConf.register_new_resolver("oc.env", from_environment, replace=True)
@@ -103,10 +104,11 @@ def guarded_environment() -> Iterator[None]:
 
 
 def from_environment(name: str, *default: str | None, _node_: Node, _root_: BaseContainer) -> str | None:
-    """${oc.env:NAME,DEFAULT}: OmegaConf's own, but refused if it could write a secret into a run's files, and an empty
-    variable is none, as in shells and container files that name each.
+    """The value of ${oc.env:NAME,DEFAULT}. An empty variable counts as not set: shells and container files often name
+    variables without a value.
 
-    Values end up in results.json, train.log and every tracker. Configs that are not ours are left alone.
+    Raises UserError for a value that could be a secret: values end up in results.json, train.log and every tracker.
+    Only `paths` may use any variable; another key may use a variable that conf/ uses. Configs of others may use all.
     """
     key = str(_node_._get_full_key(None))
     ours = isinstance(_root_, DictConfig) and {"paths", "eval", "hydra"} & set(_root_)

@@ -1,14 +1,13 @@
-"""What a word may have meant: another trainer's name for a setting of ours (other_trainers.yaml), or a near spelling.
+"""What a name that we lack may mean: a near name of ours, or what other_trainers.yaml says of another trainer's name.
 
-`nearest` is the hint in a refusal. `meant` has the names in it, those that the first of GUESSES finds. `answer_to` is
-the row of the table of other trainers' arguments, `topic` its sentence. `sentences_with` and `value_here` search the
-table's sentences.
+First near names: `nearest` is the hint of a refusal, `meant` has the names in it. Then the table of other trainers'
+names: `answer_to` finds the row of a name, `note_on` what the row says, `sentences_with` searches all rows.
 """
 
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,71 +15,67 @@ from typing import NamedTuple
 TABLE = Path(__file__).with_name("other_trainers.yaml")
 
 
-def topic(word: str, names: Collection[str] = ()) -> str:
-    """What the table of other trainers' arguments says about a word; "" if it says nothing beyond our name for it."""
-    answer = answer_to(word, names)
-    return answer.sentence() if answer and answer.note else ""
-
-
-def nearest(word: str, names: Sequence[str]) -> str:
-    """` (did you mean KEY?)` with the name that a word meant, or ""."""
-    guesses = meant(word, names)
+def nearest(name: str, ours: Collection[str]) -> str:
+    """` (did you mean NAME?)` with the name of ours that a name means, or ""."""
+    guesses = meant(name, ours)
     return f" (did you mean {' or '.join(guesses)}?)" if guesses else ""
 
 
-def meant(word: str, names: Sequence[str]) -> list[str]:
-    """The name that a word meant; several choices if all are called so, [] if no name is near."""
+def meant(name: str, ours: Collection[str]) -> list[str]:
+    """The name of ours that a name means: what the first of GUESSES finds. Several choices if all are called so; [] if
+    none is near."""
     for guess in GUESSES:
-        if guesses := guess(word, names):
+        guesses = guess(name, ours)
+        if guesses:
             return guesses
     return []
 
 
-def of_another_trainer(word: str, names: Sequence[str]) -> list[str]:
-    """`learning_rate` is trainer.lr elsewhere."""
-    answer = answer_to(word, names)
-    return [answer.key] if answer and answer.key in names else []
+def of_another_trainer(name: str, ours: Collection[str]) -> list[str]:
+    """`learning_rate` is another trainer's name for trainer.lr."""
+    answer = answer_to(name, ours)
+    return [answer.key] if answer and answer.key in ours else []
 
 
-def of_a_choice(word: str, names: Sequence[str]) -> list[str]:
+def of_a_choice(name: str, ours: Collection[str]) -> list[str]:
     """`table1` is nonling/table1 or whitenedcse/table1."""
-    return [name for name in names if name.endswith((f"/{word}", f"={word}"))]
+    return [known for known in ours if known.endswith((f"/{name}", f"={name}"))]
 
 
-def with_the_last_part(word: str, names: Sequence[str]) -> list[str]:
+def with_the_last_part(name: str, ours: Collection[str]) -> list[str]:
     """`trainer.mlm_weight` is objective.mlm_weight, if no other key ends so."""
-    alike = [name for name in names if last_part(name) == last_part(word.lower())]
+    alike = [known for known in ours if last_part(known) == last_part(name.lower())]
     return alike if len(alike) == 1 else []
 
 
-def begun(word: str, names: Sequence[str]) -> list[str]:
+def begun(name: str, ours: Collection[str]) -> list[str]:
     """`trainer.accum` is trainer.accumulate, if no other key begins so."""
-    longer = [name for name in names if name.startswith(word.lower())]
+    longer = [known for known in ours if known.startswith(name.lower())]
     return longer if len(longer) == 1 else []
 
 
-def spelled_alike(word: str, names: Sequence[str]) -> list[str]:
+def spelled_alike(name: str, ours: Collection[str]) -> list[str]:
     """`trainer.batchsize` is trainer.batch_size."""
-    return difflib.get_close_matches(word.lower(), names, 1, 0.6)
+    return difflib.get_close_matches(name.lower(), ours, 1, 0.6)
 
 
-def with_a_last_part_alike(word: str, names: Sequence[str]) -> list[str]:
+def with_a_last_part_alike(name: str, ours: Collection[str]) -> list[str]:
     """`trainer.temperature` is objective.temperature, which is not spelled like it as a whole."""
-    by_last = {last_part(name): name for name in names}
-    return [by_last[end] for end in difflib.get_close_matches(last_part(word.lower()), list(by_last), 1, 0.7)]
+    by_last = {last_part(known): known for known in ours}
+    return [by_last[end] for end in difflib.get_close_matches(last_part(name.lower()), by_last, 1, 0.7)]
 
 
 GUESSES = (of_another_trainer, of_a_choice, with_the_last_part, begun, spelled_alike, with_a_last_part_alike)
-"""The ways to guess what a word meant, the surest first."""
+"""The ways to guess, the surest first."""
 
 
-# The table of other trainers' arguments
+# The table of other trainers' names
 
 
 class Answer(NamedTuple):
-    """A row of the table: what a trainer calls a thing, what to type here, and what differs.
+    """A row of the table: a trainer's arguments with one meaning, what to give here, and what differs.
 
-    type: "" if nothing here corresponds.
+    type: one or more arguments of ours; "" if nothing here corresponds.
     """
 
     trainer: str
@@ -90,16 +85,16 @@ class Answer(NamedTuple):
 
     @property
     def first(self) -> str:
-        """The first of the words to type: a KEY, or a KEY=VALUE."""
+        """The first argument of ours: a KEY, or a KEY=VALUE."""
         return self.type.partition(" ")[0]
 
     @property
     def key(self) -> str:
-        """The setting, or the group, of the first word."""
+        """The setting, or the group, of the first argument of ours."""
         return self.first.partition("=")[0]
 
     def sentence(self) -> str:
-        """What to type and what differs, for a terminal."""
+        """What to give and what differs, for a terminal."""
         return ": ".join(part for part in (self.type, self.note.replace("`", "")) if part)
 
 
@@ -123,7 +118,7 @@ def row(trainer: str, names: str, answer: str | dict[str, str]) -> Answer:
 
 @cache
 def rows_by_name() -> dict[str, list[Answer]]:
-    """The rows of each name that a person types: an argument, with its group and without.
+    """The rows of each name that a person may give: a trainer's argument, with its group and without.
 
     An argument without a note is left out if ours has the same name.
     """
@@ -144,21 +139,27 @@ def last_part(name: str) -> str:
 
 
 def spelled(name: str) -> str:
-    """A name as the table is searched: lower case, one kind of dash."""
+    """A name as the table is searched: in lower case, with underscores for dashes and blanks."""
     return name.strip("-").lower().replace("-", "_").replace(" ", "_")
 
 
-def answer_to(word: str, names: Collection[str] = ()) -> Answer | None:
-    """The row of a word, or of its last part if ours has another name. One whose setting is in `names` comes before
-    others; None if there is none."""
-    last = spelled(last_part(word))
+def answer_to(name: str, ours: Collection[str] = ()) -> Answer | None:
+    """The row of a name, or of its last part if ours has another name; None without a row. If there are several, a row
+    whose setting is in `ours` comes first."""
+    last = spelled(last_part(name))
     of_last = [answer for answer in rows_by_name().get(last, []) if last_part(answer.key) != last]
-    rows = rows_by_name().get(spelled(word), of_last)
-    return next((answer for answer in rows if answer.key in names), rows[0] if rows else None)
+    rows = rows_by_name().get(spelled(name), of_last)
+    return next((answer for answer in rows if answer.key in ours), rows[0] if rows else None)
+
+
+def note_on(name: str, ours: Collection[str] = ()) -> str:
+    """What the table says of a name; "" if it says no more than our name for it."""
+    answer = answer_to(name, ours)
+    return answer.sentence() if answer and answer.note else ""
 
 
 def sentences_with(word: str) -> list[str]:
-    """What the table says about the arguments and the trainers whose text has the word."""
+    """What the table says of the trainers and of their arguments where it uses a word."""
     whole = re.compile(rf"(?<![\w.]){re.escape(word)}(?!\w)", re.IGNORECASE)
     sentences: list[str] = []
     for trainer, (about, rows) in trainers().items():
@@ -170,7 +171,11 @@ def sentences_with(word: str) -> list[str]:
 
 
 def value_here(setting: str, value: str) -> str:
-    """The value of a setting that is another trainer's `value`; "" if the table has none."""
+    """Our value of a setting for another trainer's value; "" if no note has it."""
     pattern = re.compile(rf"(?<!\w){re.escape(value)}`? is `(?:\w+\.)*{re.escape(setting)}=(\w+)`")
-    notes = [answer.note for _, rows in trainers().values() for answer in rows if last_part(answer.key) == setting]
-    return next((match[1] for note in notes if (match := pattern.search(note))), "")
+    for _, rows in trainers().values():
+        for answer in rows:
+            match = pattern.search(answer.note)
+            if match and last_part(answer.key) == setting:
+                return match[1]
+    return ""

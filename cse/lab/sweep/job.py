@@ -26,8 +26,9 @@ from cse.lab.run.evaluators import check_selection
 from cse.lab.run.from_arguments import checked_config
 from cse.lab.run.job import steps_in_words
 from cse.lab.settings.arguments import Argument, keys_of_person, shell_line, texts_of
-from cse.lab.settings.compose import composed, explaining
+from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import KINDS, Kind
+from cse.lab.settings.mistakes import explaining
 from cse.ranges import Seed
 
 SEED = TypeAdapter(Seed)
@@ -38,7 +39,7 @@ SEED = TypeAdapter(Seed)
 class PlannedJob:
     """One run of a command of several, whose own process makes it a cse.lab.run.job.Job. name: of its folder.
 
-    arguments: of `program` (cse-train or cse-eval), without the folder; the sweep's, then a person's.
+    arguments: of `program` (cse-train or cse-eval), without the folder.
     scores: the run that it scores; None if it scores no run.
     """
 
@@ -108,7 +109,7 @@ class PlannedJob:
     def command_in_sweep(self) -> str:
         """The command that makes this job of its sweep, and no other."""
         keys = ("sweep", "case", "seed", "smoke", "hydra.sweep.dir")
-        return shell_line(self.program, *(argument.text for argument in self.arguments if argument.key in keys))
+        return shell_line(self.program, *texts_of(argument for argument in self.arguments if argument.key in keys))
 
 
 class ScoredRun(NamedTuple):

@@ -16,8 +16,9 @@ from cse.lab.run.resume import started_from
 from cse.lab.settings.arguments import RUN_ALONE, Argument, merged, texts_of, values_of
 from cse.lab.settings.check import validate_keys
 from cse.lab.settings.command import MULTIRUN, Command
-from cse.lab.settings.compose import composed, explaining
+from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import PROGRAMS
+from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Starting
 from cse.lab.sweep.job import PlannedJob
@@ -69,7 +70,7 @@ class SweepCommand:
 
 def starts_many(arguments: Sequence[Argument], flags: Sequence[str]) -> str:
     """The flag or argument by which a command starts several jobs, rather than one; "" for one."""
-    if RUN_ALONE.text in texts_of(arguments):
+    if RUN_ALONE in arguments:
         return ""
     given = values_of(arguments)
     starting = [flag for flag in flags if flag in MULTIRUN]

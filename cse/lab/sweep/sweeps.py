@@ -27,7 +27,7 @@ from omegaconf import OmegaConf
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from cse.errors import UserError
-from cse.lab.settings.arguments import Argument, in_order_of_givers, merged, spell_argument, texts_of, values_of
+from cse.lab.settings.arguments import RUN_ALONE, Argument, merged, spell_argument, texts_of, values_of
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.groups import SWEEP_KEYS, file_of
 from cse.lab.settings.roles import role_of
@@ -109,7 +109,7 @@ class Sweep(BaseModel):
         return PlannedJob(
             name=existing_name(folder, name, job.case_name, self.cases),
             program=job.case.program,
-            arguments=in_order_of_givers(job.arguments),
+            arguments=[*job.arguments, RUN_ALONE],
             scores=job.scores,
         )
 
@@ -180,7 +180,7 @@ class AdHocSweep:
         axes = [argument for key in axis_keys for argument in arguments if argument.key == key]
         name = folder_name(axes or hashed, [self.name, *texts_of(hashed)])
         resume = [Argument("resume=auto", by="sweep")] if self.name == "cse-train" else []
-        return PlannedJob(existing_name(folder, name), self.name, in_order_of_givers([*resume, *arguments]))
+        return PlannedJob(existing_name(folder, name), self.name, [*resume, *arguments, RUN_ALONE])
 
 
 AnySweep = Sweep | AdHocSweep

@@ -10,7 +10,7 @@ from run_folders import leave_run
 import cse
 from cse.lab.folder.runs import read_run
 from cse.lab.report.any_runs.commands import repeat_command
-from cse.lab.settings.command import arguments_of_settings
+from cse.lab.settings.command import texts_of_settings
 
 BASE = ["data=text", "eval=pairs", "model=minilm"]
 LETTER = st.characters(exclude_characters="$", exclude_categories=("C", "Z"))  # $ refers to another key
@@ -36,7 +36,7 @@ def chosen_of(config) -> dict:
 @settings(max_examples=4, phases=[Phase.generate])  # a smaller example takes minutes
 @given(chosen=st.fixed_dictionaries(CHOSEN))
 def test_a_printed_command_has_the_settings_that_were_given(tmp_path_factory, chosen):
-    words = [*BASE, *arguments_of_settings(chosen)]
+    words = [*BASE, *texts_of_settings(chosen)]
     config = cse.compose(*words)
     assert chosen_of(config) == chosen
     folder = tmp_path_factory.mktemp("run")

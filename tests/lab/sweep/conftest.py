@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typed import command_typed
 
-from cse.lab.settings.compose import explaining
+from cse.lab.settings.mistakes import explaining
 from cse.lab.sweep import engine, process
 from cse.lab.sweep.outcomes import Outcomes
 

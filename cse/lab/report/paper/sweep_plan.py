@@ -22,8 +22,9 @@ from cse.lab.folder.changes import Change, changes
 from cse.lab.folder.facts import as_facts
 from cse.lab.folder.runs import Run
 from cse.lab.settings.arguments import Argument, key_of, texts_of
-from cse.lab.settings.compose import explaining, resolved, without_hydra
+from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.groups import ONE_CHOICE_ONLY, choices, is_group
+from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import Config, flattened, format_value, in_one_form, same_as_any
 from cse.lab.sweep.axes import interval_of
