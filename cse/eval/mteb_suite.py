@@ -23,7 +23,7 @@ from cse.progress import track
 from cse.ranges import Count, Name
 from cse.score import Score, Source
 from cse.sources.fetch import DatasetNeed
-from cse.types import Encode, Evaluator
+from cse.types import Document, Encode, Evaluator, Query
 
 if TYPE_CHECKING:  # mteb takes 20 s to import
     from mteb.abstasks import AbsTask
@@ -175,21 +175,32 @@ def metric(task: AbsTask) -> str:
 
 
 def encoder_digest(encode: Encode) -> str:
-    """The identity of an encoder: 16 hex digits over the bytes of its vectors of PROBES."""
+    """The identity of an encoder: 16 hex digits over the bytes of its vectors of PROBES.
+
+    An encoder with two prefixes gives a document another vector. The digest then has that vector too.
+    """
     short_ND, long_1D = encode(PROBES[:-1]), encode(PROBES[-1:])  # the long text would pad the others
-    vectors_ND = np.concatenate([short_ND, long_1D])
+    vectors = [short_ND, long_1D]
+    document_1D = encode([Document(PROBES[0])])
+    if not np.allclose(document_1D, short_ND[:1], atol=1e-4):
+        vectors.append(document_1D)
+    vectors_ND = np.concatenate(vectors)
     return hashlib.sha256(np.ascontiguousarray(vectors_ND, np.float32).tobytes()).hexdigest()[:16]
 
 
 def _adapter(encode: Encode, name: str, revision: str) -> EncoderProtocol:
-    """`encode` as a model of mteb's."""
+    """`encode` as a model of mteb's. A search task names the side of its texts, and each side has its own prefix."""
     from mteb.models.abs_encoder import AbsEncoder
     from mteb.models.model_meta import ModelMeta
+    from mteb.types import PromptType
+
+    sides = {PromptType.query: Query, PromptType.document: Document, None: str}
 
     class Adapter(AbsEncoder):
         mteb_model_meta = ModelMeta.create_empty({"name": name, "revision": revision, "modalities": ["text"]})
 
-        def encode(self, inputs: Any, **_: object) -> np.ndarray:
-            return encode([text for batch in inputs for text in batch["text"]])
+        def encode(self, inputs: Any, *, prompt_type: PromptType | None = None, **_: object) -> np.ndarray:
+            side = sides[prompt_type]
+            return encode([side(text) for batch in inputs for text in batch["text"]])
 
     return Adapter()

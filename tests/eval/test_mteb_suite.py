@@ -11,11 +11,39 @@ from cse.errors import MissingResource, UserError
 from cse.eval import mteb_suite
 from cse.eval.mteb_suite import Mteb, encoder_digest
 from cse.score import values
+from cse.types import Document, Query
 
 
 def evaluator(cache: Path, **changes) -> Mteb:
     options = dict(benchmark=None, tasks=["STSBenchmark"], languages=["eng"], name="cse/test", batch_size=16)
     return Mteb(cache=str(cache), **(options | changes))
+
+
+def test_a_digest_knows_the_prefix_of_documents(bag_of_letters):
+    def with_prefix(prefix):
+        return lambda texts: bag_of_letters(
+            [f"{prefix}{text}" if type(text) is Document else str(text) for text in texts]
+        )
+
+    plain, *others = (encoder_digest(with_prefix(prefix)) for prefix in ("", "kadan: ", "lofel: "))
+    assert plain == encoder_digest(bag_of_letters)
+    assert len({plain, *others}) == 3
+
+
+def test_queries_and_documents_of_a_search_are_encoded_as_such(bag_of_letters):
+    pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
+    from mteb.types import PromptType
+
+    sides = {}
+
+    def encode(texts):
+        sides.update({str(text): type(text) for text in texts})
+        return bag_of_letters([str(text) for text in texts])
+
+    model = mteb_suite._adapter(encode, "cse/test", "1")
+    for side, texts in ((PromptType.query, ["who"]), (PromptType.document, ["what"]), (None, ["a", "b"])):
+        assert model.encode([{"text": texts}], prompt_type=side).shape == (len(texts), 26)
+    assert sides == {"who": Query, "what": Document, "a": str, "b": str}
 
 
 def test_a_benchmark_and_tasks_exclude_each_other(tmp_path):
@@ -113,7 +141,7 @@ def test_a_task_is_scored_cached_and_never_served_to_another_encoder(named, loca
     # again: everything from the cache, except the probes that identify the encoder
     counted.texts = 0
     assert values(ready(evaluator(tmp_path, tasks=[named]))(counted, "test")) == scores
-    assert counted.texts == len(mteb_suite.PROBES)
+    assert counted.texts == len(mteb_suite.PROBES) + 1  # one of them as a document too
 
     # another encoder with the same evaluator and cache must get its own score
     other = values(suite(lambda texts: counted(texts)[:, ::3], "test"))

@@ -1,4 +1,6 @@
-"""Templates and denoising: in chunks, on two processes, resumed, scored, and loaded by sentence-transformers."""
+"""Templates, prefixes, denoising: in chunks, on two processes, resumed, scored, loaded by sentence-transformers."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ PROMPT = [
     "model.pooling=mask", "model.template='kadan, [X] lofel [MASK].'", "model.denoise=paper",
     "model.second_template='migor [X] nuler [MASK].'", "trainer.lr=1e-3",
 ]  # fmt: skip
+TWO_PREFIXES = "model.prefix={query:'kadan: ',document:'lofel: '}"
 STILL = ["augmentation=shuffle", "augmentation.model_dropout=0.0"]  # dropout differs between processes
 
 
@@ -31,13 +34,18 @@ def test_a_run_is_resumed_scored_and_loaded_by_others(small_run, cse_train, tmp_
     assert results[1]["test/stsb/spearman"] == pytest.approx(results[0]["test/stsb/spearman"], abs=1e-3)
 
 
+def of_pairs(folder: Path) -> list[str]:
+    """The arguments that train on a table of made-up pairs."""
+    pairs = folder / "pairs.csv"
+    pairs.write_text("q,d\n" + "".join(f"kadan lofel {i},migor nuler {i}\n" for i in range(32)))
+    return [f"data.path={pairs}", "data.columns=[q,d]", "objective=simcse_sup", "objective.head=null"]
+
+
 def test_two_prefixes_reach_training_scores_and_best(small_run, cse_train, tmp_path, capfd):
     from sentence_transformers import SentenceTransformer
 
-    pairs = tmp_path / "pairs.csv"
-    pairs.write_text("q,d\n" + "".join(f"kadan lofel {i},migor nuler {i}\n" for i in range(32)))
-    words = [*small_run, f"data.path={pairs}", "data.columns=[q,d]", "objective=simcse_sup", "objective.head=null"]
-    sided = [*words, "model.prefix={query:'kadan: ',document:'lofel: '}"]
+    words = [*small_run, *of_pairs(tmp_path)]
+    sided = [*words, TWO_PREFIXES]
     straight = train_to(cse_train, sided, tmp_path / "run", 6)
     assert_same_run(straight, train_to(cse_train, sided, tmp_path / "paused", 4, 6))
     plain = train_to(cse_train, [*words, "model.prefix='kadan: '"], tmp_path / "plain", 6)
@@ -66,8 +74,10 @@ def test_a_prefix_is_a_text_or_two(small_run, cse_train, wrong, capfd):
     assert "model.prefix" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("sides", [False, True], ids=["template", "two prefixes"])
 @pytest.mark.parametrize("more", ["trainer.chunk=3", pytest.param("trainer.devices=2", marks=pytest.mark.nightly)])
-def test_chunks_and_two_processes_are_the_whole_batch(small_run, cse_train, tmp_path, more):
+def test_chunks_and_two_processes_are_the_whole_batch(small_run, cse_train, tmp_path, more, sides):
+    prompted = [*of_pairs(tmp_path), TWO_PREFIXES] if sides else PROMPT
     for folder, words in (("whole", []), ("parts", [more])):
-        assert cse_train([*small_run, *PROMPT, *STILL, *words, f"hydra.run.dir={tmp_path}/{folder}"]) == 0
+        assert cse_train([*small_run, *prompted, *STILL, *words, f"hydra.run.dir={tmp_path}/{folder}"]) == 0
     np.testing.assert_allclose(logged_of(tmp_path / "parts"), logged_of(tmp_path / "whole"), rtol=1e-4)
