@@ -18,7 +18,7 @@ from cse.lab.report.numbers.statistics import power
 from cse.lab.report.paper import claims, published
 from cse.lab.report.paper.spec import Spec, parse
 from cse.lab.report.paper.sweep_runs import SweepRuns
-from cse.lab.report.show.look import CONTRADICTED, HOLDS
+from cse.lab.report.verdicts import CONTRADICTED, HOLDS
 
 SEEDS, EFFECTS = (3, 5, 8), (0.5, 1.0, 2.0)
 ARMS = ("2", "3", "4", "5")  # the rows of WhitenedCSE's Table 5

@@ -17,7 +17,7 @@ from cse.lab.commands.report_settings import reporting_settings
 from cse.lab.report.paper.claims import JudgedClaim, judge_claims
 from cse.lab.report.paper.claims_table import claim_facts, headline
 from cse.lab.report.paper.sweep_runs import read_sweep_runs
-from cse.lab.report.show.look import BY_EYE, NOT_JUDGED, NOT_RUN
+from cse.lab.report.verdicts import NOT_RUN, NOT_TESTED, SEE_FIGURE
 from cse.lab.sections import to_markdown
 from cse.lab.settings.groups import choices
 from cse.lab.sweep import sweeps
@@ -37,8 +37,8 @@ page asks only whether a paper's published numbers agree with its claims. Of {pr
 less). In {tie} the two numbers are equal. [On a small encoder](study/RESULTS.md) methods were compared on equal terms.
 
 *Published*: the difference between the paper's published numbers, positive if it has the claimed sign. For a claim of
-several parts it is the least favourable part. *Measured by*: what the paper measured. BY EYE: a claim about a figure,
-to be read beside its curve.
+several parts it is the least favourable part. *Measured by*: what the paper measured. SEE FIGURE: a claim about a
+figure, to be read beside its curve.
 
 """
 
@@ -54,7 +54,7 @@ def findings_of(name: str, folder: Path) -> list[JudgedClaim]:
 def line(name: str, one: JudgedClaim) -> dict[str, str]:
     """A claim's line of the page."""
     facts = claim_facts(one)
-    judged = one.verdict not in (BY_EYE, NOT_JUDGED, NOT_RUN)
+    judged = one.verdict not in (SEE_FIGURE, NOT_TESTED, NOT_RUN)
     return {
         "table": name,
         "claim": one.claim.says,

@@ -21,11 +21,11 @@ def test_runs_of_another_setting_are_named_and_their_figures_left_out(leave, tmp
         leave(f"whitenedcse/table5/{m}", config, {"test/sts/average": score})
     found = {name: claims.findings_of(name, tmp_path / "runs") for name in ("whitenedcse/table5",)}
     line = claims.line("whitenedcse/table5", found["whitenedcse/table5"][0])
-    assert line["verdict"].partition(" (")[0] == "NOT JUDGED"
+    assert line["verdict"].partition(" (")[0] == "NOT TESTED"
     assert line["published"] == "+0.04 (supports the claim)"
     assert "setting" in line["not tested"]
     assert [line[key] for key in claims.IF_JUDGED] == [""] * len(claims.IF_JUDGED)
-    assert "2 claims: 2 NOT JUDGED" in claims.page(found)
+    assert "2 claims: 2 NOT TESTED" in claims.page(found)
 
 
 def test_a_table_without_runs_has_the_papers_own_numbers(tmp_path):

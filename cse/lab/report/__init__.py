@@ -32,8 +32,9 @@ numbers/            by what reports compare
 show/               how a report is shown (sections as text and LaTeX: cse.lab.sections)
   document            a `Report` as data
   write               its files; page: the HTML; terminal: in short
-  look                colours, type, marks and verdicts
+  look                colours, type and signs
 formats             numbers and names as text
+verdicts            the words on cells and claims, and what they mean
 
 Words that several files use:
 
@@ -43,7 +44,7 @@ included    a run of a setting whose scores count; a search's trial may be left 
 held_fixed  what the paper held fixed, as keys and values (`setting:` in a sweep's YAML)
 departure   a key and value of a run that its sweep or its paper has otherwise
 published   what the paper says, as published/*.yaml has it
-verdict     one word on a cell or a claim (look.VERDICTS)
+verdict     one word on a cell or a claim (verdicts)
 tied        of a row or setting: p shows no difference from the best
 equivalent  of two settings: p shows that they differ by less than a margin
 unlike      runs of other code, training files or scoring, which should not be joined in one number

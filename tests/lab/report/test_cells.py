@@ -6,7 +6,7 @@ import pytest
 from made_up_tables import built, cell, values
 
 from cse.lab.report.numbers.groups import once_each
-from cse.lab.report.show.look import NOT_RUN
+from cse.lab.report.verdicts import NOT_RUN
 
 DEV, TEST = "dev/stsb/spearman", "test/sts/average"
 

@@ -7,7 +7,7 @@ from made_up_tables import parsed
 from scipy import stats
 
 from cse.lab.report.paper.claims_table import claim_facts, claims_frame, claims_section, headline
-from cse.lab.report.show.look import BY_EYE, CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
+from cse.lab.report.verdicts import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_RUN, NOT_TESTED, SEE_FIGURE
 from cse.lab.sections import markdown
 
 TEST = "test/sts/average"
@@ -74,8 +74,8 @@ def test_each_claims_p_is_holms_over_all_of_the_table(judged):
     *found, of_figure = judged().values()
     p_values = [(one.evidence.p_of_claim, one.p_holm) for one in found]
     assert p_values == [pytest.approx((raw[at], expected[at])) for at in range(5)]
-    assert of_figure.verdict == BY_EYE
-    assert [one.verdict for one in found[:4]] == [HOLDS, CONTRADICTED, NOT_SEEN, HOLDS]
+    assert of_figure.verdict == SEE_FIGURE
+    assert [one.verdict for one in found[:4]] == [HOLDS, CONTRADICTED, INCONCLUSIVE, HOLDS]
     interval = stats.ttest_ind(three, two, equal_var=False).confidence_interval(0.95)
     effect = found[0].effect
     assert (effect.size, effect.low, effect.high) == pytest.approx((2.3, interval.low, interval.high))
@@ -100,7 +100,7 @@ def test_a_claim_is_contradicted_by_its_worst_part(judged):
 
 def test_the_parts_of_a_claim_that_does_not_hold_have_verdicts_of_their_own(judged):
     found = judged(HEAD + '  - {says: it, source: here, more: {row: "5"}, than: {row: ["2", "3", "4"]}}')["it"]
-    assert claim_facts(found)["each part"] == "2: HOLDS; 3: CONTRADICTED; 4: NOT SEEN"
+    assert claim_facts(found)["each part"] == "2: HOLDS; 3: CONTRADICTED; 4: INCONCLUSIVE"
 
 
 def test_a_claim_that_rests_on_modified_scores_is_marked(judged, leave):
@@ -124,12 +124,12 @@ def test_differences_have_the_decimals_of_their_scores(judged, scale, ours):
     ("form", "left", "right", "within", "verdict"),
     [
         ("alike", "5", "4", 2.0, HOLDS),  # apart by .03, spread .2: shown to be alike, not merely no difference seen
-        ("alike", "5", "4", 0.01, NOT_SEEN),
-        ("alike", "4", "3", 1.1, NOT_SEEN),  # apart by 1.03: however far the other end of the range is
-        ("alike", "3", "4", 1.1, NOT_SEEN),
+        ("alike", "5", "4", 0.01, INCONCLUSIVE),
+        ("alike", "4", "3", 1.1, INCONCLUSIVE),  # apart by 1.03: however far the other end of the range is
+        ("alike", "3", "4", 1.1, INCONCLUSIVE),
         ("alike", "3", "2", 1.0, CONTRADICTED),
         ("more", "5", "4", 1.0, HOLDS),
-        ("more", "5", "4", 0.01, NOT_SEEN),
+        ("more", "5", "4", 0.01, INCONCLUSIVE),
         ("more", "2", "3", 1.0, CONTRADICTED),
     ],
 )
@@ -147,30 +147,30 @@ def test_likeness_needs_its_positive_control_to_hold(judged, form):
     seen = judged(text)["five is like four"]
     assert seen.verdict == HOLDS
     unseen = judged(text.replace("control: three beats two", "control: five beats four"))["five is like four"]
-    assert unseen.verdict == NOT_JUDGED
-    assert "five beats four" in unseen.why_not_judged
+    assert unseen.verdict == NOT_TESTED
+    assert "five beats four" in unseen.why_not_tested
     assert np.isnan(unseen.p_holm)
     assert unseen.effect == seen.effect
-    assert judged(text.replace(", control: three beats two", ""))["five is like four"].verdict == NOT_JUDGED
+    assert judged(text.replace(", control: three beats two", ""))["five is like four"].verdict == NOT_TESTED
 
 
 def test_fewer_than_three_seeds_of_a_side_are_no_test(judged):
     found = judged(scores={m: of[: 2 if m == 2 else 4] for m, of in SCORES.items()})
-    assert found["three beats two"].verdict == NOT_JUDGED
-    assert "4 and 2" in found["three beats two"].why_not_judged
-    assert found["five is like four"].verdict == NOT_JUDGED  # its control is not judged
-    assert found["two is beaten by all"].verdict == NOT_JUDGED
-    assert found["five beats four"].verdict == NOT_SEEN
-    assert headline(list(found.values())) == "6 claims: 1 BY EYE, 4 NOT JUDGED, 1 NOT SEEN."
+    assert found["three beats two"].verdict == NOT_TESTED
+    assert "4 and 2" in found["three beats two"].why_not_tested
+    assert found["five is like four"].verdict == NOT_TESTED  # its control is not judged
+    assert found["two is beaten by all"].verdict == NOT_TESTED
+    assert found["five beats four"].verdict == INCONCLUSIVE
+    assert headline(list(found.values())) == "6 claims: 1 SEE FIGURE, 4 NOT TESTED, 1 INCONCLUSIVE."
 
 
 def test_another_setting_and_another_score_are_no_test(judged):
     found = judged(TABLE.replace("claims:", "setting: {model: roberta}\nclaims:"))
-    assert [one.verdict for one in found.values()] == [*[NOT_JUDGED] * 5, BY_EYE]
-    assert found["three beats two"].why_not_judged.endswith(": model=bert")
+    assert [one.verdict for one in found.values()] == [*[NOT_TESTED] * 5, SEE_FIGURE]
+    assert found["three beats two"].why_not_tested.endswith(": model=bert")
     assert found["three beats two"].effect.size == pytest.approx(2.3)
     other = judged(TABLE.replace("{says: three beats two,", "{says: three beats two, quantity: speed,"))
-    assert "speed" in other["three beats two"].why_not_judged
+    assert "speed" in other["three beats two"].why_not_tested
 
 
 PARTIAL = """
@@ -199,7 +199,7 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
             leave(f"{case}-{seed}", {"case": case, "seed": seed}, {TEST: score + seed * score / 1000})
     found = judged_claims(*parsed(PARTIAL), runs())
     both, sts12, rises = found
-    assert (rises.verdict, claim_facts(rises)["missing"]) == (BY_EYE, "")
+    assert (rises.verdict, claim_facts(rises)["missing"]) == (SEE_FIGURE, "")
     assert (both.verdict, both.verdict_with_parts) == (HOLDS, "HOLDS (1 of 2 parts)")
     assert claim_facts(both)["missing"] == "VisualCSE-RoBERTa-base with Avg.; SimCSE-RoBERTa-base with Avg."
     assert sts12.verdict == NOT_RUN

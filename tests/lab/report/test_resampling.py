@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score
 from cse.eval.items import keep_items
 from cse.lab.report.any_runs.differences import compare_settings, differences_section
 from cse.lab.report.numbers import resampling
-from cse.lab.report.show.look import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
+from cse.lab.report.verdicts import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_TESTED
 from cse.score import Items, Score
 
 METRIC = "test/sts/average"
@@ -116,7 +116,7 @@ def test_items_tell_of_encoders_that_are_only_scored_and_never_of_trained_ones(s
     scored("good-1", 0.3, 1)
     scored("bad-1", 0.8, 1)
     trained = finding("good", "bad")
-    assert (trained.verdict, "1 and 1" in trained.why_not_judged) == (NOT_JUDGED, True)
+    assert (trained.verdict, "1 and 1" in trained.why_not_tested) == (NOT_TESTED, True)
     assert trained.effect.low is None
     for name, noise, seed in (("best-1", 0.3, 1), ("worst-1", 0.8, 1), ("like-1", 0.3, 2)):
         scored(name, noise, None, seed)
@@ -124,15 +124,15 @@ def test_items_tell_of_encoders_that_are_only_scored_and_never_of_trained_ones(s
     assert (better.verdict, better.effect.test, better.effect.n) == (HOLDS, "paired bootstrap over items", "700 items")
     assert 0 < better.effect.low < better.effect.size < better.effect.high
     assert finding("worst", "best").verdict == CONTRADICTED
-    assert finding("best", "like").verdict == NOT_SEEN
+    assert finding("best", "like").verdict == INCONCLUSIVE
 
 
 def test_encoders_that_are_only_scored_need_their_items(leave, finding):
     for name in ("good", "bad"):
         leave(f"{name}-1", {"case": name}, {METRIC: 10.0})
     one = finding("good", "bad")
-    assert (one.verdict, one.effect.low, one.effect.test) == (NOT_JUDGED, None, "none")
-    assert "test items" in one.why_not_judged
+    assert (one.verdict, one.effect.low, one.effect.test) == (NOT_TESTED, None, "none")
+    assert "test items" in one.why_not_tested
 
 
 def test_items_of_other_truth_are_not_compared(leave, finding):
@@ -141,8 +141,8 @@ def test_items_of_other_truth_are_not_compared(leave, finding):
         folder = leave(f"{name}-1", {"case": name}, {METRIC: 10.0})
         keep_items(folder, [Score(METRIC, 10.0, items=Items("spearman", gold, truth))])
     one = finding("good", "bad")
-    assert (one.verdict, one.effect.test) == (NOT_JUDGED, "none")
-    assert "not the same" in one.why_not_judged
+    assert (one.verdict, one.effect.test) == (NOT_TESTED, "none")
+    assert "not the same" in one.why_not_tested
 
 
 def test_runs_draw_the_same_items(scored, runs):
@@ -214,7 +214,7 @@ def test_items_of_other_texts_are_not_compared(leave, finding, digests, gold, to
         keep_items(folder, [Score(METRIC, 10.0, items=items)])
     one = finding("good", "bad")
     assert (one.effect.test == "none") == bool(told)
-    assert told in (one.why_not_judged or "")
+    assert told in (one.why_not_tested or "")
 
 
 def test_a_run_without_a_digest_hides_no_other_texts():
@@ -228,4 +228,4 @@ def test_items_of_other_units_are_not_compared(leave, finding):
         folder = leave(f"{name}-1", {"case": name}, {METRIC: 10.0})
         items = Items("accuracy", np.ones(40), np.arange(40), units[None])
         keep_items(folder, [Score(METRIC, 10.0, items=items)])
-    assert "not the same" in finding("good", "bad").why_not_judged
+    assert "not the same" in finding("good", "bad").why_not_tested

@@ -13,7 +13,7 @@ from cse.lab.folder.runs import Run
 from cse.lab.report.numbers.groups import Measure, group_of, seed_spread
 from cse.lab.report.paper import published
 from cse.lab.report.paper.cells import ties
-from cse.lab.report.show.look import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
+from cse.lab.report.verdicts import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
 
 SIMCSE, VISUAL = [75.1, 76.9, 75.2, 74.9, 76.6], [77.0, 76.5, 77.4, 76.6, 77.3]
 

@@ -27,14 +27,14 @@ from cse.lab.report.paper.departures import departures_in
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.spec import Spec
 from cse.lab.report.paper.sweep_runs import Groups, SweepRuns
-from cse.lab.report.show.look import (
+from cse.lab.report.verdicts import (
     DIFFERS,
     NOT_RUN,
     ONE_SEED,
     OTHER_SETTING,
     PASS,
     PUBLISHED_ONLY,
-    WITHIN_NOISE,
+    WITHIN_SEED_NOISE,
 )
 from cse.lab.settings.values import same, same_as_any
 
@@ -258,7 +258,7 @@ def against_published(ours: Value, published: Value, tolerance: float, noise: fl
         return PASS
     if ours.sd is None and noise is None:
         return ONE_SEED
-    return WITHIN_NOISE if distance <= reach_of_noise(ours, published.n, noise, confidence) else DIFFERS
+    return WITHIN_SEED_NOISE if distance <= reach_of_noise(ours, published.n, noise, confidence) else DIFFERS
 
 
 def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) -> list[str]:

@@ -24,7 +24,7 @@ from cse.lab.report.paper.departures import departures_in
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.spec import Claim, Spec, TablePlace, names_in
 from cse.lab.report.paper.sweep_runs import SweepRuns
-from cse.lab.report.show.look import BY_EYE, CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
+from cse.lab.report.verdicts import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_RUN, NOT_TESTED, SEE_FIGURE
 
 
 class ClaimPart(NamedTuple):
@@ -122,17 +122,17 @@ class Evidence:
 class JudgedClaim:
     """A claim and what the runs say of it.
 
-    verdict: one word of cse.lab.report.show.look.
+    verdict: one word of cse.lab.report.verdicts.
     p_holm: the p of the claim, corrected over all claims; NaN if it is not judged.
     verdicts_of_parts: of each measured part, if the claim has several parts.
-    why_not_judged: of the claim, or of some of its parts.
+    why_not_tested: of the claim, or of some of its parts.
     """
 
     evidence: Evidence
     verdict: str
     p_holm: float = math.nan
     verdicts_of_parts: Sequence[str] = ()
-    why_not_judged: str = ""
+    why_not_tested: str = ""
 
     @property
     def claim(self) -> Claim:
@@ -165,12 +165,12 @@ def judge_claims(sweep: SweepRuns) -> list[JudgedClaim]:
 
 
 def judged_claim(evidence: Evidence, p_holm: float, *, tests: int, level: float) -> JudgedClaim:
-    """The claim with its verdict. A claim that compares no cells of a table is about a figure, and read BY EYE.
+    """The claim with its verdict. A claim that compares no cells of a table is about a figure: SEE FIGURE.
 
     tests: the number of claims that are tested.
     """
     if not evidence.parts:
-        return JudgedClaim(evidence, BY_EYE)
+        return JudgedClaim(evidence, SEE_FIGURE)
     verdict = verdict_of(evidence.claim, evidence.effect, p_holm, level)
     reasons = [part.effect.why for part in evidence.measured if part.effect.why]
     return JudgedClaim(
@@ -178,18 +178,18 @@ def judged_claim(evidence: Evidence, p_holm: float, *, tests: int, level: float)
         verdict,
         p_holm,
         verdicts_of_parts(evidence, verdict, tests, level),
-        why_not_judged="; ".join(dict.fromkeys(reasons)),
+        why_not_tested="; ".join(dict.fromkeys(reasons)),
     )
 
 
 def verdict_of(claim: Claim, effect: Effect, p: float, level: float) -> str:
-    """The verdict, by the corrected p. NOT SEEN means that the runs cannot tell."""
+    """The verdict, by the corrected p. INCONCLUSIVE means that the runs cannot tell."""
     if effect.size is None:
         return NOT_RUN
     if math.isnan(p):
-        return NOT_JUDGED
+        return NOT_TESTED
     if p >= level:
-        return NOT_SEEN
+        return INCONCLUSIVE
     return HOLDS if claim.is_borne_out(effect.size) else CONTRADICTED
 
 
@@ -203,8 +203,8 @@ def verdicts_of_parts(evidence: Evidence, verdict: str, tests: int, level: float
     verdicts = []
     p_within_claim = holm([part.effect.p for part in evidence.measured])
     for part, p in zip(evidence.measured, p_within_claim, strict=True):
-        if math.isnan(p) or verdict == NOT_JUDGED:
-            verdicts.append(NOT_JUDGED)
+        if math.isnan(p) or verdict == NOT_TESTED:
+            verdicts.append(NOT_TESTED)
         elif verdict == HOLDS:
             verdicts.append(HOLDS)
         else:
@@ -213,7 +213,7 @@ def verdicts_of_parts(evidence: Evidence, verdict: str, tests: int, level: float
 
 
 def withdrawn_without_control(judged: JudgedClaim, holding: set[str]) -> JudgedClaim:
-    """The claim, NOT JUDGED if its control does not hold: runs that learned nothing are alike too.
+    """The claim, NOT TESTED if its control does not hold: runs that learned nothing are alike too.
 
     holding: what the claims say that hold.
     """
@@ -222,10 +222,10 @@ def withdrawn_without_control(judged: JudgedClaim, holding: set[str]) -> JudgedC
         return judged
     return replace(
         judged,
-        verdict=NOT_JUDGED,
+        verdict=NOT_TESTED,
         p_holm=math.nan,
-        verdicts_of_parts=[NOT_JUDGED for _ in judged.verdicts_of_parts],
-        why_not_judged=f"its positive control was not seen to hold: {control}",
+        verdicts_of_parts=[NOT_TESTED for _ in judged.verdicts_of_parts],
+        why_not_tested=f"its positive control was not seen to hold: {control}",
     )
 
 

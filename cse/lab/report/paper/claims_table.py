@@ -8,11 +8,11 @@ import pandas as pd
 from cse.lab.report.formats import bounds, counted_noun, digits_of, first_few, format_of, probability, signed
 from cse.lab.report.numbers.statistics import TEST_NAMES
 from cse.lab.report.paper.claims import Evidence, JudgedClaim
-from cse.lab.report.show.look import BY_EYE, CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
+from cse.lab.report.verdicts import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_RUN, NOT_TESTED, SEE_FIGURE
 from cse.lab.sections import Finding, Section
 from cse.lab.sharing.score_tables import IS_MODIFIED, MODIFIED
 
-ORDER = (BY_EYE, NOT_JUDGED, NOT_RUN, NOT_SEEN, HOLDS, CONTRADICTED)  # as the headline counts
+ORDER = (SEE_FIGURE, NOT_TESTED, NOT_RUN, INCONCLUSIVE, HOLDS, CONTRADICTED)  # as the headline counts
 
 
 def claims_section(claims: Sequence[JudgedClaim]) -> Section:
@@ -55,7 +55,7 @@ def claim_facts(judged: JudgedClaim) -> dict[str, str]:
         "n": f"{effect.n}, {measured} parts" if measured > 1 else effect.n,
         "test": TEST_NAMES.get(effect.test, effect.test),
         "missing": missing_cells(evidence),
-        "not tested": judged.why_not_judged,
+        "not tested": judged.why_not_tested,
         "each part": by_part(judged),
         "measured by": quantity_of(evidence),
     }
@@ -84,7 +84,7 @@ def claims_frame(claims: Sequence[JudgedClaim]) -> pd.DataFrame:
                 "missing": missing_cells(evidence),
                 "published_effect": evidence.published,
                 "published_supports": evidence.published_supports,
-                "why_not_judged": judged.why_not_judged,
+                "why_not_tested": judged.why_not_tested,
                 "by_part": by_part(judged),
                 "quantity": quantity_of(evidence),
                 "data": data_of(evidence),

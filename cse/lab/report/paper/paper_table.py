@@ -27,7 +27,8 @@ from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.spec import Spec
 from cse.lab.report.paper.sweep_runs import SweepRuns
-from cse.lab.report.show.look import NO_BETTER, NOT_RUN, PLUS_MINUS, TIED, legend_of
+from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, TIED, legend_of
+from cse.lab.report.verdicts import NOT_RUN
 from cse.lab.sections import GridCell, Section
 from cse.lab.sharing.score_tables import MODIFIED
 

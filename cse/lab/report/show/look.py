@@ -1,4 +1,4 @@
-"""The look of a report, each value in one place: colours and type; the signs and verdicts beside numbers.
+"""The look of a report, each value in one place: colours and type; the signs beside numbers.
 
 The page's style (templates/page.css), the charts and the terminal read this file. The layout of a page stands in its
 templates, that of LaTeX in cse.lab.sections.
@@ -8,6 +8,20 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from cse.lab.folder.status import State
+from cse.lab.report.verdicts import (
+    CONTRADICTED,
+    DIFFERS,
+    HOLDS,
+    INCONCLUSIVE,
+    NOT_RUN,
+    NOT_TESTED,
+    ONE_SEED,
+    OTHER_SETTING,
+    PASS,
+    PUBLISHED_ONLY,
+    SEE_FIGURE,
+    WITHIN_SEED_NOISE,
+)
 from cse.lab.sharing.score_tables import MODIFIED
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
@@ -55,10 +69,6 @@ QUIET = Tone("quiet", "bright_black")
 TONES = (GOOD, UNSURE, BAD, OTHER, QUIET)
 
 PLUS_MINUS, TIED, NO_BETTER = "±", "≈", "‡"
-PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
-OTHER_SETTING, PUBLISHED_ONLY, NOT_RUN = "OTHER SETTING", "PUBLISHED ONLY", "NOT RUN"
-HOLDS, CONTRADICTED, NOT_SEEN, NOT_JUDGED = "HOLDS", "CONTRADICTED", "NOT SEEN", "NOT JUDGED"
-BY_EYE = "BY EYE"
 
 SIGNS = {
     PLUS_MINUS: "the sample standard deviation over (n) seeds",
@@ -67,27 +77,20 @@ SIGNS = {
     NO_BETTER: "a run scores no better than the untrained encoder on the selection metric",
     "*": "the paper's text garbles the number; a note below the table says how it was read",
 }
-VERDICTS: dict[str, tuple[Tone, str]] = {
-    PASS: (GOOD, "the means agree within the tolerance"),
-    WITHIN_NOISE: (UNSURE, "the published number lies where further runs of ours would be expected"),
-    DIFFERS: (BAD, "it lies further off than seeds explain"),
-    ONE_SEED: (QUIET, "there is one run, and nothing says how much seeds vary"),
-    OTHER_SETTING: (
-        OTHER,
-        "not the paper's experiment (a note below the table says why), so the numbers are not compared",
-    ),
-    PUBLISHED_ONLY: (QUIET, "another group's model, which is never run here"),
-    NOT_RUN: (QUIET, "we have no run of it, or of a side of the claim"),
-    HOLDS: (GOOD, "of a claim: the seeds show that it is as claimed"),
-    CONTRADICTED: (BAD, "they show that it is the other way round"),
-    NOT_SEEN: (UNSURE, "they cannot tell"),
-    NOT_JUDGED: (OTHER, "these runs are no test of the claim, for the reason given"),
-    BY_EYE: (QUIET, "of a claim about a figure: read it beside its curve"),
-}
-"""The tone and the meaning of each verdict: of a cell (our mean and the published number) or of a claim."""
 
 TONE_OF: dict[str, Tone] = {
-    **{verdict: tone for verdict, (tone, _) in VERDICTS.items()},
+    PASS: GOOD,
+    WITHIN_SEED_NOISE: UNSURE,
+    DIFFERS: BAD,
+    ONE_SEED: QUIET,
+    OTHER_SETTING: OTHER,
+    PUBLISHED_ONLY: QUIET,
+    NOT_RUN: QUIET,
+    HOLDS: GOOD,
+    CONTRADICTED: BAD,
+    INCONCLUSIVE: UNSURE,
+    NOT_TESTED: OTHER,
+    SEE_FIGURE: QUIET,
     State.RUNNING: UNSURE,
     State.FAILED: BAD,
     State.STOPPED: OTHER,

@@ -20,7 +20,8 @@ from cse.lab.folder.heartbeat import clock
 from cse.lab.report.formats import suite_of
 from cse.lab.report.show import look
 from cse.lab.report.show.document import NOT_DRAWN, Report
-from cse.lab.report.show.look import SIGNS, TONE_OF, VERDICTS
+from cse.lab.report.show.look import SIGNS, TONE_OF
+from cse.lab.report.verdicts import MEANINGS
 from cse.lab.sections import Section
 
 LONG = 100  # rows of a table that is shown in pages
@@ -50,8 +51,7 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    meanings = SIGNS | {name: meaning for name, (_, meaning) in VERDICTS.items()}
-    environment.globals |= {"look": look, "signs": meanings, "not_drawn": NOT_DRAWN}
+    environment.globals |= {"look": look, "signs": SIGNS | MEANINGS, "not_drawn": NOT_DRAWN}
     environment.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode()
     environment.filters["sortable"] = sortable
     environment.filters["tone"] = lambda word: TONE_OF[word].name if word in TONE_OF else ""

@@ -1,0 +1,26 @@
+"""The verdicts of a sweep's report: every word that stands on a cell of the paper's table, or on a claim of the paper.
+
+cse.lab.report.paper.cells decides the verdict on a cell, cse.lab.report.paper.claims the verdict on a claim.
+cse.lab.report.show.look has their colours.
+"""
+
+PASS, WITHIN_SEED_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
+OTHER_SETTING, PUBLISHED_ONLY, NOT_RUN = "OTHER SETTING", "PUBLISHED ONLY", "NOT RUN"
+HOLDS, CONTRADICTED, INCONCLUSIVE, NOT_TESTED = "HOLDS", "CONTRADICTED", "INCONCLUSIVE", "NOT TESTED"
+SEE_FIGURE = "SEE FIGURE"
+
+MEANINGS = {
+    PASS: "the means agree within the tolerance",
+    WITHIN_SEED_NOISE: "the published number lies where further runs of ours would be expected",
+    DIFFERS: "it lies further off than seeds explain",
+    ONE_SEED: "there is one run, and nothing says how much seeds vary",
+    OTHER_SETTING: "not the paper's experiment (a note below the table says why), so the numbers are not compared",
+    PUBLISHED_ONLY: "another group's model, which is never run here",
+    NOT_RUN: "we have no run of it, or of a side of the claim",
+    HOLDS: "of a claim: the seeds show that it is as claimed",
+    CONTRADICTED: "of a claim: the seeds show that it is the other way round",
+    INCONCLUSIVE: "of a claim: the test neither supports nor contradicts it",
+    NOT_TESTED: "of a claim: these runs are no test of it, for the reason given",
+    SEE_FIGURE: "of a claim about a figure: read it beside its curve",
+}
+"""What each verdict means, as the page says it. A verdict on a cell compares our mean with the published number."""
