@@ -148,9 +148,23 @@ def test_items_of_other_truth_are_not_compared(leave, finding):
 def test_runs_draw_the_same_items(scored, runs):
     scored("good-1", 0.3, 1)
     scored("same-1", 0.3, 1)
-    first, second = (resampling.resampled(run.folder, METRIC)[0] for run in runs())
+    seeds = ("test/sts/A/spearman", "test/sts/B/spearman")
+    first, second = (resampling.resampled(run.folder, METRIC, seeds)[0] for run in runs())
     assert (first == second).all()
     assert first.std() > 0
+
+
+@pytest.mark.parametrize("scores", [("test/x/a", "test/x/b"), ("test/x/mean of a", "test/x/mean of b")])
+def test_two_scores_of_the_same_items_draw_the_same_items(tmp_path, monkeypatch, scores):
+    """A claim may compare two scores of one encoder: where their items are the same, no resample tells them apart."""
+    monkeypatch.setattr(resampling, "RESAMPLES", 20)
+    rng = np.random.default_rng(0)
+    first, second = (Items("spearman", rng.normal(size=50), rng.normal(size=50)) for _ in range(2))
+    kept = {"a": first, "a2": second, "b": first, "b2": second}
+    kept |= {"mean of a": ["test/x/a", "test/x/a2"], "mean of b": ["test/x/b", "test/x/b2"]}
+    keep_items(tmp_path, [Score(f"test/x/{name}", 0.0, items=items) for name, items in kept.items()])
+    effect = resampling.compare_items(*({tmp_path: name} for name in scores), 0.95)
+    assert (effect.test, effect.low, effect.high, effect.p) == (resampling.OVER_ITEMS, 0.0, 0.0, 1.0)
 
 
 def test_likeness_of_encoders_that_are_only_scored_is_over_items(scored, compared):

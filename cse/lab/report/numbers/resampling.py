@@ -31,10 +31,12 @@ OVER_ITEMS = "paired bootstrap over items"
 def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidence: float, shift: float = 0.0) -> Effect:
     """Left minus right over test items. left, right: the folder of each run that scored the encoder, and its score.
 
-    The effect has no test if a run did not keep its items, if the score has none, or if the sides' items differ.
+    The names of the first run's scores seed all draws, so two scores with the same items are paired, too. The effect
+    has no test if a run did not keep its items, if the score has none, or if the sides' items differ.
     """
     try:
-        sides = [[resampled(folder, score) for folder, score in side.items()] for side in (left, right)]
+        seeds = scores_with_items(*next(iter(left.items())))
+        sides = [[resampled(folder, score, seeds) for folder, score in side.items()] for side in (left, right)]
     except KeyError:
         return Effect(why="encoders that are only scored need their test items")
     scores = [score for side in sides for score in side]
@@ -77,16 +79,32 @@ class Resampled(NamedTuple):
     texts: str
 
 
-@cache
-def resampled(folder: Path, score: str) -> Resampled:
-    """A run's score on resamples of its items. Raises KeyError for a score without items."""
+def resampled(folder: Path, score: str, seeds: Sequence[str]) -> Resampled:
+    """A run's score on resamples of its items. Raises KeyError for a score without items.
+
+    seeds: names that seed the draws of its `scores_with_items`, in their order.
+    """
+    seed_of = dict(zip(scores_with_items(folder, score), seeds, strict=False))  # other numbers are refused later
+    return score_resampled(folder, score, seed_of)
+
+
+def scores_with_items(folder: Path, score: str) -> list[str]:
+    """The scores with items of their own that a score is the mean of, at any depth; itself if it has items.
+
+    Raises KeyError for a score without items.
+    """
     behind = kept_items(folder)[score]
     if isinstance(behind, Items):
-        scores_R = resample(behind, seed=zlib.crc32(score.encode()))
-        gold_N, units_UN = behind.gold_N, behind.units_UN
-        truth = checksum_of(gold_N) if units_UN is None else hash((checksum_of(gold_N), units_UN.tobytes()))
-        return Resampled(scores_R, len(gold_N), truth, len(np.unique(gold_N)) > 1, behind.digest)
-    parts = [resampled(folder, str(name)) for name in behind]
+        return [score]
+    return [name for part in behind for name in scores_with_items(folder, str(part))]
+
+
+def score_resampled(folder: Path, score: str, seed_of: Mapping[str, str]) -> Resampled:
+    """A run's score on resamples. seed_of: the name that seeds the draws of each score with items, if not its own."""
+    behind = kept_items(folder)[score]
+    if isinstance(behind, Items):
+        return items_resampled(folder, score, seed_of.get(score, score))
+    parts = [score_resampled(folder, str(name), seed_of) for name in behind]
     texts = [part.texts for part in parts]
     return Resampled(
         np.mean([part.scores_R for part in parts], axis=0),
@@ -95,6 +113,18 @@ def resampled(folder: Path, score: str) -> Resampled:
         all(part.varied for part in parts),
         digest_of(texts) if all(texts) else "",
     )
+
+
+@cache
+def items_resampled(folder: Path, score: str, seed: str) -> Resampled:
+    """A run's score on resamples of its own items. seed: the name that seeds the draws."""
+    items = kept_items(folder)[score]
+    assert isinstance(items, Items)
+    scores_R = resample(items, seed=zlib.crc32(seed.encode()))
+    truth = checksum_of(items.gold_N)
+    if items.units_UN is not None:
+        truth = hash((truth, items.units_UN.tobytes()))
+    return Resampled(scores_R, len(items.gold_N), truth, len(np.unique(items.gold_N)) > 1, items.digest)
 
 
 @cache
