@@ -1,7 +1,7 @@
 """What a reader needs to know beside a table's numbers, in lines of text.
 
-In order: planned jobs without a run; runs that are unlike each other; remarks on the runs of one row; their data; and
-captions that were retrieved. Departures have a file of their own.
+In order: planned jobs without a run; runs that are unlike each other; remarks on the runs of one row; what so many
+seeds detect; the runs' data; and captions that were retrieved. Departures have a file of their own.
 """
 
 from collections import Counter
@@ -14,6 +14,7 @@ from cse.lab.folder.runs import Run, Where, grouped
 from cse.lab.folder.status import State, Status
 from cse.lab.report.formats import counted_noun
 from cse.lab.report.numbers.keys_that_differ import keys_that_vary
+from cse.lab.report.numbers.statistics import SeedSpread, seeds_for, smallest_difference
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import format_value
 from cse.lab.sharing.score_tables import problems_of
@@ -117,6 +118,23 @@ def no_better_remarks(runs: list[Run]) -> list[str]:
     scores = [in_short(run.untrained) for run in runs if run.no_better and run.untrained is not None]
     counted = f"{len(scores)} of {len(runs)} runs score no better than the untrained encoder"
     return [f"{counted} ({', '.join(dict.fromkeys(scores))}) on the selection metric"] if scores else []
+
+
+def note_on_seeds(spread: SeedSpread, level: float, sides: int = 2) -> str:
+    """What difference so many seeds detect, and how many seeds half of it needs; "" if the scores do not vary.
+
+    level: of the test. sides: how many sides of a comparison have seeds.
+    """
+    if not spread.sd:
+        return ""
+    least = smallest_difference(spread.sd, spread.seeds, level, sides)
+    needed = seeds_for(least / 2, spread.sd, level, sides)
+    each = " per setting" if sides == 2 else ""
+    pooled = f" (pooled; {min(spread.each):.2g} to {max(spread.each):.2g})" if len(spread.each) > 1 else ""
+    return (
+        f"SD over seeds {spread.sd:.2g}{pooled}. With {spread.seeds} seeds{each}, the smallest detectable difference "
+        f"(80% power) is {least:.2g}; {least / 2:.2g} needs {needed} seeds."
+    )
 
 
 def seen_in_training(runs: list[Run]) -> list[str]:

@@ -229,16 +229,3 @@ class SeedSpread(NamedTuple):
     sd: float
     seeds: int
     each: Sequence[float] = ()
-
-    def in_words(self, level: float, sides: int = 2) -> str:
-        """What difference so many seeds detect, and how many seeds half of it needs; "" if they do not vary."""
-        if not self.sd:
-            return ""
-        least = smallest_difference(self.sd, self.seeds, level, sides)
-        needed = seeds_for(least / 2, self.sd, level, sides)
-        each = " per setting" if sides == 2 else ""
-        pooled = f" (pooled; {min(self.each):.2g} to {max(self.each):.2g})" if len(self.each) > 1 else ""
-        return (
-            f"SD over seeds {self.sd:.2g}{pooled}. With {self.seeds} seeds{each}, the smallest detectable difference "
-            f"(80% power) is {least:.2g}; {least / 2:.2g} needs {needed} seeds."
-        )

@@ -16,6 +16,7 @@ from cse.lab.report.numbers.notes import (
     joins_unlike,
     missing_jobs,
     no_better_remarks,
+    note_on_seeds,
     retrieved,
     seen_in_training,
     unlike_in_all,
@@ -105,7 +106,7 @@ def notes_on_seeds(by_score: Sequence[OneScore], rows: int, level: float) -> lis
     """What seeds show, a line for each column and score that several rows have. rows: of the table that runs fill."""
     lines = []
     for score in by_score:
-        spread = score.spread.in_words(level) if score.spread else ""
+        spread = note_on_seeds(score.spread, level) if score.spread else ""
         if spread and len(score.groups) == rows:
             lines.append(f"{score.column}: {spread}")
         elif spread and len(score.groups) > 1:
