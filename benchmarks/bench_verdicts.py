@@ -16,7 +16,7 @@ from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State
 from cse.lab.report.numbers.statistics import power
 from cse.lab.report.paper import claims, published
-from cse.lab.report.paper.spec import Spec, parse
+from cse.lab.report.paper.report_block import ReportBlock, checked_block
 from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.verdicts import CONTRADICTED, HOLDS
 
@@ -58,12 +58,12 @@ WORLDS = [
 ]
 
 
-def spec_of(blocks: Sequence[dict[str, object]]) -> Spec:
+def block_with(stated: Sequence[dict[str, object]]) -> ReportBlock:
     printed = published.published_table("whitenedcse", "table5")
-    return parse(BLOCK | {"claims": list(blocks)}, printed, "bench_verdicts", tolerance=0.1)
+    return checked_block(BLOCK | {"claims": list(stated)}, printed, "bench_verdicts", tolerance=0.1)
 
 
-def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list[claims.JudgedClaim]:
+def draw(block: ReportBlock, world: World, seeds: int, rng: np.random.Generator) -> list[claims.JudgedClaim]:
     """The report's claims on one made-up table."""
     scores = np.array(world.means)[:, None] + rng.normal(size=(len(ARMS), seeds))
     if world.ties:
@@ -81,7 +81,7 @@ def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list
         for seed, score in enumerate(of)
     ]
     printed = published.published_table("whitenedcse", "table5")
-    return claims.judge_claims(SweepRuns(spec, printed, runs, [], 0.95))
+    return claims.judge_claims(SweepRuns(block, printed, runs, [], 0.95))
 
 
 def is_false(judged: claims.JudgedClaim, world: World) -> bool:
@@ -108,8 +108,8 @@ def is_false(judged: claims.JudgedClaim, world: World) -> bool:
 
 def false_alarms(world: World, seeds: int, tables: int) -> float:
     """The share of made-up tables with a false verdict on any claim or part."""
-    spec, rng = spec_of(CLAIMS), np.random.default_rng(seeds)
-    return float(np.mean([any_false(draw(spec, world, seeds, rng), world) for _ in range(tables)]))
+    block, rng = block_with(CLAIMS), np.random.default_rng(seeds)
+    return float(np.mean([any_false(draw(block, world, seeds, rng), world) for _ in range(tables)]))
 
 
 def any_false(judged: Sequence[claims.JudgedClaim], world: World) -> bool:
@@ -119,9 +119,9 @@ def any_false(judged: Sequence[claims.JudgedClaim], world: World) -> bool:
 
 def seen(effect: float, seeds: int, tables: int) -> float:
     """How often a table's only claim HOLDS, for an arm that is better by this effect."""
-    spec, rng = spec_of(CLAIMS[:1]), np.random.default_rng(seeds)
+    block, rng = block_with(CLAIMS[:1]), np.random.default_rng(seeds)
     world = World("power", (0, effect, 0, 0))
-    return float(np.mean([draw(spec, world, seeds, rng)[0].verdict == HOLDS for _ in range(tables)]))
+    return float(np.mean([draw(block, world, seeds, rng)[0].verdict == HOLDS for _ in range(tables)]))
 
 
 def main(tables: int) -> None:

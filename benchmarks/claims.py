@@ -69,7 +69,7 @@ def page(found: dict[str, list[JudgedClaim]]) -> str:
     """The page. found: the findings of each sweep, by its name."""
     every = [finding for claims in found.values() for finding in claims]
     table = pd.DataFrame([line(name, one) for name, claims in found.items() for one in claims])
-    supports = [one.evidence.published_supports for one in every if one.evidence.published is not None]
+    supports = [one.published_supports for one in every if one.published is not None]
     head = HEAD.format(
         headline=headline(every),
         tables=sum(len(claims) > 0 for claims in found.values()),

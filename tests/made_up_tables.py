@@ -10,28 +10,28 @@ from cse.lab.report.any_runs.settings_table import settings_section
 from cse.lab.report.paper import published
 from cse.lab.report.paper.claims import judge_claims
 from cse.lab.report.paper.paper_table import paper_table
-from cse.lab.report.paper.spec import parse
+from cse.lab.report.paper.report_block import checked_block
 from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.show.document import Report
 
 
 def parsed(block, name="sweeps/it.yaml"):
-    """(spec, published table or None) of a block, a dict or its YAML."""
+    """(block, published table or None) of a block, a dict or its YAML."""
     block = yaml.safe_load(block) if isinstance(block, str) else block
     printed = published.published_table(block["paper"], block["table"]) if block.get("table") else None
-    return parse(block, printed, name, tolerance=0.1), printed
+    return checked_block(block, printed, name, tolerance=0.1), printed
 
 
-def filled(spec, printed, runs, expected=()):
-    return paper_table(SweepRuns(spec, printed, runs, list(expected), 0.95), printed)
+def filled(block, printed, runs, expected=()):
+    return paper_table(SweepRuns(block, printed, runs, list(expected), 0.95), printed)
 
 
 def built(text, folder, expected=()):
     return filled(*parsed(text), read_runs([folder / "runs"]), expected)
 
 
-def judged(spec, printed, runs):
-    return judge_claims(SweepRuns(spec, printed, runs, [], 0.95))
+def judged(block, printed, runs):
+    return judge_claims(SweepRuns(block, printed, runs, [], 0.95))
 
 
 def cell(table, row, column="Avg."):

@@ -9,7 +9,7 @@ from run_folders import results_of
 from typed import command_typed, jobs_typed
 
 from cse.lab.report.paper import figures, published
-from cse.lab.report.paper.spec import parse
+from cse.lab.report.paper.report_block import checked_block
 from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.compose import composed
 from cse.lab.sweep import sweeps
@@ -89,14 +89,14 @@ def test_the_file_opens_with_its_command_and_names_published_rows(name):
     assert block is not None
     assert block["paper"] == name.partition("/")[0]
     table = published.published_table(block["paper"], block["table"]) if block.get("table") else None
-    spec = parse(block, table, str(file), 0.1)
+    checked = checked_block(block, table, str(file), 0.1)
     cases = set(sweep(name).cases)
-    lines = [*spec.rows.values(), *spec.columns.values()]
-    wheres = [line.where for line in lines] + [w for f in spec.figures if isinstance(f.series, dict)
+    lines = [*checked.rows.values(), *checked.columns.values()]
+    wheres = [line.where for line in lines] + [w for f in checked.figures if isinstance(f.series, dict)
                                                for w in f.series.values()]  # fmt: skip
     assert {where["case"] for where in wheres if "case" in where} <= cases
-    for figure in spec.figures:
-        overlay = figures.published_beside(figure, spec.paper)
+    for figure in checked.figures:
+        overlay = figures.published_beside(figure, checked.paper)
         if overlay is not None:
             figure.check_split(overlay.split)
 

@@ -17,12 +17,12 @@ any_runs/           any runs compared
   charts              by plotly
 paper/              a sweep's runs beside its paper's table
   paper_report        the report
-  sweep_runs          the sweep's runs, and the runs of each cell
-    spec                the `report:` block of a sweep; published: the papers' own numbers
-    departures          what a run has otherwise than its sweep or its paper; sweep_plan finds those from its sweep
+  report_block        the `report:` block of a sweep's YAML; published: the papers' own numbers
+  sweep_runs          the sweep's runs, and which of them fill each cell
+  departures          what a run has otherwise than its sweep or its paper
   cells               a `Cell` of the paper's table, and its verdict; paper_table: the table as a section (report.csv)
   claims              what the runs say of a paper's claims; claims_table: the claims as a section (claims.csv)
-  figures             the papers', by matplotlib
+  figures             the papers' figures, by matplotlib
 two_runs            what differs between two runs
 numbers/            by what reports compare
   groups              runs that make one number, and how two groups compare
@@ -41,7 +41,6 @@ Words that several files use:
 key         the dotted name of a setting of a run (trainer.lr); its value is what the run has there
 seed        the number of a run for chance, at the key that `seed=` names
 included    a run of a setting whose scores count; a search's trial may be left out
-held_fixed  what the paper held fixed, as keys and values (`setting:` in a sweep's YAML)
 departure   a key and value of a run that its sweep or its paper has otherwise
 published   what the paper says, as published/*.yaml has it
 verdict     one word on a cell or a claim (verdicts)

@@ -10,7 +10,7 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
                           `of: PAPER/TABLE/CASE` it scores the run of another sweep's case
     same_runs_as          the sweep whose folder these jobs share, so that one run serves several tables
     search_each           the axes that are not searched: every combination of their values gets its own search
-    report                what the runs are compared with (cse.lab.report.paper.spec)
+    report                what the runs are compared with (cse.lab.report.paper.report_block)
 
 What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
 

@@ -29,13 +29,13 @@ def test_the_printed_numbers_are_held_to_the_claims(name):
 
     A column of geometry has a tolerance of its own: .1 of an STS average says nothing of a distance's logarithm.
     """
-    spec, printed = parsed(sweeps.load_sweep(name).report, name)
-    found = judged(spec, printed, [])
-    assert (len(spec.claims) >= 1) != (name in NONE)
+    block, printed = parsed(sweeps.load_sweep(name).report, name)
+    found = judged(block, printed, [])
+    assert (len(block.claims) >= 1) != (name in NONE)
     assert {one.verdict for one in found} <= {NOT_RUN, SEE_FIGURE}
-    assert {(name, one.claim.says) for one in found if one.evidence.published_supports is False} == {
+    assert {(name, one.claim.says) for one in found if one.published_supports is False} == {
         (sweep, says) for sweep, says in NOT_AS_PRINTED if sweep == name.removesuffix("_vicreg")
     } or name == "noncontrastive/table1_vicreg"
     assert all(len(one.claim.source) > 8 for one in found)
     if printed and not name.startswith("study"):  # which print no number
-        assert all(column.tolerance for column in spec.columns.values() if "/geometry/" in str(column.metric))
+        assert all(column.tolerance for column in block.columns.values() if "/geometry/" in str(column.metric))

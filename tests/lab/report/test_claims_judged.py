@@ -42,8 +42,8 @@ def judged(leave, tmp_path, runs):
             for seed, score in enumerate(of):
                 if not (tmp_path / "runs" / f"{m}-{seed}").exists():
                     leave(f"{m}-{seed}", {"objective.m": m, "seed": seed, "model": "bert"}, {TEST: score})
-        spec, printed = parsed(text)
-        found = judged_claims(spec, printed, runs())
+        block, printed = parsed(text)
+        found = judged_claims(block, printed, runs())
         return {one.claim.says: one for one in found}
 
     return make
@@ -72,7 +72,7 @@ def test_each_claims_p_is_holms_over_all_of_the_table(judged):
     for rank, place in enumerate(sorted(range(5), key=raw.__getitem__)):
         least = expected[place] = max(least, min(1.0, raw[place] * (5 - rank)))
     *found, of_figure = judged().values()
-    p_values = [(one.evidence.p_of_claim, one.p_holm) for one in found]
+    p_values = [(one.p_of_claim, one.p_holm) for one in found]
     assert p_values == [pytest.approx((raw[at], expected[at])) for at in range(5)]
     assert of_figure.verdict == SEE_FIGURE
     assert [one.verdict for one in found[:4]] == [HOLDS, CONTRADICTED, INCONCLUSIVE, HOLDS]
@@ -84,11 +84,11 @@ def test_each_claims_p_is_holms_over_all_of_the_table(judged):
 
 def test_a_claim_of_several_parts_is_as_strong_as_its_weakest(judged):
     found = judged()["two is beaten by all"]
-    assert (found.verdict, found.evidence.parts_measured, len(found.evidence.parts)) == (HOLDS, 3, 3)
-    assert found.evidence.deciding.name == "5"  # by the largest p of the three
+    assert (found.verdict, found.parts_measured, len(found.parts)) == (HOLDS, 3, 3)
+    assert found.deciding.name == "5"  # by the largest p of the three
     assert claim_facts(found)["each part"] == "3: HOLDS; 4: HOLDS; 5: HOLDS"
     assert found.p_holm >= max(welch(SCORES[m], SCORES[2]) for m in (3, 4, 5))
-    assert found.evidence.published_supports  # Table 5: 77.81 is the least
+    assert found.published_supports  # Table 5: 77.81 is the least
 
 
 def test_a_claim_is_contradicted_by_its_worst_part(judged):

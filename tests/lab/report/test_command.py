@@ -114,19 +114,19 @@ def test_a_sweep_without_a_report_is_refused_by_its_files_name(folder, monkeypat
 
 def test_planned_jobs_are_the_product_of_the_axes_and_the_cases():
     groups = [32, 48, 64, 96, 128, 192, 256, 384]
-    assert sweep_runs.planned(sweeps.load_sweep("whitenedcse/table4"), "seed") == [
+    assert sweep_runs.planned_axes(sweeps.load_sweep("whitenedcse/table4"), "seed") == [
         {"objective.whitening.num_groups": k, "objective.whitening.shuffle": s} for k in groups for s in (True, False)
     ]
-    planned = sweep_runs.planned(sweeps.load_sweep("nonling/table3"), "seed")
+    planned = sweep_runs.planned_axes(sweeps.load_sweep("nonling/table3"), "seed")
     assert (len(planned), planned[0]) == (20, {"case": "simcse_bert", "seed": 1})
-    assert sweep_runs.planned(sweeps.load_sweep("noncontrastive/table1_vicreg"), "seed") == []  # a search
+    assert sweep_runs.planned_axes(sweeps.load_sweep("noncontrastive/table1_vicreg"), "seed") == []  # a search
 
 
 def test_planned_jobs_of_another_key_of_seeds_have_it_last_and_encoders_only_scored_have_none():
     cases = {"trained": {"set": []}, "scored": {"program": "cse-eval"}}
     params = {"data.seed": "1,2", "objective.m": "3"}
     sweep = sweeps.Sweep(name="a/b", params=params, sweeper="basic", cases=cases)
-    jobs = [list(job.items()) for job in sweep_runs.planned(sweep, "data.seed")]
+    jobs = [list(job.items()) for job in sweep_runs.planned_axes(sweep, "data.seed")]
     trained = [("case", "trained"), ("objective.m", 3)]
     assert jobs == [
         [*trained, ("data.seed", 1)],

@@ -6,15 +6,15 @@ from made_up_tables import parsed
 
 from cse.errors import UserError
 from cse.lab.report.paper import figures
-from cse.lab.report.paper.spec import REQUIRED, Plot
+from cse.lab.report.paper.report_block import REQUIRED, Plot
 
 
-def spec(paper="noncontrastive", **more):
+def block(paper="noncontrastive", **more):
     return parsed({"paper": paper, **more})[0]
 
 
 def draw(text, runs, paper="noncontrastive"):
-    return figures.draw_figure(Plot(**yaml.safe_load(text)), spec(paper), runs)
+    return figures.draw_figure(Plot(**yaml.safe_load(text)), block(paper), runs)
 
 
 def points(line):
@@ -67,7 +67,7 @@ def test_a_trial_and_a_key_without_a_number_are_not_drawn(leave, runs):
     for rows, steps, score in [(10_000, None, 70), (20_000, None, 71), (10_000, 10, 20), (None, None, 75)]:
         leave(f"{rows}-{steps}", {"data.rows": rows, "trainer.max_steps": steps}, {"test/sts/average": score})
     text = yaml.safe_load("{kind: curve, name: it, x: data.rows, y: test/sts/average, log: true}")
-    figure = figures.draw_figure(Plot(**text), spec(setting={"trainer.max_steps": None}), runs())
+    figure = figures.draw_figure(Plot(**text), block(setting={"trainer.max_steps": None}), runs())
     assert points(figure.axes[0].lines[0]) == [(10_000, 70), (20_000, 71)]
 
 
@@ -199,8 +199,8 @@ def test_nothing_finished_draws_nothing(kind, leave, runs):
     leave("a", {"l": 1.0}, {}, choices={"objective": "simcse"})
     needs = {"x": "l", "y": "dev/a", "z": "dev/a", "evaluator": "stsb", "split": "dev", "edges": [0, 1]}
     it = Plot(kind=kind, name="it", **{key: needs[key] for key in REQUIRED[kind]})
-    assert figures.draw_figure(it, spec(), runs()) is None
-    assert figures.draw_figure(it, spec(), []) is None
+    assert figures.draw_figure(it, block(), runs()) is None
+    assert figures.draw_figure(it, block(), []) is None
 
 
 def test_scores_of_another_split_than_the_papers_figure_are_refused():

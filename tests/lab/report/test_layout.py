@@ -10,12 +10,12 @@ from cse.lab.folder.runs import Run
 from cse.lab.report.numbers.groups import Group
 from cse.lab.report.numbers.statistics import Effect, Value
 from cse.lab.report.paper.cells import Cell
-from cse.lab.report.paper.claims import ClaimPart, Evidence, JudgedClaim
+from cse.lab.report.paper.claims import ClaimPart, JudgedClaim
 from cse.lab.report.paper.claims_table import claims_section
 from cse.lab.report.paper.paper_report import log_of_runs
 from cse.lab.report.paper.paper_table import as_section
 from cse.lab.report.paper.published import PublishedTable
-from cse.lab.report.paper.spec import Claim
+from cse.lab.report.paper.report_block import Claim
 from cse.lab.report.show.document import Picture, Report
 from cse.lab.report.show.page import page
 from cse.lab.sections import latex, markdown
@@ -85,7 +85,7 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     pictures = [Picture("f", Figure(), ["x < y"]), Picture("g", None)]
     nothing = Group([], 0, {})
     parts = [ClaimPart(name, (nothing, nothing), effect=Effect(size)) for name, size in (("x", 1.0), ("y", None))]
-    finding = JudgedClaim(Evidence(Claim(says="a claim", source="here"), parts), "HOLDS", 0.01)
+    finding = JudgedClaim(Claim(says="a claim", source="here"), parts, "HOLDS", 0.01)
     sections = [narrow, wide, claims_section([finding])]
     report = Report("A & B", "sub", sections, {}, pictures=pictures, log=log_of_runs([run], "data.seed"))
     text = page(report, tmp_path)

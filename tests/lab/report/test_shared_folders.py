@@ -13,8 +13,8 @@ from typed import exit_code, jobs_of
 
 from cse.lab.commands.report_settings import reporting_settings
 from cse.lab.folder.runs import Run, read_runs
+from cse.lab.report.paper.departures import is_on_axis, mark_departures
 from cse.lab.report.paper.paper_report import report_of_sweep
-from cse.lab.report.paper.sweep_plan import is_on_axis, mark_departures
 from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.groups import SWEEPS_DIR, choices
 from cse.lab.sweep import sweeps
@@ -51,9 +51,9 @@ def leave(job: PlannedJob, folder: Path, metrics: dict[str, float]) -> None:
 
 def metrics_of(sweep: sweeps.Sweep) -> set[str]:
     """Every score that the sweep's report reads."""
-    spec, _ = parsed(sweep.report)
-    cells = {str(spec.metric_of(row, column)) for row in spec.rows for column in spec.columns}
-    return cells | {metric for plot in spec.figures for metric in plot.metrics}
+    block, _ = parsed(sweep.report)
+    cells = {str(block.metric_of(row, column)) for row in block.rows for column in block.columns}
+    return cells | {metric for plot in block.figures for metric in plot.metrics}
 
 
 @pytest.mark.nightly

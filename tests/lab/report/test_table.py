@@ -78,11 +78,11 @@ def test_runs_of_another_setting_get_no_verdict(table3, tmp_path):
 
 def test_a_trial_with_other_settings_never_mixes_with_the_sweeps_own_runs(table3, runs):
     """60 steps in the same folder: alone they fill the cell, marked so; beside a real run they are left out."""
-    spec, printed = parsed(TABLE3)
+    block, printed = parsed(TABLE3)
     trials = [replace(run, departures=("trainer.max_steps=60",)) for run in runs()[:4]]
-    alone = cell(filled(spec, printed, trials), "SimCSE-BERT-base")
+    alone = cell(filled(block, printed, trials), "SimCSE-BERT-base")
     assert (alone["runs"], alone["verdict"]) == (4, OTHER_SETTING)
-    beside = filled(spec, printed, [*trials, runs()[4]], [{"seed": 0}])
+    beside = filled(block, printed, [*trials, runs()[4]], [{"seed": 0}])
     assert values(cell(beside, "SimCSE-BERT-base")) == SIMCSE[4:]
     assert "seed 0 not started" in beside.missing
     assert not deviations_of(beside)

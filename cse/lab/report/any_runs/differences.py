@@ -17,7 +17,7 @@ import pandas as pd
 from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named
 from cse.lab.report.formats import bounds, counted_noun, digits_of, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
-from cse.lab.report.numbers.notes import note_on_seeds
+from cse.lab.report.numbers.notes import detectable_difference
 from cse.lab.report.numbers.resampling import OVER_ITEMS
 from cse.lab.report.numbers.statistics import (
     TEST_NAMES,
@@ -241,7 +241,7 @@ def differences_section(differences: Differences, label: str = "") -> Section:
     best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
     sides = [sides_with_seeds(differences.base, line.group) for line in differences.lines]
     notes = [
-        note_on_seeds(terms.spread, terms.level, max(1, *sides)),
+        detectable_difference(terms.spread, terms.level, max(1, *sides)),
         f"No verdict: {differences.no_verdict}." if differences.no_verdict else "",
         note_on_pairs(comparison.seed, differences.base, [line.group for line in differences.lines]),
         note_on_lower(differences.lower),

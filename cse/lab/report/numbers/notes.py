@@ -120,7 +120,7 @@ def no_better_remarks(runs: list[Run]) -> list[str]:
     return [f"{counted} ({', '.join(dict.fromkeys(scores))}) on the selection metric"] if scores else []
 
 
-def note_on_seeds(spread: SeedSpread, level: float, sides: int = 2) -> str:
+def detectable_difference(spread: SeedSpread, level: float, sides: int = 2) -> str:
     """What difference so many seeds detect, and how many seeds half of it needs; "" if the scores do not vary.
 
     level: of the test. sides: how many sides of a comparison have seeds.

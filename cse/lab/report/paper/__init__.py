@@ -1,1 +1,22 @@
-"""The report of a sweep's runs beside its paper's table and figures: start at `paper_report`."""
+"""A sweep's runs beside its paper's table and figures: `cse-report sweep=PAPER/TABLE`.
+
+How a sweep's YAML and its runs become the table:
+
+1. The YAML's `report:` block names a published table, and says for each of its rows and columns which runs belong to
+   it, and which score fills its cells.
+2. The finished runs that belong to both the row and the column of a cell are its group: our number is their mean over
+   seeds. Runs with other settings than the sweep's or the paper's are left out, or make the verdict OTHER SETTING.
+3. Each cell shows the published number, ours, the difference, and a verdict on it. The paper's claims compare two cells
+   of ours, or more, and have verdicts, too.
+
+To read, in this order:
+
+paper_report    the report
+report_block    1: the `report:` block, checked (`ReportBlock`)
+published       1: the papers' own numbers, from published/*.yaml
+sweep_runs      2: the runs of a sweep (`SweepRuns`), and which of them fill each cell
+departures      2: in what a run departs from its sweep or its paper
+cells           3: a `Cell` and its verdict; paper_table: the cells as a section and as report.csv
+claims          3: a `Claim`, its test and its verdict; claims_table: the claims as a section and as claims.csv
+figures         the paper's figures (`Plot`), drawn from the same runs
+"""

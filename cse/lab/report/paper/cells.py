@@ -1,8 +1,13 @@
-"""The cells of a paper's table, with the verdict on each: what the paper prints beside what our runs give.
+"""The cells of a paper's table: the published number, ours, and a verdict.
 
-To read: `cells_of`, which makes every `Cell` (`cell_at`). What only the cells of one score can tell together is a
-`OneScore`. Our side of a cell is how far it lies from the published number (`difference_to`) and from our own baseline
-(`gain_in`), and a verdict (`judge`). cse.lab.report.paper.paper_table lays the cells out.
+To read: `cells_of` makes a `Cell` for each row and column of the published table (`cell_at`). Our number is the mean
+over seeds of the group of runs that fills the cell. It is compared with three things:
+
+- the published number (`difference_to`, with a verdict: `verdict_on_cell`);
+- our own runs of the row's baseline (`gain_in`);
+- the other rows of its column (`RankedColumn`): which row is the best, and which are tied with it (`ties`).
+
+cse.lab.report.paper.paper_table lays the cells out.
 """
 
 import math
@@ -25,8 +30,8 @@ from cse.lab.report.numbers.statistics import (
 )
 from cse.lab.report.paper.departures import departures_in
 from cse.lab.report.paper.published import PublishedTable
-from cse.lab.report.paper.spec import Spec
-from cse.lab.report.paper.sweep_runs import Groups, SweepRuns
+from cse.lab.report.paper.report_block import ReportBlock
+from cse.lab.report.paper.sweep_runs import CellPlace, Groups, SweepRuns
 from cse.lab.report.verdicts import (
     DIFFERS,
     NOT_RUN,
@@ -44,21 +49,22 @@ NO_RUNS = Group([], 0, {}, aggregate="")
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of the paper and ours. A cell that no run fills has the defaults.
+    """A published number and ours. A cell that no run fills has the defaults.
 
-    published: None if the paper prints no number.
-    p_published: of the row's test against its baseline, as the paper prints it.
-    gain_published: over the baseline's row.
+    published: None if the paper publishes no number.
+    p_published: the p of the row's test against its baseline, as the paper publishes it.
+    gain_published: the published number minus the number of the baseline's row.
     ours: the mean of `values`; None without a run.
-    values: ours of each seed.
-    runs: how many distinct ones (Group.distinct).
-    expected_runs: planned jobs; None if the sweep cannot tell.
+    values: our value for each seed.
+    runs: how many distinct runs there are (Group.distinct).
+    expected_runs: how many jobs are planned; None if the sweep cannot tell.
     difference: ours minus the published number.
-    gain: ours over the baseline's row, by Welch's test, which does not assume equal variances.
-    p_student: of the gain by Student's test, as in NonLing-CSE's Table 3.
-    tied_with_best: it is the best of ours in its column, of rows with one score and statistic, or is tied with it.
-    is_marked: it is, and has enough seeds for a verdict, as the best has.
-    data: whole, or partial if modified.
+    gain: ours minus ours in the baseline's row, by Welch's test, which does not assume equal variances.
+    p_student: the p of the gain by Student's test, as in NonLing-CSE's Table 3.
+    tied_with_best: whether it is the best of its RankedColumn, or tied with the best.
+    is_marked: whether it is, and has enough seeds for a verdict, as the best has.
+    data: "whole", or "partial" if the runs were scored on modified data.
+    no_better: whether a run is no better than its encoder untrained.
     """
 
     row: str
@@ -83,17 +89,17 @@ class Cell:
     no_better: bool | None = None
 
 
-Cells = dict[tuple[str, str], Cell]
-"""Of the published table, by row and column, in its order."""
+Cells = dict[CellPlace, Cell]
+"""The cells of the published table, in its order."""
 
 
 @dataclass(frozen=True)
-class OneScore:
-    """The cells of a column with one score and one statistic: only such cells have a best, and one deviation over
-    seeds.
+class RankedColumn:
+    """The rows of a column that have the same score and statistic, so that one may be the best.
 
-    groups: by row. spread: how much seeds vary in the cells with several; None without such cells. tied: the rows that
-    no other has won over (see `ties`).
+    groups: the runs of each row.
+    spread: how much seeds vary in the rows that have several; None without such rows.
+    tied: the best row, and the rows that are tied with it (`ties`).
     """
 
     column: str
@@ -103,82 +109,82 @@ class OneScore:
 
     @property
     def marked(self) -> list[str]:
-        """The tied rows with enough seeds for a verdict; none if the best has too few. These get a mark."""
+        """The tied rows with enough seeds for a verdict, which get a mark; none if the best has too few."""
         enough = [row for row in self.tied if not few_seeds([self.groups[row]])]
         return enough if enough[:1] == self.tied[:1] else []
 
     @property
     def seed_sd(self) -> float | None:
-        """A seed's deviation; None if no cell has several."""
+        """The deviation over seeds; None if no row has several."""
         return self.spread.sd if self.spread else None
 
 
-def scores_of_columns(groups: Groups, confidence: float) -> list[OneScore]:
-    """The cells that runs may fill, grouped by column, score and statistic."""
-    together: dict[tuple[str, str | None, str], dict[str, Group]] = {}
+def ranked_columns(groups: Groups, confidence: float) -> list[RankedColumn]:
+    """The cells that runs may fill, ranked within each column, score and statistic."""
+    alike: dict[tuple[str, str | None, str], dict[str, Group]] = {}
     for (row, column), group in groups.items():
-        together.setdefault((column, group.metric, group.aggregate), {})[row] = group
-    by_score = []
-    for (column, *_), by_row in together.items():
+        alike.setdefault((column, group.metric, group.aggregate), {})[row] = group
+    ranked = []
+    for (column, *_), by_row in alike.items():
         spread = seed_spread(by_row.values())
         tied = ties(by_row, spread.sd if spread else None, confidence)
-        by_score.append(OneScore(column, by_row, spread, tied))
-    return by_score
+        ranked.append(RankedColumn(column, by_row, spread, tied))
+    return ranked
 
 
-def cells_of(sweep: SweepRuns, table: PublishedTable, by_score: list[OneScore]) -> Cells:
-    """Every cell of the sweep's published table. by_score: its groups by column and score (`scores_of_columns`)."""
-    score_of = {(row, score.column): score for score in by_score for row in score.groups}
-    places = [(row, column) for row, line in table.cells.items() for column in line]
-    return {(row, column): cell_at(row, column, sweep, table, score_of.get((row, column))) for row, column in places}
+def cells_of(sweep: SweepRuns, table: PublishedTable, ranked: Sequence[RankedColumn]) -> Cells:
+    """Every cell of the sweep's published table. ranked: the columns of the cells that runs may fill."""
+    ranked_at = {(row, column.column): column for column in ranked for row in column.groups}
+    places = [(row, column) for row, numbers in table.cells.items() for column in numbers]
+    return {(row, column): cell_at(row, column, sweep, table, ranked_at.get((row, column))) for row, column in places}
 
 
-def cell_at(row: str, column: str, sweep: SweepRuns, table: PublishedTable, score: OneScore | None) -> Cell:
-    """A cell of the published table with our side of it.
-
-    score: the cells of its column and score; None if no run may fill it.
-    """
+def cell_at(row: str, column: str, sweep: SweepRuns, table: PublishedTable, ranked: RankedColumn | None) -> Cell:
+    """A cell of the published table, with our side. ranked: the rows it is ranked with; None if no run may fill it."""
     published = table.cells[row][column]
-    group = score.groups[row] if score else NO_RUNS
+    group = ranked.groups[row] if ranked else NO_RUNS
     is_filled = bool(group.values)
     gain, p_student = gain_in(sweep, row, column) if is_filled else (NO_EFFECT, math.nan)
-    verdict = judge(row, column, published, sweep, score) if score else verdict_without_runs(sweep.spec, table, row)
+    verdict = verdict_on_cell(row, column, sweep, table, ranked)
     return Cell(
         row,
         column,
         table.split_of(column),
         published=published,
         p_published=table.p_values.get((row, column), ""),
-        gain_published=published_gain(sweep.spec, table, row, column),
+        gain_published=published_gain(sweep.block, table, row, column),
         metric=group.metric or "",
         aggregate=group.aggregate,
         ours=mean_and_sd(group.values) if is_filled else None,
         values=group.values,
         runs=group.distinct,
-        expected_runs=number_of_jobs(row, column, sweep) if score else None,
+        expected_runs=number_of_jobs(row, column, sweep) if ranked else None,
         difference=difference_to(published, group, verdict, sweep.confidence),
         gain=gain,
         p_student=p_student,
-        tied_with_best=row in score.tied if score and is_filled else None,
-        is_marked=row in score.marked if score else False,
+        tied_with_best=row in ranked.tied if ranked and is_filled else None,
+        is_marked=row in ranked.marked if ranked else False,
         verdict=verdict,
         data=data_of_group(group),
         no_better=group.no_better if is_filled else None,
     )
 
 
-def verdict_without_runs(spec: Spec, table: PublishedTable, row: str) -> str:
-    """The verdict on a cell that no run can fill: "" in a column that no run measures (widths)."""
-    if row in table.others:
-        return PUBLISHED_ONLY
-    return "" if row in spec.rows else NOT_RUN
+def published_gain(block: ReportBlock, table: PublishedTable, row: str, column: str) -> float | None:
+    """The published number minus that of the row's baseline; None if there is none, and for the value of a key."""
+    if row not in block.baselines or column not in block.columns or block.columns[column].config:
+        return None
+    number, base = table.cells[row][column], table.cells[block.baselines[row]][column]
+    return number.mean - base.mean if number and base else None
 
 
-def difference_to(published: Value | None, group: Group, verdict: str, confidence: float) -> Effect:
-    """Ours minus the published number; empty without one of them, and in another setting, where it means nothing."""
-    if published is None or not group.values or verdict == OTHER_SETTING:
-        return NO_EFFECT
-    return compare_seeds(group.side, published.mean, confidence)
+def number_of_jobs(row: str, column: str, sweep: SweepRuns) -> int | None:
+    """How many planned jobs belong to a cell; None if the sweep's axes cannot tell."""
+    where: Where = {**sweep.block.rows[row].where, **sweep.block.columns[column].where}
+    if not sweep.expected or not set(where) <= set(sweep.expected[0]):
+        return None
+    jobs = sweep.expected
+    return sum(all(key in job and same_as_any(job[key], value) for key, value in where.items()) for job in jobs)
 
 
 def data_of_group(group: Group) -> str:
@@ -188,25 +194,17 @@ def data_of_group(group: Group) -> str:
     return "partial" if group.modified else "whole"
 
 
-def published_gain(spec: Spec, table: PublishedTable, row: str, column: str) -> float | None:
-    """The published number minus that of the row's baseline; None if there is none, and for the value of a key."""
-    if row not in spec.baselines or column not in spec.columns or spec.columns[column].config:
-        return None
-    ours, theirs = table.cells[row][column], table.cells[spec.baselines[row]][column]
-    return ours.mean - theirs.mean if ours and theirs else None
-
-
 def gain_in(sweep: SweepRuns, row: str, column: str) -> tuple[Effect, float]:
-    """The gain of a cell over its row's baseline by Welch's test, and Student's p.
+    """The gain of a filled cell over its row's baseline by Welch's test, and its p by Student's test.
 
     It is empty without a baseline or its runs, and for a key's value. It has no interval and no p if one side has too
     few seeds for a test.
     """
-    baselines = sweep.spec.baselines
-    if row not in baselines or sweep.spec.columns[column].config:
+    baselines = sweep.block.baselines
+    if row not in baselines or sweep.block.columns[column].config:
         return NO_EFFECT, math.nan
     group, base = sweep.groups[row, column], sweep.groups[baselines[row], column]
-    if not group.values or not base.values:
+    if not base.values:
         return NO_EFFECT, math.nan
     gain = compare_seeds(group.side, base.side, sweep.confidence)
     if gain.test != "Welch":
@@ -214,45 +212,39 @@ def gain_in(sweep: SweepRuns, row: str, column: str) -> tuple[Effect, float]:
     return gain, float(stats.ttest_ind(group.values, base.values).pvalue)
 
 
-def number_of_jobs(row: str, column: str, sweep: SweepRuns) -> int | None:
-    """How many planned jobs belong to a cell; None if the sweep's axes cannot tell."""
-    where: Where = {**sweep.spec.rows[row].where, **sweep.spec.columns[column].where}
-    if not sweep.expected or not set(where) <= set(sweep.expected[0]):
-        return None
-    jobs = sweep.expected
-    return sum(all(key in job and same_as_any(job[key], value) for key, value in where.items()) for job in jobs)
+def difference_to(published: Value | None, group: Group, verdict: str, confidence: float) -> Effect:
+    """Ours minus the published number; empty if either is missing, and in another setting, where it means nothing."""
+    if published is None or not group.values or verdict == OTHER_SETTING:
+        return NO_EFFECT
+    return compare_seeds(group.side, published.mean, confidence)
 
 
-def judge(row: str, column: str, published: Value | None, sweep: SweepRuns, score: OneScore) -> str:
-    """The verdict on a cell that runs may fill; "" where the paper prints no number."""
-    group = score.groups[row]
+def verdict_on_cell(row: str, column: str, sweep: SweepRuns, table: PublishedTable, ranked: RankedColumn | None) -> str:
+    """The verdict on a cell; "" where the paper publishes no number, and in a column that no run measures (widths).
+
+    ranked: the rows it is ranked with; None if no run may fill it.
+    """
+    if ranked is None and row in table.others:
+        return PUBLISHED_ONLY
+    if ranked is None:
+        return "" if row in sweep.block.rows else NOT_RUN
+    group, published = ranked.groups[row], table.cells[row][column]
     if not group.values:
         return NOT_RUN
     if published is None:
         return ""
-    if departures_in(group.runs, sweep.spec.held_fixed):
+    if departures_in(group.runs, sweep.block.paper_setting):
         return OTHER_SETTING
-    ours, line = mean_and_sd(group.values), sweep.spec.columns[column]
-    if line.config:
+    ours, of_column = mean_and_sd(group.values), sweep.block.columns[column]
+    if of_column.config:
         return PASS if same(ours.mean, published.mean) else DIFFERS
-    tolerance = sweep.spec.tolerance if line.tolerance is None else line.tolerance
-    return against_published(ours, published, tolerance, noise_of([group], score.seed_sd), sweep.confidence)
-
-
-def noise_of(groups: Sequence[Group], seed_sd: float | None) -> float | None:
-    """How much another seed would move the scores of groups; None if nothing tells.
-
-    It is 0 for encoders that are only scored: another seed would score the same. seed_sd: a seed's deviation, in other
-    cells of the score.
-    """
-    return 0.0 if all(group.only_scored for group in groups) else seed_sd
+    tolerance = sweep.block.tolerance if of_column.tolerance is None else of_column.tolerance
+    return against_published(ours, published, tolerance, noise_of([group], ranked.seed_sd), sweep.confidence)
 
 
 def against_published(ours: Value, published: Value, tolerance: float, noise: float | None, confidence: float) -> str:
-    """PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED where one run and no `noise` cannot say which of the last two.
-
-    noise: see `noise_of`.
-    """
+    """PASS, WITHIN SEED NOISE or DIFFERS. ONE SEED if there is one run, and no `noise` (see `noise_of`) tells whether
+    it is within noise."""
     distance = abs(ours.mean - published.mean)
     if distance <= tolerance + 1e-9:
         return PASS
@@ -261,12 +253,22 @@ def against_published(ours: Value, published: Value, tolerance: float, noise: fl
     return WITHIN_SEED_NOISE if distance <= reach_of_noise(ours, published.n, noise, confidence) else DIFFERS
 
 
+def noise_of(groups: Sequence[Group], seed_sd: float | None) -> float | None:
+    """How much another seed would change the scores of groups; None if nothing tells.
+
+    It is 0 for encoders that are only scored: another seed would score the same. seed_sd: the deviation over seeds in
+    other cells of the score.
+    """
+    return 0.0 if all(group.only_scored for group in groups) else seed_sd
+
+
 def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) -> list[str]:
-    """The row with the best of a column's scores, and those that may differ from it by noise alone: none has won.
+    """The row with the best of a column's scores, and the rows that may differ from it by noise alone; [] if fewer
+    than two rows are filled.
 
     p is corrected by Holm over the column. Without a test (one seed), a row is tied unless it lies further off than
-    seeds explain: of two encoders that are only scored, they explain nothing. A column with one filled row has no best.
-    groups: by row. seed_sd: see `noise_of`.
+    seeds explain; between two encoders that are only scored, seeds explain nothing. groups: by row. seed_sd: see
+    `noise_of`.
     """
     filled = {row: group for row, group in groups.items() if group.values and group.metric}
     if len(filled) < 2:

@@ -1,13 +1,13 @@
-"""What our runs say of a paper's claims (`Claim`): from scores to one word. Each rule stands at its function.
+"""What our runs say of a paper's claims: a verdict on each claim.
 
-To read: `judge_claims`. A claim has parts (`parts_of_claim`), each a comparison of two cells that is tested once
-(`tested_effect`). One part decides (`Evidence.deciding`). A p has three stages:
+To read: `judge_claims`, which has four steps, the first three with a p of their own.
 
-- of a part: `Effect.p`;
-- of a claim: `Evidence.p_of_claim`, the p of the part that decides;
-- `JudgedClaim.p_holm`: the p of a claim, corrected over all claims. The verdict is by this p (`verdict_of`).
+1. A claim has parts, each a comparison of two cells (`parts_of_claim`). A test of our runs gives the p of a part.
+2. One part decides the claim (`TestedClaim.deciding`): `p_of_claim`.
+3. Holm's correction over all claims of the table gives `p_holm`, which decides the verdict (`verdict_of`).
+4. A claim is withdrawn if its control, which is another claim, does not hold.
 
-At the end, the claims whose control does not hold are withdrawn. cse.lab.report.paper.claims_table shows the claims.
+cse.lab.report.paper.claims_table shows the claims.
 """
 
 import math
@@ -22,18 +22,19 @@ from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
 from cse.lab.report.numbers.statistics import Effect, holm, likeness
 from cse.lab.report.paper.departures import departures_in
 from cse.lab.report.paper.published import PublishedTable
-from cse.lab.report.paper.spec import Claim, Spec, TablePlace, names_in
-from cse.lab.report.paper.sweep_runs import SweepRuns
+from cse.lab.report.paper.report_block import Claim, ReportBlock, TablePlace, names_in
+from cse.lab.report.paper.sweep_runs import CellPlace, SweepRuns
 from cse.lab.report.verdicts import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_RUN, NOT_TESTED, SEE_FIGURE
 
 
 class ClaimPart(NamedTuple):
-    """One comparison of a claim.
+    """A comparison of two cells.
 
+    name: the row or column in which it differs from the other parts; "" for a single part.
     sides: the groups of both cells.
     lacks: the cells without scores.
-    published: the paper's left minus right.
-    effect: ours; its p is NaN if it is no test, and its `why` says so.
+    published: the difference of the published numbers; None if the paper does not publish both.
+    effect: the difference of ours; its p is NaN if it is no test of the claim, and its `why` says why not.
     """
 
     name: str
@@ -44,8 +45,8 @@ class ClaimPart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """A claim with its parts, each tested once. A claim about a figure has no parts."""
+class TestedClaim:
+    """A claim with its parts, each tested. A claim about a figure has no parts."""
 
     claim: Claim
     parts: Sequence[ClaimPart] = ()
@@ -56,49 +57,49 @@ class Evidence:
         return [part for part in self.parts if part.effect.size is not None]
 
     @property
-    def judged(self) -> list[ClaimPart]:
+    def tested(self) -> list[ClaimPart]:
         """The parts that are a test of the claim."""
         return [part for part in self.measured if not part.effect.why]
 
     @property
     def against(self) -> list[ClaimPart]:
-        """The parts that speak against the claim."""
-        return [part for part in self.judged if not self.claim.is_borne_out(part.effect.size or 0.0)]
+        """The tested parts that speak against the claim."""
+        return [part for part in self.tested if not self.claim.is_borne_out(part.effect.size or 0.0)]
 
     @property
     def deciding(self) -> ClaimPart | None:
         """The part that decides; None of a claim about a figure.
 
-        A claim with several parts holds if every part does, so the least sure one decides. It is contradicted by its
-        worst part: the surest one against the claim. Without a test, the first part stands for the claim.
+        A claim with several parts holds if every part does, so its least sure part decides. It is contradicted by its
+        worst part: the surest part against the claim. Without a test, the first part stands for the claim.
         """
         if self.against:
             return min(self.against, key=lambda part: part.effect.p)
-        if self.judged:
-            return max(self.judged, key=lambda part: part.effect.p)
+        if self.tested:
+            return max(self.tested, key=lambda part: part.effect.p)
         return next(iter(self.measured or self.parts), None)
 
     @property
-    def parts_measured(self) -> int:
-        """How many parts a verdict rests on."""
-        return len(self.judged or self.measured)
-
-    @property
     def effect(self) -> Effect:
-        """The effect of the deciding part: positive if as claimed; of likeness, the difference."""
+        """The effect of the part that decides: positive if as claimed; for `alike`, the difference."""
         return self.deciding.effect if self.deciding else Effect()
 
     @property
     def p_of_claim(self) -> float:
-        """The p of the deciding part; NaN without a test. Against the claim it is multiplied by the number of parts
-        (Bonferroni), as each part is a chance to contradict."""
-        if not self.judged:
+        """The p of the part that decides; NaN without a test. Against the claim it is multiplied by the number of
+        parts (Bonferroni), as each part is a chance to contradict."""
+        if not self.tested:
             return math.nan
-        return min(1.0, self.effect.p * len(self.judged)) if self.against else self.effect.p
+        return min(1.0, self.effect.p * len(self.tested)) if self.against else self.effect.p
+
+    @property
+    def parts_measured(self) -> int:
+        """How many parts the verdict rests on."""
+        return len(self.tested or self.measured)
 
     @property
     def published(self) -> float | None:
-        """The published difference that supports the claim least; None if the paper prints none."""
+        """The published difference that supports the claim least; None if the paper publishes none."""
         differences = [part.published for part in self.parts if part.published is not None]
         if not differences:
             return None
@@ -119,182 +120,98 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class JudgedClaim:
-    """A claim and what the runs say of it.
+class JudgedClaim(TestedClaim):
+    """A tested claim with its verdict.
 
-    verdict: one word of cse.lab.report.verdicts.
-    p_holm: the p of the claim, corrected over all claims; NaN if it is not judged.
+    p_holm: the p of the claim, corrected over all claims; NaN if the claim is not tested.
     verdicts_of_parts: of each measured part, if the claim has several parts.
-    why_not_tested: of the claim, or of some of its parts.
+    why_not_tested: why the claim, or some of its parts, are not tested.
     """
 
-    evidence: Evidence
-    verdict: str
+    verdict: str = SEE_FIGURE
     p_holm: float = math.nan
     verdicts_of_parts: Sequence[str] = ()
     why_not_tested: str = ""
 
     @property
-    def claim(self) -> Claim:
-        """What the paper says."""
-        return self.evidence.claim
-
-    @property
-    def effect(self) -> Effect:
-        """Ours, of the part that decides."""
-        return self.evidence.effect
-
-    @property
     def verdict_with_parts(self) -> str:
         """The verdict, and how many of the parts it rests on if it does not rest on all: HOLDS (1 of 3 parts)."""
-        number, parts = self.evidence.parts_measured, len(self.evidence.parts)
+        number, parts = self.parts_measured, len(self.parts)
         return f"{self.verdict} ({number} of {parts} parts)" if 0 < number < parts else self.verdict
 
 
 def judge_claims(sweep: SweepRuns) -> list[JudgedClaim]:
-    """What the sweep's runs say of each claim. Holm's correction is over all judged claims of the table at once."""
-    evidences = [Evidence(claim, parts_of_claim(claim, sweep)) for claim in sweep.spec.claims]
-    p_holm = holm([evidence.p_of_claim for evidence in evidences])
-    tests = sum(not math.isnan(p) for p in p_holm)
-    claims = [
-        judged_claim(evidence, p, tests=tests, level=1 - sweep.confidence)
-        for evidence, p in zip(evidences, p_holm, strict=True)
-    ]
-    holding = {judged.claim.says for judged in claims if judged.verdict == HOLDS}
-    return [withdrawn_without_control(judged, holding) for judged in claims]
-
-
-def judged_claim(evidence: Evidence, p_holm: float, *, tests: int, level: float) -> JudgedClaim:
-    """The claim with its verdict. A claim that compares no cells of a table is about a figure: SEE FIGURE.
-
-    tests: the number of claims that are tested.
-    """
-    if not evidence.parts:
-        return JudgedClaim(evidence, SEE_FIGURE)
-    verdict = verdict_of(evidence.claim, evidence.effect, p_holm, level)
-    reasons = [part.effect.why for part in evidence.measured if part.effect.why]
-    return JudgedClaim(
-        evidence,
-        verdict,
-        p_holm,
-        verdicts_of_parts(evidence, verdict, tests, level),
-        why_not_tested="; ".join(dict.fromkeys(reasons)),
-    )
-
-
-def verdict_of(claim: Claim, effect: Effect, p: float, level: float) -> str:
-    """The verdict, by the corrected p. INCONCLUSIVE means that the runs cannot tell."""
-    if effect.size is None:
-        return NOT_RUN
-    if math.isnan(p):
-        return NOT_TESTED
-    if p >= level:
-        return INCONCLUSIVE
-    return HOLDS if claim.is_borne_out(effect.size) else CONTRADICTED
-
-
-def verdicts_of_parts(evidence: Evidence, verdict: str, tests: int, level: float) -> list[str]:
-    """The own verdict of each measured part; [] of a single part.
-
-    Each part HOLDS if the claim does. Else its p is corrected by Holm within the claim, times the tests of all claims.
-    """
-    if len(evidence.parts) < 2:
-        return []
-    verdicts = []
-    p_within_claim = holm([part.effect.p for part in evidence.measured])
-    for part, p in zip(evidence.measured, p_within_claim, strict=True):
-        if math.isnan(p) or verdict == NOT_TESTED:
-            verdicts.append(NOT_TESTED)
-        elif verdict == HOLDS:
-            verdicts.append(HOLDS)
-        else:
-            verdicts.append(verdict_of(evidence.claim, part.effect, min(1.0, tests * p), level))
-    return verdicts
-
-
-def withdrawn_without_control(judged: JudgedClaim, holding: set[str]) -> JudgedClaim:
-    """The claim, NOT TESTED if its control does not hold: runs that learned nothing are alike too.
-
-    holding: what the claims say that hold.
-    """
-    control = judged.claim.control
-    if not control or control in holding or math.isnan(judged.p_holm):
-        return judged
-    return replace(
-        judged,
-        verdict=NOT_TESTED,
-        p_holm=math.nan,
-        verdicts_of_parts=[NOT_TESTED for _ in judged.verdicts_of_parts],
-        why_not_tested=f"its positive control was not seen to hold: {control}",
-    )
-
-
-class CellAt(NamedTuple):
-    """A cell that a claim speaks of. name: its row or column, where the place has several; "" if it is alone."""
-
-    row: str
-    column: str
-    name: str
+    """The verdict of the sweep's runs on each claim."""
+    tested = [TestedClaim(claim, parts_of_claim(claim, sweep)) for claim in sweep.block.claims]
+    p_holm = holm([claim.p_of_claim for claim in tested])
+    tests, level = sum(not math.isnan(p) for p in p_holm), 1 - sweep.confidence
+    judged = [judged_claim(claim, p, tests, level) for claim, p in zip(tested, p_holm, strict=True)]
+    holding = {claim.claim.says for claim in judged if claim.verdict == HOLDS}
+    return [withdrawn_without_control(claim, holding) for claim in judged]
 
 
 def parts_of_claim(claim: Claim, sweep: SweepRuns) -> list[ClaimPart]:
-    """The comparisons of a claim, each tested; [] of a claim about a figure."""
+    """The parts of a claim, each tested; [] for a claim about a figure.
+
+    A single cell is compared with each cell of the other place. Raises UserError if both places have several cells, but
+    not as many.
+    """
     table = sweep.published
     if table is None or claim.places is None:
         return []
-    lefts, rights = (cells_at(place, sweep.spec) for place in claim.places)
-    pairs = pairs_of_cells(lefts, rights, claim.says)
-    return [part_of_claim(claim, left, right, sweep, table) for left, right in pairs]
-
-
-def cells_at(place: TablePlace, spec: Spec) -> list[CellAt]:
-    """The cells of a place, row by row."""
-    rows = names_in(place, "row") or list(spec.rows)
-    columns = names_in(place, "column") or list(spec.columns)
-    cells = []
-    for row in rows:
-        for column in columns:
-            words = [row] if len(rows) > 1 else []
-            words += [column] if len(columns) > 1 else []
-            cells.append(CellAt(row, column, ", ".join(words)))
-    return cells
-
-
-def pairs_of_cells(lefts: list[CellAt], rights: list[CellAt], says: str) -> list[tuple[CellAt, CellAt]]:
-    """The cells of both places in pairs. A single cell is compared with each cell of the other side.
-
-    says: what the claim says. Raises UserError if the places have other numbers of cells.
-    """
+    lefts, rights = (cells_at(place, sweep.block) for place in claim.places)
     most = max(len(lefts), len(rights))
     if {len(lefts), len(rights)} - {1, most}:
-        raise UserError(f"claim {says!r} compares {len(lefts)} numbers with {len(rights)}")
-    return list(zip(lefts * (most // len(lefts)), rights * (most // len(rights)), strict=True))
+        raise UserError(f"claim {claim.says!r} compares {len(lefts)} numbers with {len(rights)}")
+    names = names_of_cells(lefts if len(lefts) > 1 else rights)
+    pairs = zip(lefts * (most // len(lefts)), rights * (most // len(rights)), strict=True)
+    return [part_of_claim(claim, name, pair, sweep, table) for name, pair in zip(names, pairs, strict=True)]
 
 
-def part_of_claim(claim: Claim, left: CellAt, right: CellAt, sweep: SweepRuns, table: PublishedTable) -> ClaimPart:
-    """One comparison of a claim, tested if both cells have scores."""
-    ours, theirs = table.cells[left.row][left.column], table.cells[right.row][right.column]
-    sides = sweep.groups[left.row, left.column], sweep.groups[right.row, right.column]
-    both = zip((left, right), sides, strict=True)
-    lacks = [f"{cell.row} with {cell.column}" for cell, side in both if not side.values]
+def cells_at(place: TablePlace, block: ReportBlock) -> list[CellPlace]:
+    """The cells of a place, row by row."""
+    rows = names_in(place, "row") or list(block.rows)
+    columns = names_in(place, "column") or list(block.columns)
+    return [(row, column) for row in rows for column in columns]
+
+
+def names_of_cells(cells: Sequence[CellPlace]) -> list[str]:
+    """The names of cells: row, column or both, whichever differs; "" for a single cell."""
+    several_rows, several_columns = (len(set(names)) > 1 for names in zip(*cells, strict=True))
+    names = []
+    for row, column in cells:
+        words = [row] if several_rows else []
+        words += [column] if several_columns else []
+        names.append(", ".join(words))
+    return names
+
+
+def part_of_claim(
+    claim: Claim, name: str, cells: tuple[CellPlace, CellPlace], sweep: SweepRuns, table: PublishedTable
+) -> ClaimPart:
+    """A comparison of two cells, tested if both have scores."""
+    ours, theirs = (table.cells[row][column] for row, column in cells)
+    left, right = (sweep.groups[cell] for cell in cells)
+    both = zip(cells, (left, right), strict=True)
+    lacks = [f"{row} with {column}" for (row, column), side in both if not side.values]
     return ClaimPart(
-        left.name or right.name,
-        sides,
+        name,
+        (left, right),
         lacks,
         published=ours.mean - theirs.mean if ours and theirs else None,
-        effect=Effect() if lacks else tested_effect(claim, sides, sweep),
+        effect=Effect() if lacks else tested_effect(claim, (left, right), sweep),
     )
 
 
 def tested_effect(claim: Claim, sides: tuple[Group, Group], sweep: SweepRuns) -> Effect:
-    """Left minus right with its p; NaN, with a reason, if it is no test."""
+    """The first side minus the second, with the p of the part; without a p, and with the reason, if it is no test."""
     effect = effect_between(claim, sides, sweep.confidence)
-    why = why_not(claim, sides, sweep.spec) or effect.why
+    why = why_no_test(claim, sides, sweep.block) or effect.why
     return effect._replace(p=math.nan, why=why) if why else effect
 
 
 def effect_between(claim: Claim, sides: tuple[Group, Group], confidence: float) -> Effect:
-    """Left minus right, by `compare_groups`.
+    """The first side minus the second, by `compare_groups`.
 
     `alike` is two one-sided tests (Schuirmann): above -within and below within; what contradicts it is tested against
     the nearer bound, two-sided. `more` with a margin is tested against -within, two-sided.
@@ -311,10 +228,10 @@ def effect_between(claim: Claim, sides: tuple[Group, Group], confidence: float) 
     return effect._replace(p=shifted(math.copysign(claim.within, effect.size)).p)
 
 
-def why_not(claim: Claim, sides: tuple[Group, Group], spec: Spec) -> str:
-    """Why these runs are no test of a claim; "" where they are one.
+def why_no_test(claim: Claim, sides: tuple[Group, Group], block: ReportBlock) -> str:
+    """Why these runs are no test of a claim; "" where they are.
 
-    A claim is judged only on its own score, by runs in the paper's setting with enough seeds on each trained side. A
+    A claim is tested only on its own score, by runs in the paper's setting with enough seeds on each trained side. A
     claim with a margin needs a control.
     """
     if claim.quantity:
@@ -322,7 +239,71 @@ def why_not(claim: Claim, sides: tuple[Group, Group], spec: Spec) -> str:
         return f"the paper measured {claim.quantity}, and {instead} is another score"
     if claim.within and not claim.control:
         return "the claim names no positive control: without one, runs may be alike because they learnt nothing"
-    departures = departures_in([run for side in sides for run in side.runs], spec.held_fixed)
+    departures = departures_in([run for side in sides for run in side.runs], block.paper_setting)
     if departures:
         return f"another setting than the paper's: {first_few(departures)}"
     return few_seeds(sides)
+
+
+def judged_claim(tested: TestedClaim, p_holm: float, tests: int, level: float) -> JudgedClaim:
+    """The claim with its verdict. tests: how many claims of the table are tested. level: of significance."""
+    if not tested.parts:
+        return JudgedClaim(tested.claim, verdict=SEE_FIGURE)
+    verdict = verdict_of(tested.claim, tested.effect, p_holm, level)
+    reasons = [part.effect.why for part in tested.measured if part.effect.why]
+    return JudgedClaim(
+        tested.claim,
+        tested.parts,
+        verdict,
+        p_holm,
+        verdicts_of_parts(tested, verdict, tests, level),
+        why_not_tested="; ".join(dict.fromkeys(reasons)),
+    )
+
+
+def verdict_of(claim: Claim, effect: Effect, p: float, level: float) -> str:
+    """The verdict on an effect by its corrected p."""
+    if effect.size is None:
+        return NOT_RUN
+    if math.isnan(p):
+        return NOT_TESTED
+    if p >= level:
+        return INCONCLUSIVE
+    return HOLDS if claim.is_borne_out(effect.size) else CONTRADICTED
+
+
+def verdicts_of_parts(tested: TestedClaim, verdict: str, tests: int, level: float) -> list[str]:
+    """The verdict on each measured part; [] for a single part.
+
+    Each part HOLDS if the claim does. Otherwise its p is corrected by Holm within the claim, and multiplied by the
+    number of tested claims.
+    """
+    if len(tested.parts) < 2:
+        return []
+    verdicts = []
+    p_within_claim = holm([part.effect.p for part in tested.measured])
+    for part, p in zip(tested.measured, p_within_claim, strict=True):
+        if math.isnan(p) or verdict == NOT_TESTED:
+            verdicts.append(NOT_TESTED)
+        elif verdict == HOLDS:
+            verdicts.append(HOLDS)
+        else:
+            verdicts.append(verdict_of(tested.claim, part.effect, min(1.0, tests * p), level))
+    return verdicts
+
+
+def withdrawn_without_control(judged: JudgedClaim, holding: set[str]) -> JudgedClaim:
+    """The claim; NOT TESTED if its control does not hold, as runs that learnt nothing are alike too.
+
+    holding: what the claims say that hold.
+    """
+    control = judged.claim.control
+    if not control or control in holding or math.isnan(judged.p_holm):
+        return judged
+    return replace(
+        judged,
+        verdict=NOT_TESTED,
+        p_holm=math.nan,
+        verdicts_of_parts=[NOT_TESTED for _ in judged.verdicts_of_parts],
+        why_not_tested=f"its positive control was not seen to hold: {control}",
+    )

@@ -1,8 +1,8 @@
 """The papers' figures (`Plot`) drawn from runs, by matplotlib, with the published points and lines.
 
-To read: `draw_figure` makes a `Drawing`: what a figure shows, and the runs of each series. Each kind of figure has a
-function from a drawing to a figure, or to None if no run has what it shows. A point is what a cell of a table would be:
-a statistic of each seed's runs, then the mean over seeds (`over_seeds`).
+To read: `draw_figure` collects in a `Drawing` what a figure shows and the runs of each series (`series_of`), and gives
+it to the function of the figure's kind (FIGURES), such as `curve_figure`. A point is what a cell of a table would be: a
+statistic of each seed's runs, then the mean over seeds (`over_seeds`).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,14 +17,16 @@ from cse.lab.folder.contents import read_cosines
 from cse.lab.folder.runs import Run, grouped, score_named
 from cse.lab.report.numbers.groups import once_each
 from cse.lab.report.numbers.statistics import STATISTICS
-from cse.lab.report.paper.departures import as_planned
+from cse.lab.report.paper.departures import without_departures
 from cse.lab.report.paper.published import PublishedFigure, published_figure, read_paper
-from cse.lab.report.paper.spec import Plot, Spec
+from cse.lab.report.paper.report_block import Plot, ReportBlock
 from cse.lab.settings.values import Config, in_one_form, number_in
 from cse.lab.sharing.plots import cosine_histograms, new_figure
 from cse.lab.sharing.score_tables import IS_MODIFIED
 
 Series = dict[str, list[Run]]
+"""The runs of each series, by its name."""
+
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
 FEW_TICKS = 8  # values of x that each have a tick
 INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
@@ -34,7 +36,7 @@ INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
 class Drawing:
     """A figure that is yet to be drawn.
 
-    series: by name, the runs that count: neither departures nor copies. published: the paper's. seed: the key of seeds.
+    series: the runs that count, without departures and copies. published: the paper's figure. seed: the key of seeds.
     """
 
     plot: Plot
@@ -45,7 +47,8 @@ class Drawing:
     def frame(self, *names: str, **axes: str) -> pd.DataFrame:
         """A row for each run with a number on every axis; the index has its series.
 
-        names: of the series; none for all. axes: a config key or a score for each column. The column `seed` is text.
+        names: the series; all, if none is named. axes: a config key or a score for each column. The column `seed` is
+        text.
         """
         rows = []
         for name in names or self.series:
@@ -56,22 +59,22 @@ class Drawing:
         return numbers.assign(seed=frame["seed"]).dropna()
 
 
-def draw_figure(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
-    """The figure, or None if no finished run has what it shows.
+def draw_figure(plot: Plot, block: ReportBlock, runs: list[Run]) -> Figure | None:
+    """The figure; None if no finished run has what it shows.
 
-    Of each series, runs that depart from the sweep are left out as for a claim, and copies of a run count once. Raises
+    In each series, runs with departures are left out as in a cell of a table, and copies of a run count once. Raises
     UserError if the figure shows another split than the paper's.
     """
-    published = published_beside(plot, spec.paper)
+    published = published_beside(plot, block.paper)
     if published:
         plot.check_split(published.split)
     done = [run for run in runs if run.is_done and run.matches(plot.where)]
-    by_name = {name: its_runs for name, its_runs in series_of(plot, spec, done).items() if its_runs}
+    by_name = {name: its_runs for name, its_runs in series_of(plot, block, done).items() if its_runs}
     if not by_name:
         return None
-    series = {name: as_planned(its_runs, spec.held_fixed) for name, its_runs in by_name.items()}
-    once = {name: once_each(planned, spec.seed) for name, planned in series.items()}
-    figure = FIGURES[plot.kind](Drawing(plot, once, published, spec.seed))
+    series = {name: without_departures(its_runs, block.paper_setting) for name, its_runs in by_name.items()}
+    once = {name: once_each(planned, block.seed) for name, planned in series.items()}
+    figure = FIGURES[plot.kind](Drawing(plot, once, published, block.seed))
     if figure is None:
         return None
     title = plot.title or (published.title if published else plot.name)
@@ -81,32 +84,32 @@ def draw_figure(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
 
 
 def published_beside(plot: Plot, paper: str) -> PublishedFigure | None:
-    """The published figure, or None if the paper's YAML has none of this name."""
+    """The published figure; None if the paper's YAML has no figure of this name."""
     if plot.published is None and plot.name not in read_paper(paper).get("figures", {}):
         return None
     return published_figure(paper, plot.published or plot.name)
 
 
-def series_of(plot: Plot, spec: Spec, runs: list[Run]) -> Series:
-    """{name: runs}: by the plot's `series`, else by the table's rows if the kind needs several, else all as one."""
+def series_of(plot: Plot, block: ReportBlock, runs: list[Run]) -> Series:
+    """The runs of each series of the plot. Without `series`, the table's rows are the series of a scatter, path or
+    cosines; any other kind has a single series."""
     wheres = plot.series
     if isinstance(wheres, str):
         return grouped(runs, wheres)
     if wheres is None and plot.kind in ("scatter", "path", "cosines"):
-        wheres = {name: line.where for name, line in spec.rows.items()}
+        wheres = {name: line.where for name, line in block.rows.items()}
     return {name: [run for run in runs if run.matches(where)] for name, where in (wheres or {"": {}}).items()}
 
 
 def value_on(run: Run, axis: str) -> object:
-    """A run's score or, of an axis that is a config key, its value."""
+    """A run's score on an axis; if the axis is a config key, the run's value of it."""
     return run.metrics.get(axis) if "/" in axis else in_one_form(run.get(axis))
 
 
 def over_seeds(frame: pd.DataFrame, value: str, by: Sequence[object], statistic: str = "mean") -> pd.DataFrame:
-    """The columns `mean` and `std` over seeds, of a statistic of each seed's runs.
+    """A statistic of each seed's runs, then its mean and deviation over seeds: the columns `mean` and `std`.
 
-    by: what the runs of a row have in common. So a seed with two runs in a row weighs no more than one with a single
-    run.
+    So a seed with two runs weighs no more than a seed with a single run. by: what the runs of a row have in common.
     """
     by = list(by)
     each = frame[value].groupby([*by, frame["seed"].to_numpy()], sort=False).agg(STATISTICS[statistic])
@@ -131,7 +134,7 @@ def curve_figure(drawing: Drawing) -> Figure | None:
     varied = False
     for number, name in enumerate(drawing.series):
         color = f"C{number}"
-        if name in plot.level:  # has no x: no head, among heads of several widths
+        if name in plot.level:  # it has no x, like no head among heads of several widths
             draw_level(axes, drawing, name, color)
         else:
             varied |= draw_lines(axes, drawing, name, color)
@@ -141,7 +144,7 @@ def curve_figure(drawing: Drawing) -> Figure | None:
     mark_values(axes, drawing.frame(x=plot.x, y=plot.y)["x"])
     add_published(axes, published)
     spread = ", ± sd over seeds" if varied and plot.statistics == ("mean",) else ""
-    name_axes(figure, drawing, words=published.x if published else "", spread=spread)
+    name_axes(figure, drawing, x_words=published.x if published else "", spread=spread)
     return figure
 
 
@@ -248,15 +251,14 @@ def path_figure(drawing: Drawing) -> Figure | None:
             if len(points):
                 x, y = points[plot.x], points[plot.y]
                 axes.plot(x, y, marker=".", color=f"C{color}", label=label, alpha=0.7)
-                label = None  # one entry of the legend a series
+                label = None  # each series has a single entry in the legend
                 axes.scatter(x[:1], y[:1], facecolors="none", edgecolors=f"C{color}", s=60)
     name_axes(figure, drawing, legend="a ring: where training starts")
     return figure if axes.lines else None
 
 
 def cosines_figure(drawing: Drawing) -> Figure | None:
-    """A column for each series, from its first run with cosines; a row for each bucket of gold scores. The axis names
-    the evaluator's task."""
+    """A column for each series, from its first run with cosines; a row for each bucket of gold scores."""
     plot = drawing.plot
     columns, tasks = {}, set()
     for name, runs in drawing.series.items():
@@ -298,7 +300,7 @@ FIGURES: dict[str, Callable[[Drawing], Figure | None]] = {
     "cosines": cosines_figure,
     "distribution": distribution_figure,
 }
-"""The function of each kind of a figure."""
+"""The function that draws each kind of figure; it returns None if no run has what the figure shows."""
 
 
 def add_published(axes: Axes, published: PublishedFigure | None) -> None:
@@ -312,19 +314,20 @@ def add_published(axes: Axes, published: PublishedFigure | None) -> None:
 
 
 def with_unit(runs: Sequence[Run], name: str) -> str:
-    """A score's name with its unit; the name alone without a unit, and of a key."""
+    """A score's name with its unit; the name alone for a score without a unit, and for a config key."""
     unit = score_named(runs, name).unit
     return f"{name} ({unit})" if unit else name
 
 
-def name_axes(figure: Figure, drawing: Drawing, legend: str = "", words: str = "", spread: str = "") -> None:
-    """Name the axes, with units and the paper's words, and add a legend if anything drawn has a name.
+def name_axes(figure: Figure, drawing: Drawing, legend: str = "", x_words: str = "", spread: str = "") -> None:
+    """Name the axes, with units, and add a legend if anything drawn has a name.
 
-    legend: its title, if not the key of the series. spread: what follows the name of y.
+    legend: its title, if not the key of the series. x_words: the paper's words for x. spread: what follows the name
+    of y.
     """
     plot, axes = drawing.plot, figure.axes[0]
     runs = [run for of_series in drawing.series.values() for run in of_series]
-    x = f"{words} ({plot.x})" if words else with_unit(runs, plot.x)
+    x = f"{x_words} ({plot.x})" if x_words else with_unit(runs, plot.x)
     axes.set(xlabel=x, ylabel=with_unit(runs, plot.y) + spread)
     axes.grid(alpha=0.3)
     style: Config = {"title": legend or plot.series_key, "fontsize": 7, "title_fontsize": 7}

@@ -1,7 +1,7 @@
 """The report of a sweep: its runs beside its paper's table or figures.
 
 To read: `report_of_sweep`. Runs that fill no published cell stand beside each other in a table of their own, and so do
-runs of tiny sizes.
+smoke runs, of tiny sizes.
 """
 
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ import pandas as pd
 
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State, counted
-from cse.lab.report.any_runs.comparison import compare_runs
+from cse.lab.report.any_runs.comparison import Comparison, compare_runs
 from cse.lab.report.any_runs.runs_table import rows_of_runs
-from cse.lab.report.any_runs.settings_table import notes_on_settings, settings_section, unranked_section
+from cse.lab.report.any_runs.settings_table import settings_section, unranked_section
 from cse.lab.report.numbers.notes import missing_jobs
-from cse.lab.report.paper import figures
 from cse.lab.report.paper.claims import judge_claims
 from cse.lab.report.paper.claims_table import claims_section
 from cse.lab.report.paper.departures import notes_on_departures
+from cse.lab.report.paper.figures import draw_figure, published_beside
 from cse.lab.report.paper.paper_table import paper_table
 from cse.lab.report.paper.published import read_paper
-from cse.lab.report.paper.spec import Plot, Spec
+from cse.lab.report.paper.report_block import Plot
 from cse.lab.report.paper.sweep_runs import SweepRuns, read_sweep_runs
 from cse.lab.report.show.document import Picture, Report
 from cse.lab.sections import Section
@@ -35,19 +35,20 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
     folders: where the runs are; []: where `cse-train sweep=...` puts them.
     """
     sweep = read_sweep_runs(config, folders)
-    claims = claims_section(judge_claims(sweep)) if sweep.spec.claims else None
+    block = sweep.block
     table = paper_table(sweep, sweep.published) if sweep.published else None
+    claims = claims_section(judge_claims(sweep)) if block.claims else None
     sections = [table, beside_each_other(sweep), smoke_section(sweep), claims]
-    paper = read_paper(sweep.spec.paper)
-    source = paper | paper["tables"].get(sweep.spec.table, {})  # a table may have a paper and link of its own
+    paper = read_paper(block.paper)
+    source = paper | paper["tables"].get(block.table, {})  # a table may have a paper and link of its own
     states = counted([run.state for run in sweep.every_run]) if sweep.every_run else "No run"
     return Report(
         title=sweep.name,
         subtitle=f"{source['paper']}. {states} ({', '.join(map(str, sweep.places))}).",
         sections=[section for section in sections if section is not None],
         csv={"report.csv": table.frame if table else None, "claims.csv": claims.frame if claims else None},
-        pictures=[picture_of(plot, sweep.spec, sweep.runs) for plot in sweep.spec.figures],
-        log=log_of_runs(sweep.every_run, sweep.spec.seed),
+        pictures=[picture_of(plot, sweep) for plot in block.figures],
+        log=log_of_runs(sweep.every_run, block.seed),
         link=source.get("link", ""),
         start="" if any(run.is_done for run in sweep.every_run) else f"cse-train sweep={sweep.name}",
     )
@@ -62,38 +63,34 @@ def beside_each_other(sweep: SweepRuns) -> Section | None:
         return None
     label, expected = (f"{sweep.name}-runs", []) if sweep.published else (sweep.name, sweep.expected)
     begun = [run for run in sweep.runs if run.has_results or run.state in (State.RUNNING, State.STOPPED)]
-    comparison = compare_runs(
-        begun or sweep.runs, sweep.places, scores_of_figures(sweep.spec, sweep.runs), sweep.spec.seed
-    )
+    comparison = compared_by_figures(sweep, begun or sweep.runs)
+    section = settings_section(comparison, label)
     departures = notes_on_departures([run for run in sweep.runs if run.is_done], {})
     return replace(
-        settings_section(comparison, label),
+        section,
         title=counted([run.state for run in comparison.runs]),
-        notes=departures + notes_on_settings(comparison),
+        notes=[*departures, *section.notes],
         missing=list(dict.fromkeys(missing_jobs(sweep.runs, expected))),
         sortable=None,
     )
 
 
 def smoke_section(sweep: SweepRuns) -> Section | None:
-    """The runs of tiny sizes beside each other; None without any."""
-    if not sweep.smoke:
-        return None
-    return unranked_section(
-        compare_runs(sweep.smoke, sweep.places, scores_of_figures(sweep.spec, sweep.smoke), sweep.spec.seed)
-    )
+    """The smoke runs beside each other; None without any."""
+    return unranked_section(compared_by_figures(sweep, sweep.smoke)) if sweep.smoke else None
 
 
-def scores_of_figures(spec: Spec, runs: Sequence[Run]) -> list[str]:
-    """The scores of runs that are on the axes of the figures."""
+def compared_by_figures(sweep: SweepRuns, runs: Sequence[Run]) -> Comparison:
+    """The runs beside each other, with the scores that are on the axes of the figures."""
     measured = {name for run in runs for name in run.metrics}
-    return [score for plot in spec.figures for score in plot.metrics if score in measured]
+    scores = [score for plot in sweep.block.figures for score in plot.metrics if score in measured]
+    return compare_runs(runs, sweep.places, scores, sweep.block.seed)
 
 
-def picture_of(plot: Plot, spec: Spec, runs: list[Run]) -> Picture:
+def picture_of(plot: Plot, sweep: SweepRuns) -> Picture:
     """A figure, with the paper's claims about it."""
-    published = figures.published_beside(plot, spec.paper)
-    return Picture(plot.name, figures.draw_figure(plot, spec, runs), published.claims if published else [])
+    published = published_beside(plot, sweep.block.paper)
+    return Picture(plot.name, draw_figure(plot, sweep.block, sweep.runs), published.claims if published else [])
 
 
 def log_of_runs(runs: Sequence[Run], seed: str) -> pd.DataFrame | None:

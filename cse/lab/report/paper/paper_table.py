@@ -1,7 +1,7 @@
 """A paper's table beside ours as a section: its cells as text, and the notes that a reader needs.
 
-To read: `paper_table`. TEXTS are the facts of a cell as text. `as_section` lays them out, and `as_in_paper` as the
-paper does.
+To read: `paper_table`. `as_section` lays out the facts of the cells (FACTS), `as_in_paper` the table as in the paper,
+and `cells_frame` report.csv. Then come the lines below the table: what is missing, the legend and the notes.
 """
 
 import math
@@ -13,20 +13,20 @@ import pandas as pd
 
 from cse.lab.report.formats import bounds, first_few, number, probability, signed
 from cse.lab.report.numbers.notes import (
+    detectable_difference,
     joins_unlike,
     missing_jobs,
     no_better_remarks,
-    note_on_seeds,
     retrieved,
     seen_in_training,
     unlike_in_all,
     unlike_in_one,
 )
 from cse.lab.report.numbers.statistics import Value
-from cse.lab.report.paper.cells import Cell, Cells, OneScore, cells_of, scores_of_columns
+from cse.lab.report.paper.cells import Cell, Cells, RankedColumn, cells_of, ranked_columns
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.published import PublishedTable
-from cse.lab.report.paper.spec import Spec
+from cse.lab.report.paper.report_block import ReportBlock
 from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, TIED, legend_of
 from cse.lab.report.verdicts import NOT_RUN
@@ -36,150 +36,16 @@ from cse.lab.sharing.score_tables import MODIFIED
 
 def paper_table(sweep: SweepRuns, table: PublishedTable) -> Section:
     """The sweep's runs beside its published table."""
-    by_score = scores_of_columns(sweep.groups, sweep.confidence)
-    cells = cells_of(sweep, table, by_score)
+    ranked = ranked_columns(sweep.groups, sweep.confidence)
+    cells = cells_of(sweep, table, ranked)
     missing = [*unscored_cells(sweep), *missing_jobs(sweep.runs, sweep.expected)]
     return replace(
-        as_section(table, cells, what_rows_are(sweep.spec)),
+        as_section(table, cells, what_rows_are(sweep.block)),
         label=sweep.name,
-        notes=[*table.notes, *notes_on_cells(sweep, by_score)],
+        notes=[*table.notes, *notes_on_cells(sweep, ranked)],
         legend=legend_of_cells(sweep, cells.values()),
         missing=list(dict.fromkeys(missing)),
     )
-
-
-def unscored_cells(sweep: SweepRuns) -> list[str]:
-    """A line for each cell whose finished runs lack the score, or a number at the key."""
-    lines = []
-    for (row, column), group in sweep.groups.items():
-        what = group.metric or f"a number at {sweep.spec.columns[column].config}"
-        if group.unscored:
-            runs = "1 finished run" if group.unscored == 1 else f"{group.unscored} finished runs"
-            lines.append(f"{row}, {column}: {runs} without {what}")
-    return lines
-
-
-def legend_of_cells(sweep: SweepRuns, cells: Collection[Cell]) -> list[str]:
-    """What the signs beside numbers, the verdicts and the intervals mean."""
-    spec = sweep.spec
-    signs = {
-        MODIFIED: any(cell.data == "partial" for cell in cells),
-        NO_BETTER: any(cell.no_better for cell in cells),
-        TIED: any(cell.is_marked for cell in cells),
-    }
-    lines = legend_of(signs)
-    if bases := sorted(set(spec.baselines.values())):
-        lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
-    if any(cell.ours and cell.ours.n == 1 and cell.difference.size is not None for cell in cells):
-        lines.append(
-            "The verdict on a cell with one seed rests on the SD over seeds of the other cells in its column. Without "
-            "such cells it is ONE SEED."
-        )
-    tolerances = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
-    in_columns = "".join(f", {column} within {tolerance:g}" for column, tolerance in tolerances.items())
-    lines.append(f"PASS: within {spec.tolerance:g} of the published number{in_columns}.")
-    lines.append(f"Intervals: {sweep.confidence:.0%}, by Student's t over seeds.")
-    return lines
-
-
-def notes_on_cells(sweep: SweepRuns, by_score: Sequence[OneScore]) -> list[str]:
-    """How runs differ from the paper's setting, what they retrieved, what their seeds show, and which cells join runs
-    that are not alike."""
-    spec = sweep.spec
-    in_cells = [run for group in sweep.groups.values() for run in group.runs]
-    lines = notes_on_departures(in_cells, spec.held_fixed)
-    done = [run for run in sweep.runs if run.is_done]
-    by_row = {row: [run for run in done if run.matches(line.where)] for row, line in spec.rows.items()}
-    lines += retrieved({row: of_row[-1] for row, of_row in by_row.items() if of_row})
-    for row, of_row in by_row.items():
-        lines += [f"{row}: {remark}" for remark in no_better_remarks(of_row) + seen_in_training(of_row)]
-    lines += notes_on_seeds(by_score, len(spec.rows), 1 - sweep.confidence)
-    noted: set[str] = set()
-    for (row, column), group in sweep.groups.items():
-        differences = unlike_in_one(group.runs, spec.seed, also_settings=group.aggregate == "mean")
-        noted.update(differences)
-        lines += [f"{row}, {column}: {remark}" for remark in joins_unlike(differences)]
-    return lines + unlike_in_all("cells", in_cells, noted)
-
-
-def notes_on_seeds(by_score: Sequence[OneScore], rows: int, level: float) -> list[str]:
-    """What seeds show, a line for each column and score that several rows have. rows: of the table that runs fill."""
-    lines = []
-    for score in by_score:
-        spread = note_on_seeds(score.spread, level) if score.spread else ""
-        if spread and len(score.groups) == rows:
-            lines.append(f"{score.column}: {spread}")
-        elif spread and len(score.groups) > 1:
-            lines.append(f"{score.column} of {first_few(list(score.groups))}: {spread}")
-    return lines
-
-
-def with_spread(value: Value, digits: int | None) -> str:
-    """mean ± sd (n); only the mean if there is no sd."""
-    mean = number(value.mean, digits)
-    return mean if value.sd is None else f"{mean} {PLUS_MINUS} {number(value.sd, digits)} ({value.n})"
-
-
-def published_number(cell: Cell, digits: int | None) -> str:
-    """The published number, starred if the paper's text garbles it."""
-    if cell.published is None:
-        return ""
-    text = with_spread(cell.published, digits)
-    return f"{text}*" if cell.published.note else text
-
-
-def our_number(cell: Cell, digits: int | None) -> str:
-    """Our number, what a statistic is over, the marks of modified data and of a tie, and how many runs are missing."""
-    if cell.ours is None:
-        return ""
-    words = [with_spread(cell.ours, digits)]
-    words += [made_of(cell, cell.ours.n)] if cell.runs > cell.ours.n else []
-    words += [MODIFIED] if cell.data == "partial" else []
-    words += [NO_BETTER] if cell.no_better else []
-    words += [TIED] if cell.is_marked else []
-    words += [f"[{cell.runs} of {cell.expected_runs} runs]"] if cell.runs < (cell.expected_runs or 0) else []
-    return " ".join(words)
-
-
-def made_of(cell: Cell, seeds: int) -> str:
-    """How the runs of a cell make its number, where a seed has several."""
-    if seeds == 1:
-        return f"{cell.aggregate} of {cell.runs}"
-    each = "" if cell.aggregate == "mean" else f"the {cell.aggregate} of each of "
-    return f"mean over {each}{seeds} seeds, {cell.runs} runs"
-
-
-TEXTS: dict[str, Callable[[Cell, int | None], str]] = {
-    "published": published_number,
-    "ours": our_number,
-    "difference": lambda cell, digits: signed(cell.difference.size, digits),
-    "interval": lambda cell, digits: bounds(cell.difference.low, cell.difference.high, digits),
-    "gain": lambda cell, digits: signed(cell.gain.size, digits),
-    "its interval": lambda cell, digits: bounds(cell.gain.low, cell.gain.high, digits),
-    "published gain": lambda cell, digits: signed(cell.gain_published, digits),
-    "published p": lambda cell, _: cell.p_published,
-    "p Student": lambda cell, _: probability(cell.p_student),
-    "p Welch": lambda cell, _: probability(cell.gain.p),
-    "verdict": lambda cell, _: "" if cell.verdict == NOT_RUN else cell.verdict,
-}
-
-
-def as_in_paper(table: PublishedTable, cells: Cells, rows_are: str) -> pd.DataFrame:
-    """The table as its paper prints it. rows_are: what names a row."""
-    lines: dict[str, list[GridCell]] = {row: [] for row in table.cells}
-    for cell in cells.values():
-        texts = {name: TEXTS[name](cell, table.digits(cell.column)) for name in ("ours", "published", "difference")}
-        lines[cell.row].append(GridCell(**texts, verdict=TEXTS["verdict"](cell, None), is_best=cell.is_marked))
-    grid = pd.DataFrame(index=pd.Index(list(lines), name=rows_are), columns=table.columns, dtype=object)
-    for row, of_row in lines.items():
-        grid.loc[row] = pd.Series(of_row, index=table.columns, dtype=object)
-    return grid
-
-
-def what_rows_are(spec: Spec) -> str:
-    """What names the rows: the last part of the key whose values they are, else "model"."""
-    keys = {key for line in spec.rows.values() for key in line.where}
-    return keys.pop().rpartition(".")[2] if len(keys) == 1 and keys != {"case"} else "model"
 
 
 def as_section(table: PublishedTable, cells: Cells, rows_are: str = "model") -> Section:
@@ -198,6 +64,112 @@ def as_section(table: PublishedTable, cells: Cells, rows_are: str = "model") -> 
         text = texts.reset_index().set_axis([rows_are, "score", *texts.columns], axis=1)
     bold = [(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()]
     return Section(table.title, text, bold=bold, frame=cells_frame(cells), grid=as_in_paper(table, cells, rows_are))
+
+
+def what_rows_are(block: ReportBlock) -> str:
+    """What names the rows: the last part of the key whose values they are, else "model"."""
+    keys = {key for line in block.rows.values() for key in line.where}
+    return keys.pop().rpartition(".")[2] if len(keys) == 1 and keys != {"case"} else "model"
+
+
+def facts_as_text(table: PublishedTable, cells: Cells) -> pd.DataFrame:
+    """A line for each cell, and a column for each fact that a cell has; the index has the cell's row and column."""
+    splits = {column: table.split_of(column) for column in table.columns}
+    names = {column: column if split == "none" else f"{column} ({split})" for column, split in splits.items()}
+    texts = pd.DataFrame(
+        {name: [fact(cell, table.digits(cell.column)) for cell in cells.values()] for name, fact in FACTS.items()},
+        index=pd.MultiIndex.from_tuples([(row, names[column]) for row, column in cells], names=["row", "column"]),
+    )
+    return texts.loc[:, (texts != "").any()]
+
+
+def in_blocks(texts: pd.DataFrame, best: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A block of lines for each row of the paper, headed by its name, with a line for each fact that it has.
+
+    best: where the best numbers are, which is laid out in the same way.
+    """
+    texts, best = (frame.stack(future_stack=True).unstack(level=1, sort=False) for frame in (texts, best))
+    filled = (texts != "").any(axis=1)
+    lines = texts[filled].reset_index()
+    names = lines.iloc[:, 0]
+    lines.iloc[:, 0] = names.mask(names.duplicated(), "")
+    return lines.set_axis(["", "", *texts.columns], axis=1), best[filled]
+
+
+def as_in_paper(table: PublishedTable, cells: Cells, rows_are: str) -> pd.DataFrame:
+    """The table as its paper publishes it. rows_are: what names a row."""
+    lines: dict[str, list[GridCell]] = {row: [] for row in table.cells}
+    for cell in cells.values():
+        digits = table.digits(cell.column)
+        lines[cell.row].append(
+            GridCell(
+                ours=our_number(cell, digits),
+                published=published_number(cell, digits),
+                difference=signed(cell.difference.size, digits),
+                verdict=shown_verdict(cell),
+                is_best=cell.is_marked,
+            )
+        )
+    grid = pd.DataFrame(index=pd.Index(list(lines), name=rows_are), columns=table.columns, dtype=object)
+    for row, of_row in lines.items():
+        grid.loc[row] = pd.Series(of_row, index=table.columns, dtype=object)
+    return grid
+
+
+def with_spread(value: Value, digits: int | None) -> str:
+    """mean ± sd (n); only the mean if there is no sd."""
+    mean = number(value.mean, digits)
+    return mean if value.sd is None else f"{mean} {PLUS_MINUS} {number(value.sd, digits)} ({value.n})"
+
+
+def published_number(cell: Cell, digits: int | None) -> str:
+    """The published number, starred if the paper's text garbles it."""
+    if cell.published is None:
+        return ""
+    text = with_spread(cell.published, digits)
+    return f"{text}*" if cell.published.note else text
+
+
+def our_number(cell: Cell, digits: int | None) -> str:
+    """Our number, how runs make it, the marks of modified data and of a tie, and how many runs are missing."""
+    if cell.ours is None:
+        return ""
+    words = [with_spread(cell.ours, digits)]
+    words += [made_of(cell, cell.ours.n)] if cell.runs > cell.ours.n else []
+    words += [MODIFIED] if cell.data == "partial" else []
+    words += [NO_BETTER] if cell.no_better else []
+    words += [TIED] if cell.is_marked else []
+    words += [f"[{cell.runs} of {cell.expected_runs} runs]"] if cell.runs < (cell.expected_runs or 0) else []
+    return " ".join(words)
+
+
+def made_of(cell: Cell, seeds: int) -> str:
+    """How the runs of a cell make its number, if a seed has several runs."""
+    if seeds == 1:
+        return f"{cell.aggregate} of {cell.runs}"
+    each = "" if cell.aggregate == "mean" else f"the {cell.aggregate} of each of "
+    return f"mean over {each}{seeds} seeds, {cell.runs} runs"
+
+
+def shown_verdict(cell: Cell) -> str:
+    """The verdict; "" for NOT RUN, which the empty cell says."""
+    return "" if cell.verdict == NOT_RUN else cell.verdict
+
+
+FACTS: dict[str, Callable[[Cell, int | None], str]] = {
+    "published": published_number,
+    "ours": our_number,
+    "difference": lambda cell, digits: signed(cell.difference.size, digits),
+    "interval": lambda cell, digits: bounds(cell.difference.low, cell.difference.high, digits),
+    "gain": lambda cell, digits: signed(cell.gain.size, digits),
+    "its interval": lambda cell, digits: bounds(cell.gain.low, cell.gain.high, digits),
+    "published gain": lambda cell, digits: signed(cell.gain_published, digits),
+    "published p": lambda cell, _: cell.p_published,
+    "p Student": lambda cell, _: probability(cell.p_student),
+    "p Welch": lambda cell, _: probability(cell.gain.p),
+    "verdict": lambda cell, _: shown_verdict(cell),
+}
+"""The facts of a cell as text, by the name of their column. The second argument is the decimals of a score."""
 
 
 def cells_frame(cells: Cells) -> pd.DataFrame:
@@ -246,25 +218,67 @@ def known_p(p: float) -> float | None:
     return None if math.isnan(p) else p
 
 
-def facts_as_text(table: PublishedTable, cells: Cells) -> pd.DataFrame:
-    """A line for each cell and a column for each fact that some cell has; the index has the cell's row and column."""
-    splits = {column: table.split_of(column) for column in table.columns}
-    names = {column: column if split == "none" else f"{column} ({split})" for column, split in splits.items()}
-    texts = pd.DataFrame(
-        {name: [fact(cell, table.digits(cell.column)) for cell in cells.values()] for name, fact in TEXTS.items()},
-        index=pd.MultiIndex.from_tuples([(row, names[column]) for row, column in cells], names=["row", "column"]),
-    )
-    return texts.loc[:, (texts != "").any()]
+def unscored_cells(sweep: SweepRuns) -> list[str]:
+    """A line for each cell whose finished runs lack the score, or a number at the key."""
+    lines = []
+    for (row, column), group in sweep.groups.items():
+        what = group.metric or f"a number at {sweep.block.columns[column].config}"
+        if group.unscored:
+            runs = "1 finished run" if group.unscored == 1 else f"{group.unscored} finished runs"
+            lines.append(f"{row}, {column}: {runs} without {what}")
+    return lines
 
 
-def in_blocks(texts: pd.DataFrame, best: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A block of lines for each row of the paper, headed by its name, with a line for each fact that it has.
+def legend_of_cells(sweep: SweepRuns, cells: Collection[Cell]) -> list[str]:
+    """What the signs beside numbers, the verdicts and the intervals mean."""
+    block = sweep.block
+    signs = {
+        MODIFIED: any(cell.data == "partial" for cell in cells),
+        NO_BETTER: any(cell.no_better for cell in cells),
+        TIED: any(cell.is_marked for cell in cells),
+    }
+    lines = legend_of(signs)
+    if bases := sorted(set(block.baselines.values())):
+        lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
+    if any(cell.ours and cell.ours.n == 1 and cell.difference.size is not None for cell in cells):
+        lines.append(
+            "The verdict on a cell with one seed rests on the SD over seeds of the other cells in its column. Without "
+            "such cells it is ONE SEED."
+        )
+    tolerances = {column: line.tolerance for column, line in block.columns.items() if line.tolerance is not None}
+    in_columns = "".join(f", {column} within {tolerance:g}" for column, tolerance in tolerances.items())
+    lines.append(f"PASS: within {block.tolerance:g} of the published number{in_columns}.")
+    lines.append(f"Intervals: {sweep.confidence:.0%}, by Student's t over seeds.")
+    return lines
 
-    best: where the best numbers are, which is laid out in the same way.
-    """
-    texts, best = (frame.stack(future_stack=True).unstack(level=1, sort=False) for frame in (texts, best))
-    filled = (texts != "").any(axis=1)
-    lines = texts[filled].reset_index()
-    names = lines.iloc[:, 0]
-    lines.iloc[:, 0] = names.mask(names.duplicated(), "")
-    return lines.set_axis(["", "", *texts.columns], axis=1), best[filled]
+
+def notes_on_cells(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[str]:
+    """How runs differ from the paper's setting, what they retrieved, what their seeds detect, and which cells join
+    runs that are not alike."""
+    block = sweep.block
+    in_cells = [run for group in sweep.groups.values() for run in group.runs]
+    lines = notes_on_departures(in_cells, block.paper_setting)
+    done = [run for run in sweep.runs if run.is_done]
+    by_row = {row: [run for run in done if run.matches(line.where)] for row, line in block.rows.items()}
+    lines += retrieved({row: of_row[-1] for row, of_row in by_row.items() if of_row})
+    for row, of_row in by_row.items():
+        lines += [f"{row}: {remark}" for remark in no_better_remarks(of_row) + seen_in_training(of_row)]
+    lines += notes_on_seeds(ranked, len(block.rows), 1 - sweep.confidence)
+    noted: set[str] = set()
+    for (row, column), group in sweep.groups.items():
+        differences = unlike_in_one(group.runs, block.seed, also_settings=group.aggregate == "mean")
+        noted.update(differences)
+        lines += [f"{row}, {column}: {remark}" for remark in joins_unlike(differences)]
+    return lines + unlike_in_all("cells", in_cells, noted)
+
+
+def notes_on_seeds(ranked: Sequence[RankedColumn], rows: int, level: float) -> list[str]:
+    """What so many seeds detect: a line for each ranked column with several rows. rows: how many runs may fill."""
+    lines = []
+    for column in ranked:
+        note = detectable_difference(column.spread, level) if column.spread else ""
+        if note and len(column.groups) == rows:
+            lines.append(f"{column.column}: {note}")
+        elif note and len(column.groups) > 1:
+            lines.append(f"{column.column} of {first_few(list(column.groups))}: {note}")
+    return lines

@@ -1,23 +1,23 @@
-"""The papers' own numbers, from published/<paper>.yaml.
+"""The papers' own numbers, from published/<paper>.yaml: `published_table` and `published_figure`.
 
     tables:
       table4:
         paper, link                  # its own, where a file's tables are of several papers
         title, split                 # the split every number was measured on: test, dev, or none
-        columns: [...]               # as printed
+        columns: [...]               # as published
         rows: {name: [...]}          # in the order of columns; null: not given, or lost in the text
-                                     # {mean, sd, n}: printed with its spread over n seeds
+                                     # {mean, sd, n}: published with its spread over n seeds
         others: [row, ...]           # other groups' models, which are never run here
-        decimals: 2                  # as printed; 2 by default
-        column_decimals: {column: 2} # of columns that are printed with others
-        counts: [column]             # of whole numbers that are no scores (parameters, widths) and have no split
+        decimals: 2                  # as published; 2 by default
+        column_decimals: {column: 2} # for columns with other decimals
+        counts: [column]             # whole numbers that are no scores (parameters, widths) and have no split
         averages:                    # column: what it is the mean of; [a, b] in the list counts as one
           Avg.: {of: [...], table: where those columns are (here), weights: {column: weight} in place of `of`}
-        category_means: {table, rows, of}   # of this table's rows, column by column, printed in another table
+        category_means: {table, rows, of}   # of this table's rows, column by column, published in another table
         differences: {column: {of: column, from: row, sign}}
-        exceptions: [{row, column, computed, reason}]     # printed averages that differ from what is computed
+        exceptions: [{row, column, computed, reason}]     # published averages that differ from what is computed
         unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles, and how they were read;
-                                     # columns: [] if only something beside the row's numbers is garbled
+                                     # columns: [] if none of the row's numbers is garbled
         tests: [{row, baseline, column, p}]               # or p_below, where the text gives a bound
     figures:
       figure1: {title, split, x, y, points: [{x, y, label}], lines: [{y, label}], points_of: {table, x, y}, claims}
@@ -67,7 +67,7 @@ class PublishedTable(BaseModel):
 
     @cached_property
     def cells(self) -> dict[str, dict[str, Value | None]]:
-        """cells[row][column]: None if the paper prints no number."""
+        """cells[row][column]: None if the paper publishes no number."""
         cells = {row: dict(zip(self.columns, values, strict=True)) for row, values in self.rows.items()}
         for garbled in self.unreadable:
             line = cells[garbled["row"]]
@@ -98,7 +98,7 @@ class PublishedTable(BaseModel):
         return lines
 
     def digits(self, column: str) -> int | None:
-        """How many decimals the paper prints in a column; None: as many as a number needs."""
+        """How many decimals the paper publishes in a column; None: as many as a number needs."""
         return 0 if column in self.counts else self.column_decimals.get(column, self.decimals)
 
     def split_of(self, column: str) -> str:
@@ -135,12 +135,12 @@ def read_paper(paper: str) -> Json:
 
 
 def published_table(paper: str, name: str) -> PublishedTable:
-    """A table by its key, e.g. ("whitenedcse", "table4"). Raises UserError for an unknown one."""
+    """A table by its key, e.g. ("whitenedcse", "table4"). Raises UserError for an unknown key."""
     return PublishedTable.model_validate({**entry_of(paper, "tables", name), "name": name})
 
 
 def published_figure(paper: str, name: str) -> PublishedFigure:
-    """A figure by its key, with points from a table if it names one. Raises UserError for an unknown one."""
+    """A figure by its key, with points from a table if it names one. Raises UserError for an unknown key."""
     raw = entry_of(paper, "figures", name)
     figure = PublishedFigure.model_validate(raw)
     source = raw.get("points_of")

@@ -1,7 +1,8 @@
 """A sweep's runs: which runs are the sweep's, and which of them fill each cell of its paper's table.
 
-To read: `read_sweep_runs`. `runs_of_sweep` says which runs are the sweep's; `groups_of` says which fill a cell.
-cse.lab.report.paper.sweep_plan says how each departs from what the sweep plans.
+To read: `read_sweep_runs` reads a sweep's YAML, its runs and its paper's table. `runs_of_sweep` says which runs are the
+sweep's. `groups_of` says which of them fill each cell. cse.lab.report.paper.departures says in what each departs from
+the sweep.
 """
 
 from collections.abc import Sequence
@@ -15,10 +16,9 @@ from cse.errors import UserError
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.numbers.groups import Group, Measure, group_of, once_each
-from cse.lab.report.paper.departures import as_planned
+from cse.lab.report.paper.departures import mark_departures, named_sweep, without_departures
 from cse.lab.report.paper.published import PublishedTable, published_table
-from cse.lab.report.paper.spec import Spec, parse
-from cse.lab.report.paper.sweep_plan import mark_departures, named_sweep
+from cse.lab.report.paper.report_block import ReportBlock, checked_block
 from cse.lab.settings.arguments import values_of
 from cse.lab.settings.groups import choices
 from cse.lab.settings.suggest import nearest
@@ -26,15 +26,18 @@ from cse.lab.settings.values import Config
 from cse.lab.sweep import sweeps
 from cse.lab.sweep.grid import combinations
 
-Groups = dict[tuple[str, str], Group]
-"""The group of each cell that runs may fill, by row and column."""
+CellPlace = tuple[str, str]
+"""The row and the column of a cell, as the paper names them."""
+
+Groups = dict[CellPlace, Group]
+"""The group of each cell that runs may fill."""
 
 
 @dataclass(frozen=True)
 class SweepRuns:
     """A sweep's runs, and what they are compared with.
 
-    spec: its `report:` block, checked.
+    block: the sweep's `report:` block, checked.
     published: the paper's table; None if the sweep draws figures only.
     runs: the runs of full size, with their departures.
     expected: the axes of every planned job.
@@ -45,7 +48,7 @@ class SweepRuns:
     smoke: the runs of tiny sizes.
     """
 
-    spec: Spec
+    block: ReportBlock
     published: PublishedTable | None
     runs: list[Run]
     expected: list[Config]
@@ -58,46 +61,31 @@ class SweepRuns:
     @cached_property
     def groups(self) -> Groups:
         """The group of every cell that runs may fill."""
-        return groups_of(self.spec, self.runs)
+        return groups_of(self.block, self.runs)
 
 
 def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
-    """Read a sweep's YAML, its runs and its paper's table."""
+    """Read a sweep's YAML, its runs and its paper's table.
+
+    folders: where the runs are; []: where `cse-train sweep=...` puts them.
+    """
     name = config["sweep"]
-    sweep, block, file = read_sweep(name)
-    table = published_table(block["paper"], block["table"]) if block.get("table") else None
-    spec = parse(block, table, file, tolerance=config["tolerance"])
+    sweep, raw, file = read_sweep(name)
+    table = published_table(raw["paper"], raw["table"]) if raw.get("table") else None
+    block = checked_block(raw, table, file, tolerance=config["tolerance"])
     places = folders or [sweep.folder_of_jobs([])]
     every_run = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
     return SweepRuns(
-        spec,
+        block,
         table,
-        runs=mark_departures([run for run in every_run if not run.is_smoke], sweep.name, spec.seed),
-        expected=planned(sweep, spec.seed),
+        runs=mark_departures([run for run in every_run if not run.is_smoke], sweep.name, block.seed),
+        expected=planned_axes(sweep, block.seed),
         confidence=config["confidence"],
         name=name,
         places=places,
         every_run=every_run,
         smoke=[run for run in every_run if run.is_smoke],
     )
-
-
-def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) -> list[Run]:
-    """The sweep's own runs in the folders, which may hold other tables' too: of sweeps that share its folder, and of
-    its cases.
-
-    Raises UserError for a folder that does not exist but must.
-    """
-    if not must_exist and not folders[0].is_dir():
-        return []
-    folder_of, known = cache(lambda name: sweeps.load_sweep(name).folder), choices("sweep")
-
-    def is_own(run: Run) -> bool:
-        name = named_sweep(run, sweep.name)
-        shares = name == sweep.name or name not in known or folder_of(name) == sweep.folder
-        return shares and (not sweep.cases or run.get("case") in (None, *sweep.cases))
-
-    return [run for run in [*read_runs(folders), *jobs_without_run(folders)] if is_own(run)]
 
 
 def read_sweep(sweep: str) -> tuple[sweeps.Sweep, Config, str]:
@@ -111,7 +99,25 @@ def read_sweep(sweep: str) -> tuple[sweeps.Sweep, Config, str]:
     return content, content.report, name
 
 
-def planned(sweep: sweeps.Sweep, seed: str) -> list[Config]:
+def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) -> list[Run]:
+    """The sweep's own runs in the folders, which may hold runs of other sweeps too.
+
+    A run of a sweep that shares this sweep's folder is its own, if it is of one of its cases. Raises UserError for a
+    folder that does not exist but must.
+    """
+    if not must_exist and not folders[0].is_dir():
+        return []
+    folder_of, known = cache(lambda name: sweeps.load_sweep(name).folder), choices("sweep")
+
+    def is_own(run: Run) -> bool:
+        name = named_sweep(run, sweep.name)
+        shares = name == sweep.name or name not in known or folder_of(name) == sweep.folder
+        return shares and (not sweep.cases or run.get("case") in (None, *sweep.cases))
+
+    return [run for run in [*read_runs(folders), *jobs_without_run(folders)] if is_own(run)]
+
+
+def planned_axes(sweep: sweeps.Sweep, seed: str) -> list[Config]:
     """The axes' values of every job of a grid, the seed last; [] for a search, whose trials are not known.
 
     seed: the key of seeds.
@@ -128,21 +134,26 @@ def planned(sweep: sweeps.Sweep, seed: str) -> list[Config]:
     return rows
 
 
-def groups_of(spec: Spec, runs: list[Run]) -> Groups:
-    """The group of every cell that runs may fill, in the order of the published table."""
+def groups_of(block: ReportBlock, runs: list[Run]) -> Groups:
+    """The group of every cell that runs may fill, in the order of the published table.
+
+    A cell is filled by the finished runs that its row and its column select; by those without departures, if there are
+    any.
+    """
     done = [run for run in runs if run.is_done]
     groups = {}
-    for row, line in spec.rows.items():
-        for name, column in spec.columns.items():
-            where = {**line.where, **column.where}
-            of_cell = as_planned([run for run in done if run.matches(where)], spec.held_fixed)
-            groups[row, name] = group_of(of_cell, once_each(of_cell, spec.seed), measure_of(spec, row, name), spec.seed)
+    for row, of_row in block.rows.items():
+        for column, of_column in block.columns.items():
+            selected = [run for run in done if run.matches({**of_row.where, **of_column.where})]
+            of_cell = without_departures(selected, block.paper_setting)
+            once, measure = once_each(of_cell, block.seed), measure_of(block, row, column)
+            groups[row, column] = group_of(of_cell, once, measure, block.seed)
     return groups
 
 
-def measure_of(spec: Spec, row: str, column: str) -> Measure:
-    """The number of its runs that fills a cell. For the value of a config key, it is that of each seed's best run."""
-    key, select = spec.columns[column].config, spec.select or ""
+def measure_of(block: ReportBlock, row: str, column: str) -> Measure:
+    """The score that fills a cell, or the value of a config key, which each seed's best run has."""
+    key, select = block.columns[column].config, block.select or ""
     if key:
         return Measure(None, key, "best", select)
-    return Measure(spec.metric_of(row, column), aggregate=spec.aggregate_of(row, column), select=select)
+    return Measure(block.metric_of(row, column), aggregate=block.aggregate_of(row, column), select=select)

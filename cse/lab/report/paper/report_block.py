@@ -1,33 +1,32 @@
 """The `report:` block of a sweep's YAML. It says with which published table or figures the sweep's runs are compared.
 
-To read: `parse` checks a block and makes a `Spec`, with a `Selection` for each row and column, `Claim`s and `Plot`s.
+To read: `checked_block` makes a `ReportBlock`, with a `Selection` for each row and column, `Claim`s and `Plot`s.
 
     report:
       paper: whitenedcse              # cse/lab/report/paper/published/<paper>.yaml
-      table: table4                   # one of its tables; left out where the sweep draws figures only
-      rows: objective.num_groups      # a config key whose value names the row ("32"), or each published row's name and
-      rows:                           # the values, or the choices of groups, by which runs belong to it
-        VisualCSE-BERT-base: {case: visual_bert}
+      table: table4                   # one of its tables; left out if the sweep draws figures only
+      rows:                           # the name of each published row, with the values, or the choices of groups, that
+        VisualCSE-BERT-base: {case: visual_bert}                    # its runs have;
         Barlow Twins BERT q75: {where: {objective: barlow, model: bert}, aggregate: q75}
-      columns:                        # each published column's name and
-        STS-B: test/sts/STSB/spearman                               # the metric that fills it,
-        shuffled: {metric: test/sts/average, where: {objective.shuffle: true}}      # of those runs,
-        Text LR: {config: trainer.lr}                               # or a config value, with aggregate: best
-      metric: test/sts/average        # for columns without one, or all columns if `columns` is left out; a row may
-                                      # have a `metric` too
-      aggregate: mean                 # of each seed's runs in a cell: mean, max, q75, q50, or best: the run that has
-      select: dev/stsb/spearman       #   the highest `select`; the cell's mean, sd and n are then over the seeds
+                                      # or `rows: objective.m`, if the values of a config key name the rows
+      columns:                        # the name of each published column, with the metric that fills it;
+        STS-B: test/sts/STSB/spearman                               # or with the runs and the metric,
+        shuffled: {metric: test/sts/average, where: {objective.shuffle: true}}
+        Text LR: {config: trainer.lr}                               # or the config key whose value fills it
+      metric: test/sts/average        # for rows and columns without a metric; if there is no `columns`, for all columns
+      aggregate: mean                 # makes one value of a seed's runs in a cell: mean, max, q75, q50, or best
+      select: dev/stsb/spearman       # with aggregate: best, or a column of config values: the score of the best run
       seed: seed                      # the config key in which repetitions differ
       baseline: SimCSE-BERT-base      # the row that rows are tested against, or {row: its baseline}
       setting: {model: bert}          # what the paper held fixed; runs that differ from it, or from
                                       # what the sweep sets, get the verdict OTHER SETTING
       tolerance: 0.1                  # PASS: at most this far off; a column may have its own; else cse-report's
-      claims:                         # what the paper claims from this table or figure, see Claim
+      claims:                         # what the paper claims from this table or figure; see Claim
         - {says: m = 3 beats m = 2, source: Section 5.3, more: {row: "3"}, than: {row: "2"}}
-      figures:                        # see Plot for the kinds
+      figures:                        # see Plot
         - {kind: curve, name: figure1, x: objective.lambd, y: dev/stsb/spearman, statistics: [max, q75], log: true}
 
-A metric's first word is its split, which has to be that of the published table.
+A metric's first word is its split, which has to be the split of the published table.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,25 +47,55 @@ CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 """How blocks of a sweep's YAML are read: unknown keys are refused, and a name may look like a number."""
 
 
+class Selection(BaseModel):
+    """Which runs belong to a row or a column, and what fills its cells.
+
+    metric, config: a score, or the config key whose value fills the cells; without both, the other side of the cell
+    says it, or the block.
+    """
+
+    model_config = CLOSED
+
+    where: Where = {}
+    metric: str | None = None
+    config: str | None = None
+    aggregate: Aggregate | None = None
+    tolerance: float | None = None
+
+
+def selection_of_row(value: object) -> object:
+    """A row's selection, which may be written as its `where` alone."""
+    is_short = isinstance(value, dict) and not set(value) & {"where", "metric", "aggregate"}
+    return {"where": value} if is_short else value
+
+
+def selection_of_column(value: object) -> object:
+    """A column's selection, which may be written as its metric alone."""
+    return value if isinstance(value, dict) else {"metric": value}
+
+
 @with_config(CLOSED)
 class TablePlace(TypedDict, total=False):
-    """Cells of the table. A list names several rows or columns; a key that is left out means all that runs fill."""
+    """Cells of the table. A list names several rows or columns; without a key, all that runs may fill are meant."""
 
     row: str | list[str]
     column: str | list[str]
 
 
 class Claim(BaseModel):
-    """What a paper claims, and where it says so.
+    """What a paper claims. It compares two places of the table:
 
-    more: PLACE, than: PLACE            higher; with `within`, lower by less than this
-    less: PLACE, than: PLACE            lower, of metrics where that is better
+    more: PLACE, than: PLACE            the first is higher; with `within`, it is at most so much lower
+    less: PLACE, than: PLACE            the first is lower, for metrics where that is better
     alike: PLACE, to: PLACE, within: 1  they differ by less than this, in the score's unit
 
-    says: the claim in our words. source: where the paper says it, with a few of its words. within: needs a control, as
-    runs that learnt nothing are alike too. control: what another claim of the table says; that claim has no `within`
-    and must HOLD first. quantity: what the paper measured, if it is none of our scores; such a claim is not judged. A
-    claim that compares no cells is about a figure, and is read beside its curve.
+    A claim that compares no places is about a figure, and is read beside its curve.
+
+    says: the claim in our words.
+    source: where the paper says it, with a few of its words.
+    within: a margin; it needs a control, as runs that learnt nothing are alike too.
+    control: what another claim of the table says; that claim has no `within`, and must HOLD first.
+    quantity: what the paper measured, if it is none of our scores; such a claim is not tested.
     """
 
     model_config = CLOSED
@@ -84,7 +113,7 @@ class Claim(BaseModel):
 
     @model_validator(mode="after")
     def check_form(self) -> "Claim":
-        """Refuse half a comparison, two of them, and a margin or a control where it means nothing."""
+        """Refuse half a comparison, two comparisons, and a margin or a control where it means nothing."""
         given = {"more", "less", "alike", "than", "to"} & self.model_fields_set
         if given not in ({"more", "than"}, {"less", "than"}, {"alike", "to"}, set()):
             raise ValueError("a claim about cells needs one of: more and than, less and than, alike and to")
@@ -97,10 +126,7 @@ class Claim(BaseModel):
 
     @property
     def places(self) -> tuple[TablePlace, TablePlace] | None:
-        """The two places that it compares; None for a claim about a figure.
-
-        The first is claimed to be higher than the second, or to be like it.
-        """
+        """The two places: the first is claimed to be higher, or alike. None for a claim about a figure."""
         if self.more is not None and self.than is not None:
             return self.more, self.than
         if self.less is not None and self.than is not None:
@@ -110,7 +136,7 @@ class Claim(BaseModel):
         return None
 
     def is_borne_out(self, size: float) -> bool:
-        """Whether a difference, ours or the published one, is as claimed by its size alone."""
+        """Whether a difference, of our numbers or the published ones, is as claimed, by its size alone."""
         if self.alike is not None:
             return abs(size) <= self.within
         return size > (-self.within if self.within else 1e-9)
@@ -136,10 +162,12 @@ OPTIONAL = {"curve": {"statistics", "log", "bins", "level"}, "heat": {"statistic
 class Plot(BaseModel):
     """A paper's figure, drawn from our runs.
 
-    kind, name: the name is that of its file. title: by default the paper's. published: a figure in the paper's YAML,
-    for its points, lines and claims; by default the one called `name`. where: values that runs must have. series: a
-    config key, with a series for each of its values, or {label: where}; by default the table's rows. Metrics are named
-    in full, so each axis names its split.
+    kind: see below.
+    name: the name of its file.
+    title: by default the paper's.
+    published: a figure in the paper's YAML, for its points, lines and claims; by default the figure called `name`.
+    where: values that runs must have.
+    series: a config key, with a series for each of its values, or {label: where}; by default the table's rows.
 
     curve         {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}
                   a statistic of each seed's runs at each x, and its mean over seeds: score against lambda, NLI size,
@@ -189,7 +217,7 @@ class Plot(BaseModel):
 
     @property
     def series_key(self) -> str:
-        """The config key of the series; "" if none makes them."""
+        """The config key whose values are the series; "" if there is none."""
         return self.series if isinstance(self.series, str) else ""
 
     @property
@@ -202,40 +230,20 @@ class Plot(BaseModel):
         return score in self.metrics or (bool(self.evaluator) and score.startswith(f"{self.split}/{self.evaluator}/"))
 
     def check_split(self, split: str) -> None:
-        """Raise UserError if this figure shows dev scores and the paper's shows test scores, or the other way round.
+        """Refuse a figure of dev scores if the paper's shows test scores, and a figure of test scores if it shows dev.
 
-        Training curves (train/...) go with either.
+        Training curves (train/...) go with both. Raises UserError.
         """
         splits = {self.split, *(name.partition("/")[0] for name in self.metrics)}
         if wrong := sorted(splits & {"dev", "test"} - {split}):
             raise UserError(f"figure {self.name}: it shows {wrong[0]} scores, the paper's shows {split}")
 
 
-class Selection(BaseModel):
-    """Which runs belong to a row or a column, and what fills its cells: `metric` or `config`, or the other side's."""
+class ReportBlock(BaseModel):
+    """A `report:` block, with the keys that this file's docstring lists. rows and columns are in the published order.
 
-    model_config = CLOSED
-
-    where: Where = {}
-    metric: str | None = None
-    config: str | None = None
-    aggregate: Aggregate | None = None
-    tolerance: float | None = None
-
-
-def selection_of_row(value: object) -> object:
-    """A row's selection, which may be written as its `where` alone."""
-    is_short = isinstance(value, dict) and not set(value) & {"where", "metric", "aggregate"}
-    return {"where": value} if is_short else value
-
-
-def selection_of_column(value: object) -> object:
-    """A column's selection, which may be written as its metric alone."""
-    return value if isinstance(value, dict) else {"metric": value}
-
-
-class Spec(BaseModel):
-    """A `report:` block, see above. rows and columns are by published name, in the published order."""
+    paper_setting: what the paper held fixed; `setting` in the YAML.
+    """
 
     model_config = CLOSED
 
@@ -248,7 +256,7 @@ class Spec(BaseModel):
     select: str | None = None
     seed: str = "seed"
     baseline: str | dict[str, str] = {}
-    held_fixed: Annotated[Where, Field(alias="setting")] = {}
+    paper_setting: Annotated[Where, Field(alias="setting")] = {}
     tolerance: float
     figures: list[Plot] = []
     claims: list[Claim] = []
@@ -268,44 +276,52 @@ class Spec(BaseModel):
         return self.columns[column].metric or self.rows[row].metric or self.metric
 
 
-def parse(raw: Config, table: PublishedTable | None, file: str, tolerance: float) -> Spec:
-    """Check a block against its published table. Raises UserError, which begins with the file's name."""
-    cells, columns = (list(table.cells), table.columns) if table else ([], [])
-    block = {"columns": dict.fromkeys(columns), "tolerance": tolerance}
-    block |= {key: value for key, value in raw.items() if value is not None}
-    key_of_rows = raw.get("rows")
-    if isinstance(key_of_rows, str):
-        own = [name for name in cells if table and name not in table.others]
-        block["rows"] = {name: {"where": {key_of_rows: name}} for name in own}
+def checked_block(raw: Config, table: PublishedTable | None, file: str, tolerance: float) -> ReportBlock:
+    """A block, checked against its published table.
+
+    tolerance: for a block that has none. Raises UserError, which begins with the file's name.
+    """
     try:
-        spec = Spec.model_validate(block)
+        block = ReportBlock.model_validate(with_defaults(raw, table, tolerance))
     except ValidationError as error:
         wrong = error.errors()[0]
         place = ".".join(str(part) for part in ("report", *wrong["loc"]))
         raise UserError(f"{file}: {place}: {wrong['msg']}") from None
-    mistake = next(mistakes_in(spec, cells, columns, table), None)
+    rows, columns = (list(table.cells), table.columns) if table else ([], [])
+    mistake = next(mistakes_in(block, rows, columns, table), None)
     if mistake:
         raise UserError(f"{file}: {mistake}")
     in_order = {
-        "rows": {name: spec.rows[name] for name in cells if name in spec.rows},
-        "columns": {name: spec.columns[name] for name in columns if name in spec.columns},
+        "rows": {name: block.rows[name] for name in rows if name in block.rows},
+        "columns": {name: block.columns[name] for name in columns if name in block.columns},
     }
-    return spec.model_copy(update=in_order)
+    return block.model_copy(update=in_order)
 
 
-def mistakes_in(spec: Spec, rows: list[str], columns: list[str], table: PublishedTable | None) -> Iterator[str]:
+def with_defaults(raw: Config, table: PublishedTable | None, tolerance: float) -> Config:
+    """A block without empty keys, with all columns by default, and with the rows that a config key names."""
+    block: Config = {"columns": dict.fromkeys(table.columns if table else ()), "tolerance": tolerance}
+    block |= {key: value for key, value in raw.items() if value is not None}
+    key_of_rows = raw.get("rows")
+    if isinstance(key_of_rows, str):
+        own = [name for name in table.cells if name not in table.others] if table else []
+        block["rows"] = {name: {"where": {key_of_rows: name}} for name in own}
+    return block
+
+
+def mistakes_in(block: ReportBlock, rows: list[str], columns: list[str], table: PublishedTable | None) -> Iterator[str]:
     """Claims without their control, names that are not the table's, and cells that nothing fills."""
-    yield from claims_without_control(spec)
-    yield from unknown_names(spec, rows, columns)
+    yield from claims_without_control(block)
+    yield from unknown_names(block, rows, columns)
     if table:
-        for row, column in product(spec.rows, spec.columns):
-            yield from mistakes_in_cell(spec, table, row, column)
+        for row, column in product(block.rows, block.columns):
+            yield from mistakes_in_cell(block, table, row, column)
 
 
-def claims_without_control(spec: Spec) -> Iterator[str]:
-    """Claims whose control is not another claim, or is one that needs a control itself."""
-    controls = [claim.says for claim in spec.claims if claim.places and not claim.within]
-    for number, claim in enumerate(spec.claims):
+def claims_without_control(block: ReportBlock) -> Iterator[str]:
+    """Claims whose control is not another claim, or is a claim that needs a control itself."""
+    controls = [claim.says for claim in block.claims if claim.places and not claim.within]
+    for number, claim in enumerate(block.claims):
         if claim.control and claim.control not in controls:
             yield (
                 f"report.claims.{number}.control: {claim.control!r} is not what another claim `says`, or that claim "
@@ -313,25 +329,25 @@ def claims_without_control(spec: Spec) -> Iterator[str]:
             )
 
 
-def unknown_names(spec: Spec, rows: list[str], columns: list[str]) -> Iterator[str]:
+def unknown_names(block: ReportBlock, rows: list[str], columns: list[str]) -> Iterator[str]:
     """Names in the block that are no rows or columns. rows, columns: of the published table."""
     named: list[tuple[str, Iterable[str], Iterable[str]]] = [
-        ("rows", spec.rows, rows),
-        ("columns", spec.columns, columns),
-        ("baseline", [name for pair in spec.baselines.items() for name in pair], spec.rows),
+        ("rows", block.rows, rows),
+        ("columns", block.columns, columns),
+        ("baseline", [name for pair in block.baselines.items() for name in pair], block.rows),
     ]
-    for number, claim in enumerate(spec.claims):
+    for number, claim in enumerate(block.claims):
         for place in claim.places or ():
-            named.append((f"claims.{number}.row", names_in(place, "row"), spec.rows))
-            named.append((f"claims.{number}.column", names_in(place, "column"), spec.columns))
+            named.append((f"claims.{number}.row", names_in(place, "row"), block.rows))
+            named.append((f"claims.{number}.column", names_in(place, "column"), block.columns))
     for key, names, known in named:
         yield from (f"report.{key}: {name!r} is not one of {', '.join(known)}" for name in names if name not in known)
 
 
-def mistakes_in_cell(spec: Spec, table: PublishedTable, row: str, column: str) -> Iterator[str]:
+def mistakes_in_cell(block: ReportBlock, table: PublishedTable, row: str, column: str) -> Iterator[str]:
     """What a cell lacks: a score by which its best run is picked, a metric, or the paper's split."""
-    config, metric = spec.columns[column].config, spec.metric_of(row, column)
-    if (spec.aggregate_of(row, column) == "best" or config) and not spec.select:
+    config, metric = block.columns[column].config, block.metric_of(row, column)
+    if (block.aggregate_of(row, column) == "best" or config) and not block.select:
         yield f"report.select is missing: {row}, {column} needs it to pick its best run"
     if metric is None and config is None:
         yield f"{row}, {column} has no metric: add it to the column, the row or report.metric"

@@ -61,6 +61,6 @@ def test_a_mistake_in_the_block_is_one_sentence(change, named):
 def test_a_level_may_be_any_value_of_the_key_that_makes_the_series():
     """Its runs say which values there are; the letters of the key's name are none."""
     figure = {"kind": "curve", "name": "a", "x": "l", "y": "b", "level": ["none"], "series": "objective.head"}
-    spec, _ = parsed({**yaml.safe_load(TABLE3), "figures": [figure]})
-    (plot,) = spec.figures
+    block, _ = parsed({**yaml.safe_load(TABLE3), "figures": [figure]})
+    (plot,) = block.figures
     assert plot.level == ("none",)
