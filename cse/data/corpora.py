@@ -125,7 +125,7 @@ def _files(corpus: str, copy: str | None) -> Iterator[Path]:
     """The files of a local copy, or the hub's files. Each of the hub's is downloaded when it is needed."""
     repo, (inside,) = repo_of(corpus), DATASETS[corpus].files
     if copy:
-        with naming(path="rows.file"):
+        with naming(path="rows.folder" if inside.endswith("/") else "rows.file"):
             files = files_of(Path(copy).expanduser())
         yield from files
     elif inside.endswith("/"):

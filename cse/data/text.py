@@ -260,7 +260,7 @@ class Text(Part):
 
     def of_function(self, function: RowsFunction, copy: str | None) -> Found:
         """The rows that a function yields. copy: the file or folder that the function reads, if any."""
-        with naming(path="rows.file"):
+        with naming(path="rows.file" if keywords_of(function).get("file") else "rows.folder"):
             checksums = checksums_of(files_of(Path(copy).expanduser())) if copy else {}
         about = self.identity, self.columns, *checksums.values(), *(self.scores or ())
         if is_published(self.name):  # our function: its identity has its settings, and an error needs a traceback

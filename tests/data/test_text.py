@@ -15,7 +15,7 @@ from toy_hub import parquet
 
 from cse.data import corpora, readers
 from cse.data import text as text_module
-from cse.data.corpora import openwebtext, wiki1m
+from cse.data.corpora import openwebtext, triplets, wiki1m
 from cse.data.text import Text, chosen_rows
 from cse.errors import MissingResource, UserError
 from cse.model.tokenizer import Tokenizer
@@ -244,6 +244,14 @@ def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(tmp
     assert not list((tmp_path / "cache" / "text").iterdir())
     again = text().read()
     assert again.text(1) == "migor"
+
+
+@pytest.mark.parametrize("key", ["file", "folder"])
+def test_a_local_copy_that_cannot_be_read_is_named_by_its_setting(tmp_path, key):
+    (tmp_path / "empty").mkdir()
+    rows = partial(triplets, "nli", ["sent0"], **{key: str(tmp_path / "empty")})
+    with pytest.raises(UserError, match=rf"^rows\.{key}="):
+        Text("mine", str(tmp_path), rows=rows, identity="1").find()
 
 
 def test_a_local_copy_of_a_corpus_is_identified_by_its_content(tmp_path, monkeypatch):
