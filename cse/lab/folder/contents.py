@@ -144,7 +144,7 @@ class Results(TypedDict, total=False):
     # where it worked, and how
     versions: dict[str, str]  # of Python and packages
     device: str
-    precision: str  # of training
+    precision: str  # of training; of the encoder that cse-eval scored
     dtype: str  # of the weights that cse-eval scored
     processes: int  # torchrun's
     earlier_processes: list[int]  # before each resume by another number

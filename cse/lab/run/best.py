@@ -1,7 +1,10 @@
-"""best/: the best checkpoint's encoder, exported while the run trains, read back and scored at its end; and all that
-a finished run leaves beside it.
+"""best/, the encoder of the best step, in the order of a run. Only the process that writes the record calls these.
 
-In the order of a run: recover_best, save_best, finish_run. Only the process that writes the record calls these.
+recover_best  before a resumed run: repair best/ and check it
+save_best     at each step that is better than all before: export the encoder
+finish_run    at the end: score best/, and write and log what a finished run leaves
+
+`recover_best` and `finish_run` correct the best step in the training's State, which last/ records.
 """
 
 import logging
@@ -12,7 +15,6 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-import torch
 from safetensors import SafetensorError, safe_open
 
 from cse.device import peak_memory
@@ -33,7 +35,6 @@ from cse.score import Score, Scores, decimals, in_short, no_better, values
 from cse.training.checkpoint import drop_tensors
 from cse.training.loop import Training
 from cse.training.settings import Parts, State
-from cse.types import Evaluator
 
 log = logging.getLogger("cse")
 
@@ -41,13 +42,14 @@ SAMPLE, TOLERANCE = 32, 1e-4  # how many texts are encoded again, and by how muc
 
 
 def recover_best(folder: Path, training: Training) -> None:
-    """Before a run is resumed: repair a best/ that a kill left half replaced, and check it. folder: the run's.
+    """Repair a best/ that a kill left half replaced, and check it. folder: of the run, which is to be resumed.
 
-    If best/ is not the one that last/ recorded, the best step is selected anew from the steps to come. After a kill
-    between the writes of the two this changes nothing: the run makes these steps again.
+    If best/ is not the one that last/ recorded, the best step is selected anew from the steps to come: the state's best
+    score becomes None. After a kill between the writes of best/ and last/ this changes nothing: the run makes these
+    steps again.
 
-    Raises UserError if the exported best step is gone or damaged, or if it is another one and no step is left: the run
-    would lose its scores, or report another's.
+    Raises UserError if the exported best step is gone or damaged, or if it is another step and no step is left: the run
+    would lose its scores, or report those of another step.
     """
     best, state = folder / "best", training.state
     recover(best)
@@ -72,7 +74,7 @@ def recover_best(folder: Path, training: Training) -> None:
 
 
 def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
-    """Replace best/ with the encoder as it is now. Returns the checksum of its weights.
+    """Replace best/ by the encoder as it is now, and return the checksum of its weights.
 
     Raises RunError, and leaves the old best/, if the disk refuses.
     """
@@ -89,41 +91,20 @@ def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
 
 
 def finish_run(record: Record, training: Training, state: State) -> None:
-    """Score best/, and write what a finished run leaves. A run in which nothing selects keeps its last step."""
-    parts, device = training.parts, training.accelerator.device
+    """Score best/, and write and log what a finished run leaves. If no score selects a step, the last step is the best:
+    it is exported now, and noted in the state."""
+    parts, trackers = training.parts, record.trackers
     if state.best_step == 0:
         state.best_step, state.best_sum = state.step, save_best(record, parts, state.step, {})
-    items = score_best(record, parts.evaluators, device, training.known(state.best_step))
+    items = score_best(record, training, state.best_step)
     if not training.trainer.keep_last:
         drop_tensors(record.folder, state)
-    leave_results(record, parts, state, items)
-
-
-def score_best(
-    record: Record, evaluators: Mapping[str, Evaluator], device: torch.device, known: Mapping[str, np.ndarray]
-) -> KeptItems:
-    """Score best/ as a user will load it, every evaluator on all its splits. Returns the entry of items.npz.
-
-    known: vectors of texts by the encoder that was exported. If a sample of them agrees with best/, all are reused.
-    """
-    encode = MemoizedEncode(refuse_nan(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode))
-    sample = list(known)[:SAMPLE]
-    if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=TOLERANCE):
-        encode.rows.update(known)
-    scores = record.score(evaluators, encode)
-    keep_cosines(record.folder, "after", scores)
-    return keep_items(record.folder, scores)
-
-
-def leave_results(record: Record, parts: Parts, state: State, items: KeptItems) -> None:
-    """Write all that a finished run leaves beside its encoder: results.json, model card, plots, the final log lines."""
-    folder, metrics, trackers = record.folder, values(record.scores.values()), record.trackers
-    best_step, before = state.best_step or state.step, dict(state.curve).get(0, {})
+    before = dict(state.curve).get(0, {})  # the untrained encoder's dev scores
     record.conclude(
         status="done",
         items=items,
         steps=state.step,
-        best_step=best_step,
+        best_step=state.best_step,
         weights_sum=state.best_sum,
         untrained=before,
         seconds=round(state.seconds, 1),
@@ -131,28 +112,37 @@ def leave_results(record: Record, parts: Parts, state: State, items: KeptItems) 
         peak_memory=peak_memory(parts.encoder.device),
         data={name: evaluator.source() for name, evaluator in parts.evaluators.items()},
     )
-    write_text(folder / "best" / "README.md", model_card(record.results, record.scores.values()))
-    copy_mteb(folder / "best", record.results)
+    write_text(record.folder / "best" / "README.md", model_card(record.results, record.scores.values()))
+    copy_mteb(record.folder / "best", record.results)
+    metrics = values(record.scores.values())
     if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
-        trackers.log(test, best_step)  # dashboards draw a curve of one point
-    for name, path in draw_plots(folder, parts.trainer.select, best_step, record.results["seed"]).items():
+        trackers.log(test, state.best_step)  # dashboards draw a curve of one point
+    plots = draw_plots(record.folder, parts.trainer.select, state.best_step, record.results["seed"])
+    for name, path in plots.items():
         trackers.image(f"plots/{name}", path, state.step)
-    print_scores(record, before)
-    kept = f"step {best_step} of {state.step}"
-    if no_better(record.scores, str(parts.trainer.select), before):
-        kept += ", no better than untrained"
-    log.info(
-        f"\nfolder     {folder}\n"
-        f"checkpoint {kept}, {state.seconds:.0f} s of training, {state.tokens_per_second:,.0f} tokens/s\nload it with\n"
-        "    from sentence_transformers import SentenceTransformer\n"
-        f'    model = SentenceTransformer("{folder / "best"}")\n'
-        '    vectors = model.encode(["A sentence.", "Another one."])'
-    )
-    trackers.finish(0, metrics | {"best_step": best_step})
+    log_scores(record, before)
+    log_checkpoint(record, state, is_no_better=no_better(record.scores, str(parts.trainer.select), before))
+    trackers.finish(0, metrics | {"best_step": state.best_step})
+
+
+def score_best(record: Record, training: Training, step: int) -> KeptItems:
+    """Score best/ as a user will load it, every evaluator on all its splits. Returns the entry of items.npz.
+
+    step: of best/. If the training still knows vectors of texts by that step's encoder, and a sample of them agrees
+    with best/, all are used again.
+    """
+    device, known = training.accelerator.device, training.known(step)
+    encode = MemoizedEncode(refuse_nan(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode))
+    sample = list(known)[:SAMPLE]
+    if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=TOLERANCE):
+        encode.rows.update(known)
+    scores = record.score(training.parts.evaluators, encode)
+    keep_cosines(record.folder, "after", scores)
+    return keep_items(record.folder, scores)
 
 
 def copy_mteb(best: Path, record: Results) -> None:
-    """Copy mteb's own results of the encoder, with run_settings.jsonl, into best/mteb, if mteb scored it."""
+    """Copy mteb's own result files of the encoder, with run_settings.jsonl, into best/mteb, if mteb scored it."""
     if "mteb" not in record["data"]:
         return
     model = cast("Json", record["data"]["mteb"])["model"]  # a key of its own
@@ -162,13 +152,13 @@ def copy_mteb(best: Path, record: Results) -> None:
         shutil.copyfile(file, best / "mteb" / file.name)
 
 
-def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
-    """Send trackers a table of all scores before and after training, and log the headline ones."""
+def log_scores(record: Record, before: Mapping[str, float]) -> None:
+    """Send trackers a table of all scores, and log the headline scores. before: the untrained encoder's."""
     columns = ["score", "before", "after"]
-    rows = [(name, untrained.get(name, math.nan), scored.value) for name, scored in record.scores.items()]
+    rows = [(name, before.get(name, math.nan), scored.value) for name, scored in record.scores.items()]
     record.trackers.table("scores", columns, rows)
     headline = [
-        headline_in_words(scored, untrained.get(scored.name)) for scored in record.scores.values() if scored.headline
+        headline_in_words(scored, before.get(scored.name)) for scored in record.scores.values() if scored.headline
     ]
     if headline:
         log.info("\n%s", to_columns([(*columns, "change"), *headline], right=range(1, len(columns) + 1)))
@@ -181,7 +171,7 @@ def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
 
 
 def headline_in_words(scored: Score, before: float | None) -> tuple[str, str, str, str]:
-    """(name, before training, after, change), as printed; "" for what is not known, or no number."""
+    """The row of a score in the log: (name, before training, after, change). "" for an unknown value and for NaN."""
     after = "" if math.isnan(scored.value) else in_short(scored.value)
     if before is None or math.isnan(before):
         return marked_name(scored), "", after, ""
@@ -190,3 +180,17 @@ def headline_in_words(scored: Score, before: float | None) -> tuple[str, str, st
     places = decimals(scored.value)
     change = f"{round(scored.value, places) - round(before, places):+z.{places}f}"
     return marked_name(scored), in_short(before), after, change
+
+
+def log_checkpoint(record: Record, state: State, is_no_better: bool) -> None:
+    """Log where the run is, which step it kept, and how to load it. is_no_better: than the untrained encoder."""
+    kept = f"step {state.best_step} of {state.step}"
+    if is_no_better:
+        kept += ", no better than untrained"
+    log.info(
+        f"\nfolder     {record.folder}\n"
+        f"checkpoint {kept}, {state.seconds:.0f} s of training, {state.tokens_per_second:,.0f} tokens/s\nload it with\n"
+        "    from sentence_transformers import SentenceTransformer\n"
+        f'    model = SentenceTransformer("{record.folder / "best"}")\n'
+        '    vectors = model.encode(["A sentence.", "Another one."])'
+    )

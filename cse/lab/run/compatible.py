@@ -1,4 +1,14 @@
-"""Refuse settings and parts that do not fit each other, before any work: in the order in which `build` asks."""
+"""Refuse settings and parts that do not fit each other, before any work. In the order of cse.lab.run.build:
+
+check_combination       settings alone
+check_text              a text, its objective and the batch size
+check_views             a text, its objective and the augmentation; check_one_column is its longest case
+check_source_objective  the objective of a mixture's source
+check_objective         an objective and the encoder
+check_encoder           the encoder, and the length, the augmentation and the widths (check_widths) of the run
+check_aux               the encoder and a second modality
+check_memory            the memory of an objective and the batches of a text
+"""
 
 from __future__ import annotations
 
@@ -6,24 +16,23 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.errors import UserError, within
+from cse.errors import UserError
 from cse.lab.settings.references import naming_user_keys
 from cse.sources.catalogue import DATASETS
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # importing torch is slow
     from omegaconf import DictConfig
 
     from cse.data.loader import Batches
-    from cse.data.text import Text
     from cse.lab.run.texts import TextWithObjective
     from cse.model.encoder import Encoder
-    from cse.types import Augmentation, Objective, Settings
+    from cse.types import Augmentation, Objective
 
 log = logging.getLogger(__name__)
 
 
 def check_combination(cfg: DictConfig) -> None:
-    """Refuse settings that contradict each other, and warn of one that does less than its name says."""
+    """Refuse settings that contradict each other, and warn of a setting that does less than its name says."""
     from cse.model.export import check_exportable
 
     if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
@@ -31,109 +40,93 @@ def check_combination(cfg: DictConfig) -> None:
     if cfg.model.pooling is not None:
         with naming_user_keys(cfg.model):
             check_exportable(cfg.model.pooling)
-    if cfg.aux_modality and "_target_" not in cfg.aux_modality:  # of variant=released without the modality it varies
+    if cfg.aux_modality and "_target_" not in cfg.aux_modality:  # variant=released, without the modality that it varies
         raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
     if cfg.trainer.accumulate > 1:
         log.warning("trainer.accumulate averages batches: it adds no negatives or statistics; trainer.chunk does")
 
 
-def check_rows(batch_size: int, objective: type[Objective]) -> None:
-    """Refuse a batch of fewer rows than the loss compares, or takes statistics over."""
+def check_text(learned: TextWithObjective, batch_size: int) -> None:
+    """Refuse a batch of fewer rows than the loss compares, or takes statistics over; and text without scores for an
+    objective that learns from them, or with scores for an objective that would ignore them."""
+    text, objective, key = learned.text, learned.objective, learned.text_key
     if batch_size < objective.min_rows:
         raise UserError(f"trainer.batch_size={batch_size}: {objective.__name__} compares {objective.min_rows} or more")
-
-
-def check_score_column(text: Text, objective: type[Objective], key: str = "data") -> None:
-    """Refuse text without scores for an objective that learns from them, and scores for one that would ignore them.
-    key: of the text's settings."""
-    if not objective.reads_scores and text.scores is not None:
+    if text.scores is not None and not objective.reads_scores:
         raise UserError(
             f"{key}.scores={text.scores.name}: {objective.__name__} reads no scores: every row would train alike; "
             f"objective=cosent, angle or cosine learn from them, {key}.scores=null leaves them unread"
         )
-    if objective.reads_scores and text.scores is None:
+    if text.scores is None and objective.reads_scores:
         raise UserError(
             f"{objective.__name__} learns from a number beside each row: {key}.scores=COLUMN names the column of "
-            f"data={text.name} that has it, {key}.score_range=[0,1] the ends of its scale"
+            f"{learned.described} that has it, {key}.score_range=[0,1] the ends of its scale"
         )
 
 
-def check_views(augmentation: Augmentation, text: Text, objective: type[Objective], settings: Settings) -> None:
+def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
     """Refuse views that the objective cannot take, or that the augmentation cannot make of the text's columns.
 
-    The text need not have been read. settings: the objective's.
+    The text need not have been read.
     """
-    wanted = objective.views_of(settings)
-    check_positives(augmentation, text, objective, wanted)
-    check_text_columns(augmentation, text, objective, wanted=wanted, is_chosen="num_views" in settings)
-    check_made_views(augmentation, objective, wanted)
-
-
-def check_positives(augmentation: Augmentation, text: Text, objective: type[Objective], wanted: int) -> None:
-    """Refuse several positives for an objective that pairs one with one, and beside columns."""
-    if augmentation.positives <= 1:
-        return
-    if wanted > 1 and not objective.averages_positives:
+    text, objective, columns = learned.text, learned.objective, learned.text.num_columns
+    number = objective.views_of(learned.objective_settings)
+    wants = f"{objective.__name__} wants {number} views of a row"
+    if augmentation.positives > 1 and number > 1 and not objective.averages_positives:
         raise UserError(f"{objective.__name__} pairs one text with one: set augmentation.positives=1")
-    if text.num_columns > 1:
+    if augmentation.positives > 1 and columns > 1:
         raise UserError(
-            f"augmentation.positives={augmentation.positives} are of one text, and data={text.name} has "
-            f"{text.num_columns} columns: set augmentation.positives=1, or one column in data.columns"
+            f"augmentation.positives={augmentation.positives} are of one text, and {learned.described} has {columns} "
+            f"columns: set augmentation.positives=1, or one column in {learned.text_key}.columns"
         )
-
-
-def check_text_columns(
-    augmentation: Augmentation, text: Text, objective: type[Objective], *, wanted: int, is_chosen: bool
-) -> None:
-    """Refuse fewer columns than views, and a column that is no view. is_chosen: whether objective.num_views sets it."""
-    views = wanted_views(objective, wanted)
-    why, instead = needs_columns(augmentation, objective, wanted)
-    if why and text.num_columns == 1:
-        if text.path and text.columns is None and Path(text.path).expanduser().exists():
-            with within("data"):
-                text.find()  # raises an error that names the columns, if the file has any
-        raise UserError(f"{views}, {why}, but data={text.name} has one column: use {instead}data with {wanted} columns")
-    if 1 < text.num_columns < wanted:
-        fewer = f", or objective.num_views={text.num_columns}" if is_chosen else ""
+    if columns == 1:
+        check_one_column(learned, augmentation, number)
+    elif columns < number:
+        fewer = f"{wants}, but {learned.described} has {columns} columns: use data with one or {number}"
+        if "num_views" in learned.objective_settings:
+            fewer += f", or {learned.objective_key}.num_views={columns}"
+        raise UserError(fewer)
+    elif number > 2 and text.name in DATASETS and not objective.further_are_negatives:
         raise UserError(
-            f"{views}, but data={text.name} has {text.num_columns} columns: use data with one or {wanted}{fewer}"
+            f"{wants}, all of them alike, but the third column of {learned.described} is a hard negative: use two "
+            f"views of its first two columns, {learned.text_key}.columns=[{','.join(text.column_names[:2])}]"
         )
-    if wanted > 2 and text.num_columns > 2 and text.name in DATASETS and not objective.further_are_negatives:
-        raise UserError(
-            f"{views}, all of them alike, but the third column of data={text.name} is a hard negative: use two views "
-            f"of its first two columns, data.columns=[{','.join(text.column_names[:2])}]"
-        )
+    kind = type(augmentation).__name__.lower()
+    if augmentation.keeps_first and number == 1:
+        raise UserError(f"{wants}, which augmentation={kind} leaves as it is: use another augmentation")
+    if augmentation.max_views is not None and number > augmentation.max_views:
+        raise UserError(f"{wants}, and augmentation={kind} makes {augmentation.max_views}: use another augmentation")
 
 
-def check_made_views(augmentation: Augmentation, objective: type[Objective], wanted: int) -> None:
-    """Refuse an augmentation that leaves the only view as it is, or makes fewer views."""
-    views, kind = wanted_views(objective, wanted), type(augmentation).__name__.lower()
-    if augmentation.keeps_first and wanted == 1:
-        raise UserError(f"{views}, which augmentation={kind} leaves as it is: use another augmentation")
-    if augmentation.max_views is not None and wanted > augmentation.max_views:
-        raise UserError(f"{views}, and augmentation={kind} makes {augmentation.max_views}: use another augmentation")
-
-
-def wanted_views(objective: type[Objective], wanted: int) -> str:
-    """How every refusal about views begins."""
-    return f"{objective.__name__} wants {wanted} views of a row"
-
-
-def needs_columns(augmentation: Augmentation, objective: type[Objective], wanted: int) -> tuple[str, str]:
-    """(why each view must be a column of its own, what to use instead), both "" if one column will do."""
+def check_one_column(learned: TextWithObjective, augmentation: Augmentation, number: int) -> None:
+    """Refuse text of one column if each view must have a column of its own. number: of views."""
+    text, objective = learned.text, learned.objective
+    wants = f"{objective.__name__} wants {number} views of a row"
+    has_one = f"but {learned.described} has one column"
     if objective.pairs_texts:
-        return "each another text", ""
-    if wanted > 2 and objective.further_are_negatives:
-        return "the third a hard negative", "objective.num_views=2, or "
-    if wanted > 1 and augmentation.needs_columns:
-        return "and augmentation=none takes each from a column", "augmentation=dropout (as SimCSE does), or "
-    return "", ""
+        why = f"{wants}, each another text, {has_one}: use data with {number} columns"
+    elif number > 2 and objective.further_are_negatives:
+        why = (
+            f"{wants}, the third a hard negative, {has_one}: use {learned.objective_key}.num_views=2, or data with "
+            f"{number} columns"
+        )
+    elif number > 1 and augmentation.needs_columns:
+        why = (
+            f"{wants}, and augmentation=none takes each from a column, {has_one}: use augmentation=dropout (as SimCSE "
+            f"does), or data with {number} columns"
+        )
+    else:
+        return
+    if text.path and text.columns is None and Path(text.path).expanduser().exists():
+        learned.find()  # raises an error that names the columns, if the file has any
+    raise UserError(why)
 
 
-def check_in_mixture(objective: Objective, key: str) -> None:
-    """Refuse what a mixture cannot have: a head that stays, as there is one embedding, and a second encoder.
+def check_source_objective(objective: Objective, key: str) -> None:
+    """Refuse what no objective of a mixture can have: a head that stays, as there is one embedding, and a second
+    encoder.
 
-    key: of the objective's settings.
+    key: where a user gives the objective's settings.
     """
     if objective.test_head() is not None:
         raise UserError(
@@ -144,9 +137,11 @@ def check_in_mixture(objective: Objective, key: str) -> None:
         raise UserError(f"{key}: a second encoder that follows the first is not for a mixture of sources")
 
 
-def check_objective(objective: Objective, encoder: Encoder, lm_head: bool) -> None:
-    """Refuse an objective whose head, teachers or masks the encoder cannot have. lm_head: whether model.lm_head names a
-    language-model head."""
+def check_objective(objective: Objective, encoder: Encoder, has_idle_lm_head: bool) -> None:
+    """Refuse an objective whose head, teachers or masks the encoder cannot have.
+
+    has_idle_lm_head: whether model.lm_head names a language-model head, and no objective of the run masks.
+    """
     from cse.model.export import check_head
     from cse.training.teacher import check_teachers
 
@@ -160,42 +155,36 @@ def check_objective(objective: Objective, encoder: Encoder, lm_head: bool) -> No
         raise UserError(
             "model.denoise applies in training only, and its head was trained with it: objective.keep_head=false"
         )
-    if objective.masking == "none" and lm_head:
+    if has_idle_lm_head:
         raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 makes SimCSE mask)")
 
 
-def check_with_encoder(
+def check_encoder(
     cfg: DictConfig,
     encoder: Encoder,
     objective: Objective,
-    augmentation: Augmentation | None,
-    *,
+    augmentation: Augmentation,
     texts: list[TextWithObjective],
 ) -> None:
-    """Refuse what this encoder does not allow: a length, equal views, widths. augmentation: None if it is missing."""
+    """Refuse what the encoder does not allow: a length, equal views, widths."""
     encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
-    if augmentation is not None:
-        for learned in texts:
-            check_dropout(cfg.model.name, encoder, augmentation, learned.text, objective.of(learned.name))
-    check_scored_widths(cfg.get("eval"), encoder.vector_length)
+    for learned in texts:
+        repeats_text = learned.text.num_columns == 1 and objective.of(learned.name).num_views > 1
+        if repeats_text and augmentation.keeps_text and encoder.dropout == 0:
+            raise UserError(
+                f"model.name={cfg.model.name} trains without dropout, so the views of a sentence would be equal: set "
+                "augmentation=dropout augmentation.p=0.1, or an augmentation that changes the text "
+                "(augmentation=shuffle)"
+            )
+    check_widths(cfg.get("eval"), encoder.vector_length)
 
 
-def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text: Text, objective: Objective) -> None:
-    """Refuse equal views: the same unchanged text, through an encoder without dropout."""
-    unchanged = augmentation.keeps_text and text.num_columns == 1
-    if unchanged and objective.num_views > 1 and encoder.dropout == 0:
-        raise UserError(
-            f"model.name={name} trains without dropout, so the views of a sentence would be equal: set "
-            "augmentation=dropout augmentation.p=0.1, or an augmentation that changes the text (augmentation=shuffle)"
-        )
-
-
-def check_scored_widths(evaluators: DictConfig | None, dim: int) -> None:
-    """Refuse eval.NAME.widths above the embeddings' own, which would otherwise fail at the very end of a run."""
+def check_widths(evaluators: DictConfig | None, width: int) -> None:
+    """Refuse eval.NAME.widths above the width of the embeddings, which would otherwise fail at the very end."""
     for name, node in (evaluators or {}).items():
         widths = node.get("widths") or []
-        if max(widths, default=0) > dim:
-            raise UserError(f"eval.{name!s}.widths={[*widths]}: the embeddings are only {dim} wide")
+        if max(widths, default=0) > width:
+            raise UserError(f"eval.{name!s}.widths={[*widths]}: the embeddings are only {width} wide")
 
 
 def check_aux(name: str, encoder: Encoder) -> None:
@@ -210,14 +199,15 @@ def check_aux(name: str, encoder: Encoder) -> None:
 
 
 def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
-    """Warn of a memory that still holds vectors of a batch's own rows, as in an epoch before."""
+    """Warn of a memory that still holds vectors of a batch's own rows, from the epoch before."""
     if not objective.memory_size or epochs <= 1:
         return
     rows, batch = len(batches.row_numbers), batches.batch_size
-    what, kept = "a row's own copies in it are no negatives of the row", 1
-    if not objective.reads_rows:  # DeCLUTR's, of anchors and their positives
+    if objective.reads_rows:
+        most, why = rows - batch, "a row's own copies in it are no negatives of the row"
+    else:  # DeCLUTR's memory has an anchor and a positive for each span
         spans = batches.views.unmasked(batches.row_numbers[:1], 0)[0]
-        what, kept = "spans of a row's own document in it are negatives", 2 * len(spans)
-    if objective.memory_size > (most := (rows - batch) * kept):
+        most, why = (rows - batch) * 2 * len(spans), "spans of a row's own document in it are negatives"
+    if objective.memory_size > most:
         log.warning("objective.memory_size=%d is more than an epoch of %d rows: from the second on, %s; %d holds none",
-                    objective.memory_size, rows, what, most)  # fmt: skip
+                    objective.memory_size, rows, why, most)  # fmt: skip

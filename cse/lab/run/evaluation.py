@@ -1,7 +1,13 @@
-"""One evaluation: score what checkpoint= or model= names, into results.json and scores.csv, .md and .tex.
+"""One evaluation: score what checkpoint= or model= names, into results.json and scores.csv, .md and .tex. Read
+`run_evaluation`, then its phases, in this order:
 
-What is scored is an encoder from anywhere, or averaged word vectors, optionally whitened. Imports torch, so import it
-only when there is work: --help answers without.
+    load_parts      the encoder or word vectors, whitened or not, and the evaluators
+    begin_folder    the first write
+    note_training   of a run that is scored: its seed, and how many of its texts are scored too
+    score_subject   every score
+    report_scores   results.json, the files of scores, the trackers, the log
+
+Imports torch, so import it only when there is work: --help answers without.
 """
 
 import logging
@@ -16,14 +22,14 @@ from cse.data.overlap import Overlap, overlap_in_words, overlap_of_all
 from cse.data.readers import ending_of, files_of, is_on_hub, lines_of
 from cse.data.rows import TextRows
 from cse.device import default_device
-from cse.errors import MissingResource, UserError, naming
+from cse.errors import MissingResource, UserError, combine, naming
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.scoring import MemoizedEncode, refuse_nan
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
-from cse.lab.run.compatible import check_scored_widths
-from cse.lab.run.evaluators import build_evaluators
-from cse.lab.run.instantiate import Attempts, call, make
+from cse.lab.run.compatible import check_widths
+from cse.lab.run.evaluators import build_evaluators, shared_pairs_in_words
+from cse.lab.run.instantiate import collecting, make
 from cse.lab.run.job import Job
 from cse.lab.run.needs import encoder_folder
 from cse.lab.run.record import Record, begin_folder
@@ -37,15 +43,15 @@ from cse.model.encoder import Encoder
 from cse.model.load import DTYPES, load_encoder
 from cse.model.vectors import WordVectors
 from cse.model.whitening import Whitening
-from cse.score import Score, values
+from cse.score import Score, evaluator_of, values
 from cse.sources.encoder import VECTORS
-from cse.types import Encode, Evaluator, Source
+from cse.types import Encode, Evaluator
 
 log = logging.getLogger("cse")
 
 
 class Subject(NamedTuple):
-    """What is scored: n texts -> (n, D) float32, D, a description on one line, and the device."""
+    """What is scored. encode: n texts -> (n, dim) float32. described: on one line. device: its name."""
 
     encode: Encode
     dim: int
@@ -54,115 +60,49 @@ class Subject(NamedTuple):
 
 
 def run_evaluation(job: Job) -> None:
-    """Build everything, with one error for all that is missing; then make the folder, and score into it."""
+    """Score what the settings name, into a new folder. Raises UserError before the folder is made."""
     cfg = job.cfg
     with Heartbeat(job.folder) as heartbeat:
-        attempt = Attempts()
-        subject = attempt(lambda: load_subject(cfg))
-        evaluators = attempt(lambda: build_evaluators(cfg.eval, cfg.splits))
-        sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
-        subject, evaluators = attempt.found(subject), attempt.found(evaluators)
-        if sample is not None:
-            subject = whitened(subject, cfg.whitening, sample)
-        check_scored_widths(cfg.eval, subject.dim)
+        subject, evaluators = load_parts(cfg)
         heartbeat.take()
         job.check_unused()  # again: another run may have used it since
         begin_folder(job)
-        score_into(job, subject, evaluators)
-
-
-def score_into(job: Job, subject: Subject, evaluators: dict[str, Evaluator]) -> None:
-    """Score, and write results.json, scores.csv, scores.md and scores.tex."""
-    folder, cfg = job.folder, job.cfg
-    trackers = [make(node) for node in cfg.tracker.values()]
-    record = Record(folder, resolved(cfg), kind="eval", command=job.command, device=subject.device, trackers=trackers)
-    with record:
-        log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
-        run = run_of(cfg)
-        shared = None if run is None else overlap_with_training(run.folder, evaluators)
-        encode = MemoizedEncode(refuse_nan(subject.encode))
-        scores = record.score(evaluators, encode)
-        encode.warn_of_zeros()
-        keep_cosines(folder, "after", scores)
-        sources = {name: evaluator.source() for name, evaluator in evaluators.items()}
-        record.conclude(
-            status="done",
-            data=sources,
-            items=keep_items(folder, scores),
-            encoder=subject.described,
-            weights_sum=record.results["named"].get("checkpoint"),  # as it was before it was scored
-            seed=run.results.get("seed") if run else None,
-            overlap=shared,
-            dtype=cfg.dtype,
+        record = Record(
+            job.folder,
+            resolved(cfg),
+            kind="eval",
+            command=job.command,
+            device=subject.device,
+            precision=cfg.dtype,
+            trackers=[make(node) for node in cfg.tracker.values()],
         )
-        report_scores(record, subject, scores, sources, cfg)
+        with record:
+            log.info("encoder    %s", subject.described)
+            log.info("device     %s, %s", subject.device, cfg.dtype)
+            log.info("folder     %s", job.folder)
+            note_training(record, cfg, evaluators)
+            scores = score_subject(record, subject, evaluators)
+            report_scores(record, cfg, subject, evaluators, scores)
 
 
-def report_scores(
-    record: Record, subject: Subject, scores: list[Score], sources: dict[str, Source], cfg: DictConfig
-) -> None:
-    """Write scores.csv, scores.md and scores.tex, send the scores to the trackers, and log the headline scores."""
-    frame = score_tables.csv_frame(scores, sources, cfg.dtype, subject.described, record.results["versions"])
-    notes = score_tables.footnotes(frame)
-    problems = score_tables.problems_of(sources)
-    problems += [f"{scored.name} is not a number" for scored in scores if math.isnan(scored.value)]
-    score_tables.write_score_files(record.folder, scores, frame, [*notes, *problems], cfg.label or "")
-    record.trackers.log(values(scores), 0)
-    record.trackers.table("scores", list(frame.columns), frame.to_numpy().tolist())
-    place = f"all {len(scores)} scores and {len(problems)} problems: {record.folder / 'scores.md'}"
-    headline = [scored for scored in scores if scored.headline]
-    log.info("\n%s", score_tables.terminal_table(headline, [*notes, *problems[:1], place]))
-    record.trackers.finish(0, values(scores))
+def load_parts(cfg: DictConfig) -> tuple[Subject, dict[str, Evaluator]]:
+    """What is scored, and the evaluators. Raises UserError, or one MissingResource for all that is missing."""
+    missing: list[MissingResource] = []
+    with collecting(missing):
+        subject = load_subject(cfg)
+    with collecting(missing):
+        evaluators = build_evaluators(cfg.eval, cfg.splits)
+    with collecting(missing):
+        sample = read_sentences(cfg.whitening.fit) if cfg.whitening.kind else []
+    if missing:
+        raise combine(missing)
+    if cfg.whitening.kind:
+        subject = whitened(subject, cfg.whitening, sample)
+    check_widths(cfg.eval, subject.dim)
+    return subject, evaluators
 
 
-def run_of(cfg: DictConfig) -> Run | None:
-    """The run that is scored, by its own name or as its best/; None for any other encoder."""
-    if cfg.checkpoint is None:
-        return None
-    place = Path(cfg.checkpoint).expanduser()
-    run = read_run(place.parent if place.name == "best" else place)
-    return run if run.has_results else None
-
-
-def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
-    """Log how many texts that the run learned from are scored now, and how many pairs its model selection used.
-
-    Returns the former; None where the run's text is no longer in the cache.
-    """
-    from cse.lab.run.announce import print_fields, selection_in_words  # imports the training, which takes time
-
-    try:
-        with explaining([], "train"):
-            cfg = validate(resumed(Origin("checkpoint", run), []), "train")
-        rows, selecting = texts_learned_from(run, cfg), evaluators_that_select(cfg)
-    except UserError as error:
-        log.info("overlap    not known: %s", error)
-        return None
-    overlap = overlap_of_all(rows, evaluators)
-    selection = selection_in_words(str(cfg.trainer.select), selecting, evaluators)
-    print_fields(overlap=overlap_in_words(overlap), selection=selection)
-    return overlap
-
-
-def texts_learned_from(run: Path, cfg: DictConfig) -> list[TextRows]:
-    """The texts that a run learned from, from the cache. Raises UserError, or MissingResource if one is not there."""
-    texts = []
-    for learned in texts_with_objectives(cfg, make(cfg.data)):
-        text = learned.text
-        if text.path is not None and is_on_hub(text.path):  # which `find` may download
-            raise MissingResource(f"{run} learned from {text.path}, of the hub")
-        found = call(learned.data, text.find)
-        if not (text.cache / found.digest).exists():
-            raise MissingResource(f"the text of {run} is not in {text.cache}")
-        texts.append(call(learned.data, partial(text.read, found, learned.required)))
-    return texts
-
-
-def evaluators_that_select(cfg: DictConfig) -> dict[str, Evaluator]:
-    """The evaluator that selected a run's step, if any, by its key."""
-    nodes = cfg.get("eval") or {}
-    selects = [key for key in nodes if str(cfg.trainer.select).startswith(f"dev/{key}/")]
-    return build_evaluators({key: nodes[key] for key in selects})
+# What is scored
 
 
 def load_subject(cfg: DictConfig) -> Subject:
@@ -200,7 +140,7 @@ def load_vectors(cfg: DictConfig) -> Subject:
     return Subject(vectors.encode, vectors.dim, described, "cpu")
 
 
-def sentences(file: str) -> list[str]:
+def read_sentences(file: str) -> list[str]:
     """The lines of a text file. Raises MissingResource or UserError that name whitening.fit."""
     with naming(path="whitening.fit"):
         files = files_of(Path(file).expanduser())
@@ -215,9 +155,107 @@ def sentences(file: str) -> list[str]:
 
 
 def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
-    """The same subject, with its embeddings whitened as its embeddings of the sample say."""
+    """The subject with whitened embeddings. The whitening is fitted on its embeddings of the sample."""
     whitening = Whitening(cfg.kind, cfg.components).fit(subject.encode(sample))
     described = f"{subject.described}, {cfg.kind} whitening to {cfg.components or 'all'} components"
     described += f" fitted on {len(sample):,} sentences of {cfg.fit}"
     dim = cfg.components if cfg.kind == "pca" and cfg.components else subject.dim
     return Subject(lambda texts: whitening(subject.encode(texts)), dim, described, subject.device)
+
+
+# The run that is scored
+
+
+def note_training(record: Record, cfg: DictConfig, evaluators: dict[str, Evaluator]) -> None:
+    """Record the seed of the run that is scored, and how many of its texts are scored too; None for any other
+    encoder."""
+    run = run_of_checkpoint(cfg)
+    record.note(
+        seed=run.results.get("seed") if run else None,
+        overlap=overlap_with_training(run.folder, evaluators) if run else None,
+    )
+
+
+def run_of_checkpoint(cfg: DictConfig) -> Run | None:
+    """The run that checkpoint= names, by its folder or its best/; None for any other encoder."""
+    if cfg.checkpoint is None:
+        return None
+    place = Path(cfg.checkpoint).expanduser()
+    run = read_run(place.parent if place.name == "best" else place)
+    return run if run.has_results else None
+
+
+def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
+    """How many texts that a run learned from are scored now. Logs this, and how many pairs that selected its step are
+    scored now.
+
+    None if the run's text is no longer in the cache.
+    """
+    try:
+        with explaining([], "train"):
+            cfg = validate(resumed(Origin("checkpoint", run), []), "train")
+        texts = texts_learned_from(run, cfg)
+        nodes, key = cfg.get("eval") or {}, evaluator_of(cfg.trainer.select or "")
+        selecting = build_evaluators({key: nodes[key]} if key in nodes else {})
+    except UserError as error:
+        log.info("overlap    not known: %s", error)
+        return None
+    overlap = overlap_of_all(texts, evaluators)
+    log.info("overlap    %s", overlap_in_words(overlap))
+    if selection := shared_pairs_in_words(cfg.trainer.select, selecting, evaluators):
+        log.info("selection  %s", selection)
+    return overlap
+
+
+def texts_learned_from(run: Path, cfg: DictConfig) -> list[TextRows]:
+    """The texts that a run learned from, from the cache. Raises UserError, or MissingResource for a text that is not
+    there."""
+    texts = []
+    for learned in texts_with_objectives(cfg):
+        text = learned.text
+        if text.path is not None and is_on_hub(text.path):  # which `find` may download
+            raise MissingResource(f"{run} learned from {text.path}, of the hub")
+        found = learned.find()
+        if not (text.cache / found.digest).exists():
+            raise MissingResource(f"the text of {run} is not in {text.cache}")
+        texts.append(learned.read(found))
+    return texts
+
+
+# Scores
+
+
+def score_subject(record: Record, subject: Subject, evaluators: dict[str, Evaluator]) -> list[Score]:
+    """Every score of the subject. Writes the cosines of its pairs, and warns of vectors of zeros."""
+    encode = MemoizedEncode(refuse_nan(subject.encode))
+    scores = record.score(evaluators, encode)
+    encode.warn_of_zeros()
+    keep_cosines(record.folder, "after", scores)
+    return scores
+
+
+def report_scores(
+    record: Record, cfg: DictConfig, subject: Subject, evaluators: dict[str, Evaluator], scores: list[Score]
+) -> None:
+    """Write results.json, scores.csv, scores.md and scores.tex, send the scores to the trackers, and log the headline
+    scores."""
+    sources = {name: evaluator.source() for name, evaluator in evaluators.items()}
+    record.conclude(
+        status="done",
+        data=sources,
+        items=keep_items(record.folder, scores),
+        encoder=subject.described,
+        weights_sum=record.results["named"].get("checkpoint"),  # as it was before it was scored
+        dtype=cfg.dtype,
+    )
+    frame = score_tables.csv_frame(scores, sources, cfg.dtype, subject.described, record.results["versions"])
+    notes = score_tables.footnotes(frame)
+    problems = score_tables.problems_of(sources)
+    problems += [f"{scored.name} is not a number" for scored in scores if math.isnan(scored.value)]
+    score_tables.write_score_files(record.folder, scores, frame, [*notes, *problems], cfg.label or "")
+    record.trackers.log(values(scores), 0)
+    record.trackers.table("scores", list(frame.columns), frame.to_numpy().tolist())
+    place = f"all {len(scores)} scores and {len(problems)} problems: {record.folder / 'scores.md'}"
+    headline = [scored for scored in scores if scored.headline]
+    log.info("\n%s", score_tables.terminal_table(headline, [*notes, *problems[:1], place]))
+    record.trackers.finish(0, values(scores))

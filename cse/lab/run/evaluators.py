@@ -1,41 +1,57 @@
-"""The evaluators of a config, with their data found and checked; and the score that selects the checkpoint."""
+"""The evaluators of a config, and the evaluator whose score selects the checkpoint.
+
+make_evaluators, build_evaluators   the evaluators, without their data and with it
+selected_score, check_selection     what trainer.select means, and whether an evaluator gives it
+shared_pairs_in_words               how many of the pairs that select the checkpoint are test pairs too
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
 
-from cse.errors import UserError
-from cse.lab.run.instantiate import Attempts, call, make
+from cse.errors import MissingResource, UserError, combine
+from cse.lab.run.instantiate import call, collecting, make
+from cse.score import evaluator_of
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # importing torch is slow
     from cse.types import Evaluator
 
 log = logging.getLogger(__name__)
 
 
-def build_evaluators(cfg: Mapping[Any, Any] | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
+def make_evaluators(nodes: Mapping[Any, Any] | None) -> dict[str, Evaluator]:
+    """The evaluators by config key, without their data. nodes: the settings of each; None for no evaluator."""
+    return {str(name): make(node) for name, node in (nodes or {}).items()}
+
+
+def build_evaluators(nodes: Mapping[Any, Any] | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
     """The evaluators by config key, with their data found and checked. One MissingResource names all that is missing.
 
-    splits: those to score (None: all). An evaluator that has none of them is left out; raises UserError if all are.
+    nodes: the settings of each; None for no evaluator. splits: the splits to score (None: all). An evaluator that has
+    none of them is left out. Raises UserError if all are left out.
     """
-    nodes: Mapping[Any, Any] = cfg or {}
+    from cse.eval.scoring import check_source
+
+    nodes = nodes or {}
     evaluators = make_evaluators(nodes)
     if splits is not None:
         evaluators = with_splits(evaluators, splits)
-    attempt = Attempts()
+    missing: list[MissingResource] = []
     for name, evaluator in evaluators.items():
-        attempt(partial(prepare_evaluator, name, evaluator, nodes[name]))
-    attempt.check()
+        with collecting(missing):
+            call(nodes[name], evaluator.prepare)
+            check_source(name, evaluator)
+    if missing:
+        raise combine(missing)
     return evaluators
 
 
 def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict[str, Evaluator]:
-    """The evaluators that have one of the splits, each with those alone. Raises UserError if none has."""
+    """The evaluators that have one of the splits. Each keeps only these splits. Raises UserError if none has one."""
     chosen = {}
     for name, evaluator in evaluators.items():
         own = evaluator.splits
@@ -49,23 +65,15 @@ def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict
     return chosen
 
 
-def prepare_evaluator(name: str, evaluator: Evaluator, node: DictConfig) -> None:
-    """Find its data and check it. node: its settings."""
-    from cse.eval.scoring import check_source
-
-    call(node, evaluator.prepare)
-    check_source(name, evaluator)
-
-
-def make_evaluators(cfg: Mapping[Any, Any] | None) -> dict[str, Evaluator]:
-    """The evaluators by config key, without their data."""
-    return {str(name): make(node) for name, node in (cfg or {}).items()}
+# The evaluator that selects the checkpoint
 
 
 def selected_score(cfg: DictConfig) -> str | None:
-    """The score that trainer.select means: of an evaluator's name its primary score, so that stsb is dev/stsb/spearman.
+    """The full name of the score that trainer.select means. An evaluator's name means its primary score: stsb means
+    dev/stsb/spearman.
 
-    A score's full name is returned as it is, a wrong one too. Raises UserError for an evaluator without a primary one.
+    Every other name is returned as it is; `check_selection` refuses a wrong one. Raises UserError for an evaluator
+    without a primary score.
     """
     name = cfg.trainer.select
     if name is None or name not in (cfg.get("eval") or {}):
@@ -78,7 +86,30 @@ def selected_score(cfg: DictConfig) -> str | None:
 
 
 def check_selection(cfg: DictConfig) -> None:
-    """Raise UserError if no evaluator gives a score that trainer.select or trainer.watch names."""
+    """Raise UserError if no evaluator gives a score that trainer.select or trainer.watch names. cfg: checked, so
+    trainer.select is a full name."""
     from cse.training.settings import watched
 
-    watched(make(cfg.trainer, select=selected_score(cfg)), make_evaluators(cfg.get("eval")))
+    watched(make(cfg.trainer), make_evaluators(cfg.get("eval")))
+
+
+def shared_pairs_in_words(
+    select: str | None, selecting: Mapping[str, Evaluator], tested: Mapping[str, Evaluator]
+) -> str:
+    """How many of the pairs that select the checkpoint are also test pairs of the run; "" for none.
+
+    select: the full name of the score that selects. selecting: evaluators, among them the one that gives this score.
+    tested: the evaluators that score the run.
+    """
+    from cse.eval.sts import ScoredPairs
+
+    selector = selecting.get(evaluator_of(select or ""))
+    if not isinstance(selector, ScoredPairs):
+        return ""
+    pairs = selector.pairs("dev")
+    shared = []
+    for key, evaluator in tested.items():
+        tests = set(evaluator.pairs("test")) if isinstance(evaluator, ScoredPairs) else set()
+        if count := sum(pair in tests for pair in pairs):
+            shared.append(f"{count:,} of its {len(pairs):,} pairs are test pairs of {key} too")
+    return "; ".join([f"on {select}", *shared]) if shared else ""

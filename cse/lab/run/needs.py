@@ -17,9 +17,9 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from cse.data.readers import FilesNeed
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, combine
 from cse.lab.folder.runs import newest_run
-from cse.lab.run.instantiate import Attempts
+from cse.lab.run.instantiate import collecting
 from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.references import referred_keys, user_key
 from cse.lab.settings.roles import keys_with
@@ -172,10 +172,12 @@ def fetch_need(need: Need) -> Place:
 
 def check_needs(needs: Iterable[Need]) -> None:
     """Raise UserError for what a setting names that is not there: an encoder, a text, a folder, a copy of a dataset."""
-    attempt = Attempts()
+    missing: list[MissingResource] = []
     for need in needs:
-        attempt(need.check)
-    attempt.check()
+        with collecting(missing):
+            need.check()
+    if missing:
+        raise combine(missing)
 
 
 def lacking(config: DictConfig) -> list[str]:

@@ -1,7 +1,7 @@
-"""What is written into a run's folder: how it was started, and what it reports while it works, in results.json,
-metrics.jsonl and the trackers that show its numbers.
+"""The record of a run. `begin_folder` writes how the run was started. A Record keeps what it reports while it works:
+results.json, metrics.jsonl, and the trackers that show its numbers.
 
-best/ and last/ are saved beside it, by cse.lab.run.best and cse.training.checkpoint.
+cse.lab.run.best saves best/, and cse.training.checkpoint saves last/.
 """
 
 import math
@@ -35,13 +35,13 @@ PACKAGES = (
     *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
 )
 
-GRACE = 15.0  # seconds that trackers have after a signal: whoever stops a run waits about half a minute
+GRACE = 15.0  # seconds that trackers have after a signal; who stops a run waits about half a minute
 
 HEAD = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and applies its arguments to them.\n"
 
 
 def begin_folder(job: Job) -> None:
-    """Make a run's folder, its log, and the files that say how it was started. Raises UserError."""
+    """Make the folder of a run, its log, and the files that say how it was started. Raises UserError."""
     make_folder(job.folder, "hydra.run.dir")
     texts = texts_of(job.arguments)
     run: RunFile = {"words": texts, "config": resolved(job.cfg)}
@@ -58,11 +58,13 @@ def begin_folder(job: Job) -> None:
 
 
 class Record:
-    """results.json and the trackers of one run. As a context manager, it reports an exception to all of them.
+    """results.json and the trackers of one run. Its `with` block is the run's work: the trackers start with it, and an
+    exception in it is reported to all of them.
 
-    plain: its settings. command: that started it. trackers: builds each of them. resumed_at: the checkpoint's step,
-    None for a new run. writes: False on all processes but the first. results: the content of results.json as of the
-    next `write`.
+    plain: the run's settings. command: the command that started it. trackers: the class of each tracker, with its
+    settings. resumed_at: the step of the checkpoint; None for a new run. writes: False on all processes but the first.
+
+    The attribute `results` is the content of results.json as of the next `write`; `scores` has all scores so far.
     """
 
     def __init__(
@@ -73,22 +75,21 @@ class Record:
         kind: Literal["train", "eval"],
         command: str,
         device: str,
-        precision: str = "fp32",
+        precision: str,
         trackers: Iterable[partial[Tracker]],
         resumed_at: int | None = None,
         writes: bool = True,
     ):
-        self.folder, self.kind, self.writes = folder, kind, writes
-        self.resumed_at, self.builders = resumed_at, trackers
+        self.folder, self.writes = folder, writes
         self.step, self.started = resumed_at or 0, time.monotonic()
         self.scores: Scores = {}
         self.results: Results = first_results(plain, command, device, precision)
+        about = RunInfo(kind, plain, command, self.results["git_commit"], self.results["versions"])
+        self.start_trackers = partial(Trackers, folder, about, trackers, resumed_at)
 
     def __enter__(self) -> "Record":
         if self.writes:
-            first = self.results
-            about = RunInfo(self.kind, first["config"], first["command"], first["git_commit"], first["versions"])
-            self.trackers = Trackers(self.folder, about, self.builders, self.resumed_at)
+            self.trackers = self.start_trackers()
             self.write()
         return self
 
@@ -105,15 +106,15 @@ class Record:
         write_json(self.folder / RESULTS, self.results)
 
     def note(self, **more: Unpack[Results]) -> None:
-        """Keep what is known now, as keys of results.json, for the next time that it is written."""
+        """Keep these entries of results.json for the next `write`."""
         self.results |= more
 
     def score(self, evaluators: Mapping[str, Evaluator], encode: Encode) -> list[Score]:
-        """Every score of every evaluator. Keeps each as soon as it is known: a later evaluator may fail."""
+        """Every score of every evaluator. Keeps each score as soon as it is known: a later evaluator may fail."""
         return list(score(evaluators, encode, into=self.scores).values())
 
     def conclude(self, **more: Unpack[Results]) -> None:
-        """Write the scores and, as keys of results.json, the final status and what is known at the end alone."""
+        """Write results.json with the scores, and with the entries that are known only at the end, as the status."""
         self.note(wall_seconds=round(time.monotonic() - self.started, 1))
         self.note(**scores_as_json(self.scores))
         self.note(**more)
@@ -129,7 +130,7 @@ class Record:
 def first_results(plain: Config, command: str, device: str, precision: str) -> Results:
     """The results.json of a run that begins, in the order of the file: a reader looks for the scores first.
 
-    precision: of training (fp32, bf16, fp16); scoring is in fp32.
+    precision: of training; of an evaluation, the precision of the scored encoder.
     """
     return {
         "status": "running",
@@ -149,7 +150,7 @@ def first_results(plain: Config, command: str, device: str, precision: str) -> R
 
 
 def scores_as_json(scores: Mapping[str, Score]) -> Results:
-    """The scores as results.json has them: their values in `metrics`, and what each is in `scores`."""
+    """The scores as entries of results.json: `metrics` has their values, `scores` has all other facts of each."""
     return {
         "metrics": {name: score.value for name, score in scores.items()},
         "scores": {name: score.about() for name, score in scores.items()},

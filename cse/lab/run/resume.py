@@ -6,7 +6,7 @@ resumed         the config: that run's settings (settings_of), laid over what co
                 (refuse_foreign_parts)
 without_origin  the arguments that start the same run without that run's folder
 
-When everything is built, check_continues or check_repeats (cse.lab.run.unchanged) compares what is read with what the
+When everything is built, check_resumed or check_repeated (cse.lab.run.unchanged) compares what is read with what the
 folder records. Nothing in the folder is composed, interpolated or given to Hydra as an override: reading a run runs no
 code.
 """

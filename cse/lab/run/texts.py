@@ -3,47 +3,66 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, open_dict, read_write
 
+from cse.lab.run.instantiate import call, make
+
 if TYPE_CHECKING:  # importing torch is slow
     from cse.data.mixture import Mixture
-    from cse.data.text import Text
+    from cse.data.rows import TextRows
+    from cse.data.text import Found, Text
     from cse.types import Objective
 
 
 @dataclass(frozen=True)
 class TextWithObjective:
-    """A text, and the objective that learns from it, by its settings.
+    """A text, and the settings of the objective that learns from it.
 
-    name: in data.sources; None for a run's only text. data, objective: the settings of the two. key: of the objective's
-    settings, as a user gives it.
+    name: of the text in data.sources; None for a run's only text. objective_key: where a user gives the settings of the
+    objective, which is the run's own or the source's.
     """
 
     name: str | None
     text: Text
-    data: DictConfig
-    objective: DictConfig
-    key: str
+    text_settings: DictConfig
+    objective_settings: DictConfig
+    objective_key: str
 
     @property
-    def kind(self) -> type[Objective]:
+    def text_key(self) -> str:
+        """Where a user gives the settings of the text."""
+        return "data" if self.name is None else f"data.sources.{self.name}"
+
+    @property
+    def described(self) -> str:
+        """The text as a refusal names it."""
+        return f"data={self.text.name}" if self.name is None else self.text_key
+
+    @property
+    def objective(self) -> type[Objective]:
         """The objective's class."""
         from hydra.utils import get_class
 
-        return get_class(self.objective._target_)
+        return get_class(self.objective_settings._target_)
 
-    @property
-    def required(self) -> int | None:
-        """How many columns must have a text in each row: a hard negative may be missing. None: all."""
-        return 2 if self.kind.further_are_negatives else None
+    def find(self) -> Found:
+        """See Text.find."""
+        return call(self.text_settings, self.text.find)
+
+    def read(self, found: Found) -> TextRows:
+        """See Text.read. A hard negative may be missing."""
+        required = 2 if self.objective.further_are_negatives else None
+        return call(self.text_settings, partial(self.text.read, found, required))
 
 
-def texts_with_objectives(cfg: DictConfig, data: Text | Mixture) -> list[TextWithObjective]:
-    """The text of a run, or each text of a mixture. One without an objective of its own has the run's."""
+def texts_with_objectives(cfg: DictConfig) -> list[TextWithObjective]:
+    """The text of a run, or each text of a mixture. A text without an objective of its own has the run's."""
     from cse.data.mixture import Mixture
 
+    data: Text | Mixture = make(cfg.data)
     if not isinstance(data, Mixture):
         return [TextWithObjective(None, data, cfg.data, for_columns(cfg.objective, data.num_columns), "objective")]
     texts = []

@@ -1,13 +1,13 @@
-"""One training job, in this process or in one of several, phase by phase: read `run`, then the phases in its order.
+"""One training job, in this process or in one of several. Read `run`, then its phases, in this order:
 
-    build_parts   what the settings name, with one error for all that is missing
-    preview       (data.preview) some rows as the model will see them; ends here
-    prepare       what the run will do: compared with a run that it repeats, and said; writes nothing
-    forecast      (dry_run) its time and memory, measured; ends here
-    take_folder   start or resume in the run's folder; the first write
+    build_parts   make everything that the settings name
+    log_rows      data.preview: log some rows as the model will see them, and end
+    prepare       make the training, compare it with a run that it repeats, and log what it will do
+    log_forecast  dry_run: measure time and memory, and end
+    take_folder   start or resume in the run's folder: the first write
     begin_record  results.json and the trackers, with what is known before the first step
     training.run  the steps (cse.training.loop); best/ and last/ are saved on the way
-    finish_run    score best/ and write what a finished run leaves
+    finish_run    score best/, and write what a finished run leaves
 
 Imports torch, so import it only when there is work: --help answers without.
 """
@@ -32,14 +32,15 @@ from cse.lab.folder.contents import EarlierCode, Results, TrainingData
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import read_run
 from cse.lab.run import slurm
-from cse.lab.run.announce import announce, print_forecast, print_plan, print_rows
+from cse.lab.run.announce import announce
 from cse.lab.run.best import finish_run, recover_best, save_best
 from cse.lab.run.build import build
+from cse.lab.run.dry_run import log_forecast, log_plan, log_rows
 from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job
 from cse.lab.run.needs import lacking
 from cse.lab.run.record import Record, begin_folder
-from cse.lab.run.unchanged import check_continues, check_repeats, warn_of_other_code
+from cse.lab.run.unchanged import check_repeated, check_resumed, warn_of_changed_code
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.roles import fixed_settings
 from cse.lab.settings.values import Config
@@ -68,11 +69,11 @@ def run(job: Job) -> None:
         with Heartbeat(job.folder, is_first and job.writes) as heartbeat:
             parts = build_parts(job, accelerator)
             if job.cfg.data.preview:
-                return print_rows(parts.batches, job.cfg.data.preview, job.cfg.choices.augmentation)
+                return log_rows(parts.batches, job.cfg.data.preview, job.cfg.choices.augmentation)
             training, overlap = prepare(job, parts, accelerator)
             if job.cfg.dry_run:
                 start_or_resume(job, training)  # a dry run refuses what the run would
-                return print_forecast(training)
+                return log_forecast(training)
             take_folder(job, training, heartbeat)
             record = begin_record(job, training, overlap)
             with record, explained():  # explained inside the record, so that results.json has the explanation
@@ -91,7 +92,7 @@ def leaving_processes() -> Iterator[None]:
 
 @contextmanager
 def receiving_signals(job: Job) -> Iterator[Signals]:
-    """Receive signals in the block. A run with resume= that SLURM stopped goes back into its queue."""
+    """Receive signals in the block. A run with resume= goes back into SLURM's queue if SLURM stopped it."""
     with Signals(job.resume_hint) as signals:
         try:
             slurm.release()
@@ -103,7 +104,7 @@ def receiving_signals(job: Job) -> Iterator[Signals]:
 
 
 def set_up_torch(cfg: DictConfig) -> None:
-    """Join the run's other processes, with torch's own settings as every run has them."""
+    """Join the run's other processes, and give torch the same settings in every run."""
     torch.use_deterministic_algorithms(False)  # an earlier run in this process may have set it
     if cfg.trainer.deterministic:
         from transformers.trainer_utils import enable_full_determinism
@@ -116,7 +117,8 @@ def set_up_torch(cfg: DictConfig) -> None:
 
 
 def precision_of(asked: str) -> str:
-    """What trainer.precision means here. auto: bf16 where the device computes in it, else fp32. Raises UserError."""
+    """The precision that trainer.precision means on this machine. auto means bf16 if the device computes in it, else
+    fp32. Raises UserError for fp16 without a GPU."""
     from cse.device import computes_bf16, count_gpus
 
     if asked == "auto":
@@ -127,13 +129,14 @@ def precision_of(asked: str) -> str:
 
 
 def build_parts(job: Job, accelerator: Accelerator) -> Parts:
-    """Build all that the settings name. Raises UserError, or one MissingResource that names all that is missing."""
+    """Make everything that the settings name. Raises UserError, or one MissingResource that names all that is
+    missing."""
     with main_process_first():  # the first tokenises, the others read its cache
         try:
             return build(job.cfg, accelerator)
         except MissingResource as error:
             if job.cfg.dry_run and accelerator.is_main_process:
-                print_plan(job.cfg, job.folder)
+                log_plan(job.cfg, job.folder)
             names = lacking(job.cfg)
             if len(names) < 2:
                 raise
@@ -142,33 +145,33 @@ def build_parts(job: Job, accelerator: Accelerator) -> Parts:
 
 
 def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training, Overlap | None]:
-    """The training before its start, and how many of its texts are scored too. The first process counts these.
+    """The training before its start, and how many of its texts are scored too, which only the first process counts.
 
-    Logs what the run will do. Raises UserError if it repeats a run (rerun=) and reads other data.
+    Logs what the run will do; writes nothing. Raises UserError for a run with rerun= that reads other data.
     """
     plain = resolved(job.cfg)
     training = Training(parts, accelerator, job.folder, fixed_settings(plain))
     if not accelerator.is_main_process:
         return training, None
     if job.cfg.rerun is not None:
-        check_repeats(Path(job.cfg.rerun), plain, training)
+        check_repeated(Path(job.cfg.rerun), plain, training)
     overlap = overlap_of_all([batches.text for batches in parts.batches.sources.values()], parts.evaluators)
     announce(plain, training, overlap)
     return training, overlap
 
 
 def start_or_resume(job: Job, training: Training) -> None:
-    """Start fresh or, with resume=, from last/. Raises UserError if that was made with other settings or data."""
+    """Start new or, with resume=, from last/. Raises UserError if last/ has other settings or data."""
     resumes = job.cfg.resume is not None
     if resumes:
-        check_continues(training)
+        check_resumed(training)
     training.start(job.cfg.seed, resume=resumes)
 
 
 def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
-    """Take the run's folder, start, and only then write into it, so that a refused run changes nothing.
+    """Take the run's folder, start or resume, and then make the folder's first files: a refused run changes nothing.
 
-    heartbeat: holds the folder from here on. Raises UserError.
+    heartbeat: keeps other runs out of the folder from here on. Raises UserError.
     """
     is_first = training.accelerator.is_main_process
     heartbeat.take()  # before the folder is read
@@ -181,7 +184,7 @@ def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
 
 
 def begin_record(job: Job, training: Training, overlap: Overlap | None) -> Record:
-    """The record of a training that has started. overlap: what `prepare` returned."""
+    """The record of a training that has started. overlap: how many of its texts are scored too."""
     plain, is_first = resolved(job.cfg), training.accelerator.is_main_process
     record = Record(
         job.folder,
@@ -202,7 +205,7 @@ def begin_record(job: Job, training: Training, overlap: Overlap | None) -> Recor
 
 
 def encoder_and_inputs(training: Training) -> Results:
-    """What results.json says of the encoder and of what it learns from."""
+    """The entries of results.json about the encoder and about what it learns from."""
     encoder, objective = training.parts.encoder, training.parts.objective
     layers = encoder.backbone.config.num_hidden_layers
     shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.width}, {encoder.size}"
@@ -217,8 +220,8 @@ def encoder_and_inputs(training: Training) -> Results:
 
 
 def kept_of_before(plain: Config, training: Training) -> Results:
-    """What a resumed run keeps of the results.json of its earlier start: its code and processes, where they were
-    others, and what the hub said of its first weights."""
+    """The entries of results.json that a resumed run keeps from before: its earlier code and numbers of processes, if
+    they have changed, and what the hub said of its first weights. Warns of changed code."""
     step, processes = training.state.step, training.accelerator.num_processes
     before: Results = read_run(training.folder).results if step else {}
     kept: Results = {
@@ -227,7 +230,7 @@ def kept_of_before(plain: Config, training: Training) -> Results:
         "weights": before.get("weights"),
     }
     if before and (changed := changed_code(before, plain)):
-        warn_of_other_code("resume", changed)
+        warn_of_changed_code("resume", changed)
         made = EarlierCode(
             until_step=step,
             git_commit=before.get("git_commit"),

@@ -1,18 +1,17 @@
-"""What is read now, compared with what the run has recorded that is continued (resume=) or repeated (rerun=).
+"""What a run reads, compared with what another run read before: the run that it resumes, or the run that it repeats.
 
-`check_continues` and `check_repeats` ask when everything is built and before a file is written. A run's inputs are
-recorded in its last/, by digest.
+train.py asks when everything is built and before a file is written: `check_resumed` for resume=, `check_repeated` for
+rerun=. A run's inputs are recorded by digest, in its last/.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.errors import UserError
 from cse.files import Json
 from cse.lab.folder.changes import Change, changed_code, changed_inputs, changes, changes_in_words
-from cse.lab.folder.contents import Results
 from cse.lab.folder.facts import as_facts
 from cse.lab.folder.runs import read_run
 from cse.lab.run.resume import OF_SOURCE, Origin, settings_of
@@ -28,11 +27,11 @@ UNSAVED = {"trainer.no_duplicates": False}
 """Settings that a run of an older edition does not record, with the value that they had for it."""
 
 NAMING = frozenset({"data", "augmentation", "aux_modality", "model", "objective", "eval"})
-"""The groups whose parts read inputs, so that another setting may mean another input."""
+"""The groups whose parts read inputs. Another setting of theirs may mean another input."""
 
 
-def check_continues(training: "Training") -> None:
-    """For resume=: raise UserError, naming what changed, if settings or data are not as in the run's last/."""
+def check_resumed(training: "Training") -> None:
+    """Raise UserError, naming what has changed, if a run with resume= has other settings or data than its last/."""
     from cse.training.settings import WEIGHTS
 
     last = undamaged_last(training.folder)
@@ -54,11 +53,11 @@ def check_continues(training: "Training") -> None:
         )
 
 
-def check_repeats(folder: Path, plain: Config, training: "Training") -> None:
-    """For rerun=FOLDER: raise UserError if an input is not that of the run, and no argument explains it.
+def check_repeated(folder: Path, plain: Config, training: "Training") -> None:
+    """Raise UserError if a run with rerun=FOLDER reads an input that is not that run's, and no setting explains it.
 
     The same file with other content is refused. A file of another name is what the user asked for; it may be a copy.
-    Other code and another number of processes are warned of.
+    Logs which inputs are the same, and warns of changed code and of another number of processes. plain: the settings.
     """
     last = undamaged_last(folder)
     if not last:
@@ -68,19 +67,19 @@ def check_repeats(folder: Path, plain: Config, training: "Training") -> None:
         return
     groups = changed_groups(settings_of(Origin("rerun", folder)), plain)
     every = changed_inputs(last, training.inputs, training.dev_data)
-    if changed := [change for change in every if not is_asked_for(change, groups)]:
+    if changed := [change for change in every if not is_explained(change, groups)]:
         raise UserError(
             f"rerun={folder}: that run had other data: {changes_in_words(changed)}; put back what was there, name a "
             "copy of it (data.path=COPY), or start a new run"
         )
-    tell_inputs(folder, last["inputs"], training)
+    log_same_inputs(folder, last["inputs"], training.inputs)
     results = read_run(folder).results
-    warn_of_other_code("rerun", changed_code(results, plain))
-    warn_of_other_processes(results, training)
+    warn_of_changed_code("rerun", changed_code(results, plain))
+    warn_of_changed_processes(results.get("processes"), training)
 
 
 def undamaged_last(folder: Path) -> Json:
-    """What last/ records beside its tensors; {} where there is no last/. Raises UserError for a damaged file."""
+    """What last/ records beside its tensors; {} if there is no last/. Raises UserError for a damaged file."""
     from cse.training.checkpoint import explain_damage, read_about, read_state
 
     if about := read_about(folder):
@@ -89,15 +88,13 @@ def undamaged_last(folder: Path) -> Json:
     return about
 
 
+# Whether the settings explain a changed input
+
+
 def changed_groups(before: Config, now: Config) -> set[str]:
-    """The groups in which two configs have other settings that decide what is learned and scored."""
+    """The groups in which two configs have different settings of what is learned and scored."""
     then, here = (as_facts("science", science_in(config)) for config in (before, now))
     return {group_of_setting(change.name) for change in changes(then, here)}
-
-
-def group_of_setting(key: str) -> str:
-    """The group of a setting. The objective of a mixture's source is an objective."""
-    return "objective" if OF_SOURCE.match(key) else key.partition(".")[0]
 
 
 def science_in(config: Config) -> Config:
@@ -105,15 +102,20 @@ def science_in(config: Config) -> Config:
     return {key: value for key, value in flattened(config).items() if role_of(key, config).is_science}
 
 
-def is_asked_for(change: Change, groups: set[str]) -> bool:
-    """Whether an input is another because of what was given. groups: those with other settings."""
+def group_of_setting(key: str) -> str:
+    """The group of a setting. The objective of a mixture's source is an objective."""
+    return "objective" if OF_SOURCE.match(key) else key.partition(".")[0]
+
+
+def is_explained(change: Change, groups: set[str]) -> bool:
+    """Whether changed settings explain a changed input. groups: those that have changed settings."""
     if change.before is None or change.now is None:  # an input of another name
         return bool(groups & NAMING)
     return bool(groups & groups_behind(change.name))
 
 
 def groups_behind(name: str) -> set[str]:
-    """The groups whose settings change the digest of an input that keeps its name."""
+    """The groups whose settings change the digest of an input, and not its name."""
     from cse.training.settings import CONFIGURATION, FROZEN_WEIGHTS, VOCABULARY, WEIGHTS
     from cse.training.teacher import TEACHER
 
@@ -124,26 +126,29 @@ def groups_behind(name: str) -> set[str]:
     return {"objective"} if name.startswith(TEACHER) else set()  # the digest has the teacher's pooling
 
 
-def tell_inputs(folder: Path, before: Mapping[str, str], training: "Training") -> None:
-    """Log how many inputs are the run's, and which have others in their place. before: its digests by name."""
-    read = set(training.inputs.values())
-    other = [name for name, digest in before.items() if digest not in read]
+# What a repeated run logs
+
+
+def log_same_inputs(folder: Path, before: dict[str, str], now: dict[str, str]) -> None:
+    """Log how many inputs are the same, and which are replaced. before, now: digests of the inputs by name."""
+    digests = set(now.values())
+    other = [name for name, digest in before.items() if digest not in digests]
     but = f"; other ones in place of {', '.join(other)}" if other else ""
     log.info("rerun      %s: the same %d inputs, by digest%s", folder, len(before) - len(other), but)
 
 
-def warn_of_other_code(key: str, changed: Sequence[Change]) -> None:
+def warn_of_changed_code(key: str, changed: Sequence[Change]) -> None:
     """Warn of code that has changed, if any. key: resume or rerun."""
     if changed:
         names = ", ".join(change.name for change in changed)
         log.warning("%-10s the code has changed: %s; other numbers may come", key, names)
 
 
-def warn_of_other_processes(before: Results, training: "Training") -> None:
-    """Warn of another number of processes than in a run's results.json."""
+def warn_of_changed_processes(before: int | None, training: "Training") -> None:
+    """Warn of another number of processes than before, if that is known."""
     from cse.training.settings import on_other_processes
 
-    processes = training.accelerator.num_processes
-    if before.get("processes", processes) != processes:
+    now = training.accelerator.num_processes
+    if before not in (None, now):
         why = on_other_processes(training.trainer, training.parts)
-        log.warning("processes  %d instead of %d: %s: other numbers may come", processes, before["processes"], why)
+        log.warning("processes  %d instead of %d: %s: other numbers may come", now, before, why)

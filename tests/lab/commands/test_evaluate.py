@@ -180,7 +180,9 @@ def test_max_length_and_dtype_reach_the_encoder(cse_eval, tiny_bert, tmp_path):
     for setting in ("max_length=null", "max_length=6", "dtype=bf16", "batch_size=3"):
         folder = tmp_path / setting.replace("=", "_")
         assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", setting, f"hydra.run.dir={folder}") == 0
-        found[setting] = results_of(folder)["metrics"]["dev/stsb/spearman"]
+        results = results_of(folder)
+        found[setting] = results["metrics"]["dev/stsb/spearman"]
+        assert results["precision"] == ("bf16" if setting == "dtype=bf16" else "fp32")
     assert found["max_length=6"] != pytest.approx(found["max_length=null"], abs=1)
     assert found["dtype=bf16"] != found["max_length=null"]
     assert found["dtype=bf16"] == pytest.approx(found["max_length=null"], abs=3)

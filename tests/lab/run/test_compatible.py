@@ -9,8 +9,8 @@ from toys import composed, toy_of
 
 from cse.errors import UserError
 from cse.lab.run.build import make_objective
-from cse.lab.run.compatible import check_score_column, check_views
-from cse.lab.run.texts import for_columns
+from cse.lab.run.compatible import check_text, check_views
+from cse.lab.run.texts import TextWithObjective, for_columns, texts_with_objectives
 from cse.lab.settings.groups import choices
 from cse.sources.catalogue import DATASETS
 
@@ -45,7 +45,7 @@ def test_a_corpus_with_too_few_columns_for_an_objective_is_refused(objective, da
     too_few = own_columns if columns == 1 else augmentation.positives > 1 or columns < wanted
     negative = columns == wanted == 3 and not kind.further_are_negatives  # among views that are all positives
     with pytest.raises(UserError, match=f"data={data}") if too_few or negative else nullcontext():
-        check_views(augmentation, text, kind, settings)
+        check_views(TextWithObjective(None, text, of_data.data, settings, "objective"), augmentation)
 
 
 @pytest.mark.parametrize(("words", "named"), [
@@ -59,9 +59,20 @@ def test_a_corpus_with_too_few_columns_for_an_objective_is_refused(objective, da
 ])  # fmt: skip
 def test_a_view_is_what_the_loss_takes_it_for(words, named):
     cfg = composed(*words)
-    parts = instantiate(cfg.augmentation), instantiate(cfg.data), get_class(cfg.objective._target_)
+    learned = TextWithObjective(None, instantiate(cfg.data), cfg.data, cfg.objective, "objective")
     with pytest.raises(UserError, match=named) if named else nullcontext():
-        check_views(*parts, cfg.objective)
+        check_views(learned, instantiate(cfg.augmentation))
+
+
+@pytest.mark.parametrize(("words", "named"), [
+    (["augmentation=spans", "objective=declutr"], r"data\.sources\.qa has 2 columns.* in data\.sources\.qa\.columns"),
+    (["objective.num_views=3"], r"data\.sources\.qa has 2 columns: use data with one or 3, or objective\.num_views=2"),
+])  # fmt: skip
+def test_views_that_a_source_cannot_have_are_refused_by_the_keys_of_the_source(words, named):
+    cfg = composed("data=mixture", "data.sources={qa:{path:qa.csv,columns:[q,a]}}", *words)
+    (learned,) = texts_with_objectives(cfg)
+    with pytest.raises(UserError, match=named):
+        check_views(learned, instantiate(cfg.augmentation))
 
 
 def test_a_run_says_that_without_dropout_the_views_of_a_clip_are_equal(small_run, sounds, cse_train, capsys):
@@ -72,13 +83,16 @@ def test_a_run_says_that_without_dropout_the_views_of_a_clip_are_equal(small_run
 
 @pytest.mark.parametrize("objective", choices("objective"))
 def test_a_loss_that_reads_scores_needs_a_column_of_them_and_no_other_may_have_one(objective):
-    kind = get_class(composed(f"objective={objective}").objective._target_)
-    data = composed("data=text", "data.path=x.csv", "data.columns=[a,b]").data
-    reads = kind.reads_scores
+    cfg = composed(f"objective={objective}", "data=text", "data.path=x.csv", "data.columns=[a,b]")
+    texts = [
+        TextWithObjective(None, instantiate(cfg.data, **scores), cfg.data, cfg.objective, "objective")
+        for scores in ({}, {"scores": "c"})
+    ]
+    reads = texts[0].objective.reads_scores
     with pytest.raises(UserError, match=r"data\.scores=COLUMN") if reads else nullcontext():
-        check_score_column(instantiate(data), kind)
+        check_text(texts[0], batch_size=64)
     with nullcontext() if reads else pytest.raises(UserError, match=r"data\.scores=c"):
-        check_score_column(instantiate(data, scores="c"), kind)
+        check_text(texts[1], batch_size=64)
 
 
 @pytest.mark.parametrize(("line", "named"), [

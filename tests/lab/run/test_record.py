@@ -14,7 +14,7 @@ from cse.lab.run.record import Record
 from cse.score import Score
 
 CONFIG = {"seed": 3, "choices": {"objective": "simcse", "model": "bert", "data": "nli", "aux_modality": "none"}}
-ABOUT = {"kind": "train", "command": "cse-train seed=3", "device": "cpu"}
+ABOUT = {"kind": "train", "command": "cse-train seed=3", "device": "cpu", "precision": "fp32"}
 
 
 @pytest.mark.parametrize("writes", [True, False])

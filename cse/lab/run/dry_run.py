@@ -1,0 +1,105 @@
+"""What a command logs that trains nothing and writes nothing.
+
+log_forecast  dry_run=true: time, memory and work of the run, measured
+log_plan      dry_run=true, and weights or data are missing: the settings alone
+log_rows      data.preview=N: some rows as the model will see them
+"""
+
+import logging
+import platform
+from pathlib import Path
+
+import numpy as np
+import torch
+from omegaconf import DictConfig
+
+from cse.data.loader import Batches, Steps
+from cse.device import is_gpu, total_memory
+from cse.lab.folder.status import duration
+from cse.lab.run.announce import (
+    NEXT_LINE,
+    log_fields,
+    method_in_words,
+    rate_in_words,
+    rows_in_words,
+    text_in_words,
+    views_in_words,
+)
+from cse.lab.run.instantiate import make
+from cse.lab.run.job import steps_in_words
+from cse.lab.run.texts import texts_with_objectives
+from cse.lab.settings.compose import resolved
+from cse.training.forecast import STEPS, forecast
+from cse.training.loop import Training
+from cse.training.settings import Trainer
+
+log = logging.getLogger("cse")
+
+
+def log_forecast(training: Training) -> None:
+    """Log negatives, time, memory and work, measured on this machine. The Training cannot be used afterwards."""
+    trainer, parts, device = training.trainer, training.parts, training.accelerator.device
+    done, steps = training.state.step, training.steps
+    if training.is_over:
+        log_fields(time=f"all {done:,} steps are done: the run is scored again")
+        return
+    if training.accelerator.num_processes > 1:
+        log_fields(time="not measured for several processes; measure one with trainer.devices=1")
+        return
+    about = forecast(training)
+    due = sum(map(training.is_due, range(done + (done > 0), steps + 1)))  # step 0 is scored before the first step
+    dev_scores, left = due if about.dev_score else 0, steps - done
+    seconds = left * about.step + dev_scores * about.dev_score + about.last_scores
+    log_fields(
+        negatives=f"{parts.objective.negatives(trainer.batch_size):,} an anchor",
+        time=f"{left:,} steps of {about.step:.3g} s, {dev_scores} dev scores of {about.dev_score:.3g} s, "
+        f"{about.last_scores:.3g} s to encode the other texts at the end; total about {duration(seconds)}, without "
+        "fitting classifiers",
+        memory=f"{about.memory / 2**30:.1f} of {total_memory(device) / 2**30:.0f} GiB at the peak",
+        work=f"{left * about.flop / 1e15:.3g} PFLOP in {left:,} steps; this machine sustains "
+        f"{about.flop / about.step / 1e12:.3g} TFLOP/s",
+        measured=f"{STEPS} steps on {platform.node()}, {processor(device)}",
+    )
+
+
+def processor(device: torch.device) -> str:
+    """The name of the device that was measured."""
+    if is_gpu(device):
+        return torch.cuda.get_device_name(device)
+    threads = torch.get_num_threads()
+    return f"{threads} thread{'s' if threads > 1 else ''} of {platform.processor() or platform.machine()}"
+
+
+def log_plan(cfg: DictConfig, folder: Path) -> None:
+    """Log what the settings alone say of a run. Without weights or data nothing can be measured."""
+    trainer: Trainer = make(cfg.trainer)
+    log_fields(
+        **method_in_words(resolved(cfg)),
+        encoder=cfg.model.name,
+        data=NEXT_LINE.join(text_in_words(learned.text) for learned in texts_with_objectives(cfg)),
+        schedule=f"{steps_in_words(cfg)} steps, {rate_in_words(trainer, trainer.warmup)}",
+        folder=folder,
+    )
+
+
+def log_rows(batches: Steps, count: int, choice: str) -> None:
+    """Log the first rows that are trained on, and their views in the first epoch. A mixture's texts come one by one.
+
+    choice: augmentation=.
+    """
+    for own in batches.sources.values():
+        log_fields(data=rows_in_words(own), views=views_in_words(own, choice))
+        for row in map(int, own.row_numbers[:count]):
+            log_row(own, row)
+
+
+def log_row(batches: Batches, row: int) -> None:
+    """Log a row, its score, and its views as the encoder reads them: masked, as text and as ids."""
+    text, decode = batches.text, batches.views.tokenizer.hf.decode
+    log.info(f"row {text.number(row)}: {text.text(row)[:300]}")
+    if text.scores:
+        log.info(f"  score   {text.scores.in_words(float(text.targets_N[row]))}")
+    for number, view in enumerate(batches.views.of_rows(np.array([row]), 0)):
+        for made in view:
+            log.info(f"  view {number}  {len(made.ids):3d} tokens  {decode(made.ids)}")
+            log.info(f"          ids  {' '.join(map(str, made.ids))}")
