@@ -1,7 +1,8 @@
 """What people are shown of one run. Any order will do.
 
-card           best/'s README.md, the model card
+card           README.md of best/, the model card
 hub_metadata   the YAML at its top, by which the hub shows and finds best/
-plots          a run's own figures
-score_tables   scores.csv, scores.md and scores.tex, the table on the terminal, and the mark of a score on modified data
+methods        the names of the methods in their papers, and whom to cite
+plots          the run's own figures
+score_tables   scores.csv, scores.md and scores.tex, the table on the terminal, and the mark of modified data
 """

@@ -1,35 +1,26 @@
 """The model card: README.md of best/, in the hub's format, so that best/ can be shared as it is.
 
-It says what made the encoder, its scores, and whom to cite. In the order of this file:
-
-model_card              the whole card, from results.json: hub_metadata, and card_text for a person
-training_in_words       what it learned from
-hyper_parameters        the settings that decide what was learned
-title_of_methods        the methods as their papers write them
-score_table             its scores
-program_in_words ...    what made it: code, command, text
-vectors_of_export ...   how it makes vectors
-cited                   whom to cite
+To read: `model_card` puts the hub's metadata above `card_text`, whose paragraphs are below it in their order: what made
+the encoder, what it learned from, its hyper-parameters, its scores, how it makes vectors. Whom to cite:
+cse.lab.sharing.methods.
 """
 
 import math
 import re
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
 from cse.data.overlap import overlap_in_words
-from cse.files import Json
 from cse.lab.folder.contents import ExportedVectors, Results, TrainingData
 from cse.lab.settings.arguments import shell_line
-from cse.lab.settings.conf_files import first_sentence
-from cse.lab.settings.groups import PACKAGE_DIR, choices, file_of
 from cse.lab.settings.roles import repeats_a_run, role_of
 from cse.lab.settings.values import Config, flattened
-from cse.lab.sharing.hub_metadata import base_model, hub_metadata, methods_of
+from cse.lab.sharing.hub_metadata import base_model, hub_metadata
+from cse.lab.sharing.methods import bibtex, cited, methods_of, title_of_methods
 from cse.lab.sharing.score_tables import IS_MODIFIED, marked_name
 from cse.score import Score, in_short, no_better
 from cse.sources.catalogue import DATASETS
@@ -83,7 +74,7 @@ def card_text(record: Results, scores: Collection[Score], title: str) -> str:
         fenced("yaml", yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True)),
         "</details>",
         score_table(scores),
-        selection_in_words(record, scores),
+        selection_rule(record, scores),
         EXAMPLE,
         vectors_in_words(record["vectors"]),
     ]
@@ -97,76 +88,8 @@ def fenced(language: str, text: str) -> str:
     return f"```{language}\n{text.rstrip()}\n```"
 
 
-def training_in_words(record: Results) -> str:
-    """The text that it was trained on, how much of it is scored too, and the encoder's architecture."""
-    sentences = [f"Trained on {data_in_words(record['config'], record.get('training_data') or {})}."]
-    overlap, architecture = record.get("overlap"), record.get("architecture")
-    if overlap and overlap["found"]:
-        sentences.append(f"{overlap_in_words(overlap)}.")
-    if architecture:
-        sentences.append(f"The encoder: {architecture}.")
-    return " ".join(sentences)
-
-
-def selection_in_words(record: Results, scores: Collection[Score]) -> str:
-    """The scores that select the step, and whether training improved the one that did."""
-    rule = "Model selection uses scores that begin with `dev/`"
-    select = str(record["config"]["trainer"].get("select"))
-    if no_better({score.name: score for score in scores}, select, record.get("untrained") or {}):
-        return f"{rule}; the step selected by {select} is no better than the encoder before training."
-    return f"{rule}."
-
-
-def hyper_parameters(config: Config) -> Config:
-    """The settings that decide what was learned, by dotted key, without nulls and paths."""
-    settings = {group: config[group] for group in DECIDING if isinstance(config.get(group), dict)}
-    sources = config["data"].get("sources") or {}
-    if sources:
-        objectives = {name: source.get("objective") for name, source in sources.items()}
-        if all(objectives.values()):  # no source learns from the run's own
-            settings.pop("objective", None)
-        own = {name: {"objective": objective} for name, objective in objectives.items()}
-        settings["data"] = {"weights": config["data"].get("weights"), "sources": own}
-    return {key: value for key, value in flattened(settings).items() if is_hyper_parameter(key, value, config)}
-
-
-def is_hyper_parameter(key: str, value: object, config: Config) -> bool:
-    """Whether a setting is shown: it is set, it is no path and no key of Hydra's, and it decides what was learned."""
-    role = role_of(key, config)
-    return value is not None and "._" not in key and role.changes_a_table and not role.is_verbatim
-
-
-def title_of_methods(methods: Sequence[str]) -> str:
-    """The methods' names. SimCSE beside images or sound has no name: VisualCSE and AudioCSE include it."""
-    names = [name_of_method(method) for method in methods]
-    if {"VisualCSE", "AudioCSE"} & {*names}:
-        names = [name for name in names if not name.endswith(" SimCSE")]
-    return " + ".join(names)
-
-
-def name_of_method(choice: str) -> str:
-    """The name of an objective or a second modality, as its paper writes it.
-
-    It is the beginning of its file's first comment, up to a bracket, comma or colon; without one, the choice itself.
-    """
-    for group in ("objective", "aux_modality"):
-        if choice in choices(group):
-            return re.split(r" \(|[,:]", first_sentence(file_of(group, choice)))[0] or choice
-    return choice
-
-
-def score_table(scores: Collection[Score]) -> str:
-    """The scores that are numbers, as a table. A note below explains the mark, if one has it."""
-    lines = ["| score | value |", "|---|---|"]
-    finite = [score for score in scores if math.isfinite(score.value)]
-    lines += [f"| {marked_name(score)} | {in_short(score.value)} |" for score in finite]
-    if any(score.modified for score in finite):
-        lines += ["", f"{IS_MODIFIED} Such a score is not comparable with published ones."]
-    return "\n".join(lines)
-
-
 def program_in_words(record: Results) -> str:
-    """cse with its version, its code's digest and its commit, as far as the run recorded them."""
+    """The version of cse, the digest of its code and its commit, as far as the run recorded them."""
     named = {"code": record.get("code"), "commit": record.get("git_commit")}
     parts = [", ".join(f"{name} `{value}`" for name, value in named.items() if value)]
     for earlier in record.get("earlier_code") or []:
@@ -179,17 +102,23 @@ def program_in_words(record: Results) -> str:
 
 
 def shareable(command: str) -> str:
-    """The command without the folders, trackers and schedulers of the machine that ran it; paths are shortened."""
+    """The command without what is about the machine that ran it: trackers, schedulers, and the folders of paths."""
     return shell_line(*(LOCAL.sub("", word) for word in shlex.split(command) if repeats_a_run(word)))
 
 
-def sources_named(config: Config) -> list[str]:
-    """The files or datasets of a mixture's sources, each once."""
-    return list(dict.fromkeys(str(source.get("path")) for source in (config["data"].get("sources") or {}).values()))
+def training_in_words(record: Results) -> str:
+    """What it was trained on, how many of these texts are scored too, and the encoder's architecture."""
+    sentences = [f"Trained on {learned_from(record['config'], record.get('training_data') or {})}."]
+    overlap, architecture = record.get("overlap"), record.get("architecture")
+    if overlap and overlap["found"]:
+        sentences.append(f"{overlap_in_words(overlap)}.")
+    if architecture:
+        sentences.append(f"The encoder: {architecture}.")
+    return " ".join(sentences)
 
 
-def data_in_words(config: Config, trained: TrainingData) -> str:
-    """What it was trained on, with the licence if that is a published corpus. trained: what the run recorded of it."""
+def learned_from(config: Config, trained: TrainingData) -> str:
+    """The name of what it was trained on, with the licence of a published corpus. trained: what the run recorded."""
     name = config["data"]["name"]
     if name in DATASETS:
         text = f"`{name}`: {DATASETS[name].about} ({DATASETS[name].licence})"
@@ -205,8 +134,13 @@ def data_in_words(config: Config, trained: TrainingData) -> str:
     return text
 
 
+def sources_named(config: Config) -> list[str]:
+    """The files or datasets of the sources of a mixture, without repetition."""
+    return list(dict.fromkeys(str(source.get("path")) for source in (config["data"].get("sources") or {}).values()))
+
+
 def facts_of_own_text(config: Config, trained: TrainingData) -> list[str]:
-    """The rows, the digest and the licence of the user's text, as far as the run recorded them."""
+    """The rows, the digest and the licence of the user's own text, as far as they are known."""
     facts = []
     if "rows" in trained:
         facts.append(f"{trained['rows']:,} rows")
@@ -215,8 +149,49 @@ def facts_of_own_text(config: Config, trained: TrainingData) -> list[str]:
     return [*facts, f"licence: {(config.get('card') or {}).get('data_licence') or 'not given'}"]
 
 
+def hyper_parameters(config: Config) -> Config:
+    """The settings that decide what was learned, by dotted key, without nulls and paths.
+
+    If each source of a mixture has an objective of its own, nothing learns by the run's, and it is left out.
+    """
+    settings = {group: config[group] for group in DECIDING if isinstance(config.get(group), dict)}
+    sources = config["data"].get("sources") or {}
+    if sources:
+        objectives = {name: source.get("objective") for name, source in sources.items()}
+        if all(objectives.values()):
+            settings.pop("objective", None)
+        own = {name: {"objective": objective} for name, objective in objectives.items()}
+        settings["data"] = {"weights": config["data"].get("weights"), "sources": own}
+    return {key: value for key, value in flattened(settings).items() if is_hyper_parameter(key, value, config)}
+
+
+def is_hyper_parameter(key: str, value: object, config: Config) -> bool:
+    """Whether a setting is a hyper-parameter: set, no path, no key of Hydra's, and it decides what was learned."""
+    role = role_of(key, config)
+    return value is not None and "._" not in key and role.changes_a_table and not role.is_verbatim
+
+
+def score_table(scores: Collection[Score]) -> str:
+    """The scores that are numbers, as a table. A note below it explains the mark of modified data."""
+    lines = ["| score | value |", "|---|---|"]
+    finite = [score for score in scores if math.isfinite(score.value)]
+    lines += [f"| {marked_name(score)} | {in_short(score.value)} |" for score in finite]
+    if any(score.modified for score in finite):
+        lines += ["", f"{IS_MODIFIED} Such a score is not comparable with published ones."]
+    return "\n".join(lines)
+
+
+def selection_rule(record: Results, scores: Collection[Score]) -> str:
+    """By which scores the step is selected, and whether training improved that score."""
+    rule = "Model selection uses scores that begin with `dev/`"
+    select = str(record["config"]["trainer"].get("select"))
+    if no_better({score.name: score for score in scores}, select, record.get("untrained") or {}):
+        return f"{rule}; the step selected by {select} is no better than the encoder before training."
+    return f"{rule}."
+
+
 def vectors_of_export(encoder: "Encoder", head: "nn.Module | None") -> ExportedVectors:
-    """How an exported encoder makes vectors. head: the one that the objective keeps."""
+    """How an exported encoder makes vectors, as results.json records it. head: what the objective keeps of its own."""
     return {
         "made": encoder.described,
         "kept_head": head is not None,
@@ -227,7 +202,7 @@ def vectors_of_export(encoder: "Encoder", head: "nn.Module | None") -> ExportedV
 
 
 def vectors_in_words(about: ExportedVectors) -> str:
-    """How a text becomes a vector, and how to compare two. about: what `vectors_of_export` returns."""
+    """How the encoder makes a vector of a text, and how to compare two vectors."""
     sentences = [f"A text's vector has {about['numbers']} numbers: {about['made']}."]
     if about["kept_head"]:
         sentences.append("After the pooling come a dense layer and tanh (`Dense`), which were trained with it.")
@@ -238,25 +213,3 @@ def vectors_in_words(about: ExportedVectors) -> str:
     else:
         sentences.append(f"The similarity is the base model's: {about['similarity']}.")
     return " ".join(sentences)
-
-
-def cited(methods: Sequence[str]) -> Sequence[Json]:
-    """The works in CITATION.cff that describe the methods."""
-    return [entry for entry in known_works() if set(methods) & set(entry.get("keywords", []))]
-
-
-def known_works() -> Sequence[Json]:
-    """The references in CITATION.cff, which is in the package or, in a checkout, beside it."""
-    inside, beside = PACKAGE_DIR / "CITATION.cff", PACKAGE_DIR.parent / "CITATION.cff"
-    return yaml.safe_load((inside if inside.is_file() else beside).read_text(encoding="utf-8"))["references"]
-
-
-def bibtex(entry: Json) -> str:
-    """A reference from CITATION.cff as BibTeX."""
-    people = entry["authors"]
-    authors = " and ".join(f"{person['family-names']}, {person['given-names']}" for person in people)
-    key = f"{people[0]['family-names'].lower()}{entry['year']}{entry['keywords'][0]}"
-    return (
-        f"@inproceedings{{{key},\n  title = {{{entry['title']}}},\n  author = {{{authors}}},\n"
-        f"  booktitle = {{{entry['collection-title']}}},\n  year = {{{entry['year']}}}\n}}"
-    )

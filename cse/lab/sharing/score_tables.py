@@ -1,9 +1,7 @@
-"""Tables of scores: on the terminal, and in scores.csv, scores.md and scores.tex. In the order of this file:
+"""The scores of one encoder as tables: on the terminal, and as scores.csv, scores.md and scores.tex.
 
-marked_name          a score's name, with the mark of modified data
-csv_frame            scores.csv, a row for each score; footnotes: what its rows have in common
-write_score_files    the three files; suite_tables: the tables in scores.tex
-terminal_table       the table on the terminal
+To read: `csv_frame` has a row for each score, and `footnotes` what the rows have in common. `write_score_files` writes
+the three files, and `terminal_table` is the table on the terminal. MODIFIED marks scores on modified data everywhere.
 """
 
 import re
@@ -21,19 +19,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MODIFIED = "†"
-IS_MODIFIED = f"{MODIFIED}: on incomplete or modified data (allow_partial), or by SentEval's fast settings."
+MODIFIED_MEANS = "on incomplete or modified data (allow_partial), or by SentEval's fast settings"
+IS_MODIFIED = f"{MODIFIED}: {MODIFIED_MEANS}."
 COLUMNS = ("score", "value", "rows")
 
 
 def marked_name(score: Score) -> str:
-    """Its name, marked if its data is modified."""
+    """The name of a score, with a mark if its data is modified."""
     return f"{score.name} {MODIFIED}" if score.modified else score.name
 
 
 def csv_frame(
     scores: Iterable[Score], sources: Mapping[str, Source], dtype: str, encoder: str, versions: Mapping[str, str]
 ) -> "pd.DataFrame":
-    """A row for each score: what it is, and what it rests on.
+    """scores.csv: a row for each score, with what it rests on.
 
     sources: by evaluator. dtype: of the encoder's weights. encoder: its description. versions: of packages.
     """
@@ -54,7 +53,10 @@ def problems_of(sources: Mapping[str, Source]) -> list[str]:
 
 
 def footnotes(frame: "pd.DataFrame") -> list[str]:
-    """What the rows have in common: a line for each evaluator, and two for the run."""
+    """What rows have in common: a line for each evaluator, two for the run, and what the mark means.
+
+    frame: of `csv_frame`.
+    """
     lines = {evaluator_of(name): row for name, row in zip(frame["name"], frame.to_dict("records"), strict=True)}
     of_data = []
     for name, row in lines.items():
@@ -106,7 +108,7 @@ def suite_tables(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFra
 
 
 def row_and_column(name: str, encoder: str) -> tuple[str, str]:
-    """Where a score stands in the table of its suite. name: the score's, without split and evaluator."""
+    """The row and the column of a score in the table of its suite. name: the score's, without split and evaluator."""
     row = encoder
     if width := re.match(r"width(\d+)/", name):
         row, name = f"{encoder}, {width[1]} wide", name[width.end() :]
@@ -116,7 +118,7 @@ def row_and_column(name: str, encoder: str) -> tuple[str, str]:
 
 
 def suite_table(cells: Mapping[tuple[str, str], str]) -> "pd.DataFrame":
-    """A table of these cells, by row and column: the rows' names first, the average last."""
+    """A table of these cells, by row and column. The names of the rows come first, the average last."""
     import pandas as pd
 
     names = dict.fromkeys(row for row, _ in cells)
@@ -129,6 +131,6 @@ def suite_table(cells: Mapping[tuple[str, str], str]) -> "pd.DataFrame":
 
 
 def terminal_table(scores: Iterable[Score], notes: Sequence[str]) -> str:
-    """The table for the terminal, with the notes below."""
+    """The table on the terminal, with the notes below it."""
     lines = [COLUMNS, *((marked_name(score), in_short(score.value), str(score.rows or "")) for score in scores)]
     return "\n".join([to_columns(lines, right=(1, 2)), "", *notes])

@@ -10,7 +10,7 @@ from huggingface_hub import ModelCard
 from typed import exit_code
 
 from cse.lab.settings.groups import choices
-from cse.lab.sharing import card
+from cse.lab.sharing import card, methods
 from cse.score import Score
 
 CONFIG = {
@@ -86,14 +86,14 @@ def test_the_card_names_and_cites_the_methods(tmp_path, objective, second, name,
 
 def test_every_objective_has_a_short_name(monkeypatch, tmp_path):
     """It is the beginning of its file's first comment, in the user's folder too."""
-    names = {card.name_of_method(choice) for group in ("objective", "aux_modality") for choice in choices(group)}
+    names = {methods.name_of_method(choice) for group in ("objective", "aux_modality") for choice in choices(group)}
     assert {"Masked language model", "DCL", "ArcCon", "Barlow Twins", "GISTEmbed", "Supervised SimCSE"} < names
     assert max(map(len, names)) < 40
     (tmp_path / "objective").mkdir()
     (tmp_path / "objective" / "near.yaml").write_text("# NearCSE (2026): a loss.\n_target_: own.near.Near\n")
     (tmp_path / "objective" / "bare.yaml").write_text("_target_: own.near.Near\n")
     monkeypatch.setenv("CSE_CONF", str(tmp_path))
-    assert [card.name_of_method(choice) for choice in ("near", "bare")] == ["NearCSE", "bare"]
+    assert [methods.name_of_method(choice) for choice in ("near", "bare")] == ["NearCSE", "bare"]
 
 
 def test_the_card_of_a_run_that_recorded_no_text_has_its_licence(tmp_path):
@@ -171,7 +171,7 @@ def test_a_run_leaves_all_that_is_shared(small_run, cse_train, senteval, tmp_pat
 
 
 def test_every_published_objective_is_cited():
-    known = {choice for entry in card.known_works() for choice in entry["keywords"]}
+    known = {choice for entry in methods.known_works() for choice in entry["keywords"]}
     assert known == {*choices("objective"), *choices("aux_modality")} - {"mlm", "none"}
 
 

@@ -1,0 +1,73 @@
+"""The methods that a run learns by: their choices in conf/, the names in their papers, and the works to cite."""
+
+import re
+from collections.abc import Sequence
+
+import yaml
+
+from cse.files import Json
+from cse.lab.settings.conf_files import first_sentence
+from cse.lab.settings.groups import PACKAGE_DIR, choices, file_of
+from cse.lab.settings.values import Config
+
+
+def methods_of(config: Config) -> list[str]:
+    """The choices of objectives that a run learns by, and of its second modality if it has one: simcse, visual, ..."""
+    chosen = config["choices"].get("objective")
+    sources = (config["data"].get("sources") or {}).values()
+    objectives = [objective_of(source) or chosen for source in sources] or [chosen]
+    methods = dict.fromkeys([*objectives, config["choices"].get("aux_modality")])
+    return [method for method in methods if method not in (None, "none")]
+
+
+def objective_of(source: Config) -> str:
+    """The choice of the objective that a source of a mixture names for itself; "" if it learns by the run's objective.
+
+    Each choice has the name of its class, except SimCSE: its supervised form has a view for each column.
+    """
+    own = source.get("objective")
+    if not own:
+        return ""
+    name = str(own["_target_"]).rpartition(".")[2].lower()
+    return "simcse_sup" if name == "simcse" and own.get("num_views") is None else name
+
+
+def title_of_methods(methods: Sequence[str]) -> str:
+    """The names of the methods, as a title. The names VisualCSE and AudioCSE include SimCSE."""
+    names = [name_of_method(method) for method in methods]
+    if {"VisualCSE", "AudioCSE"} & {*names}:
+        names = [name for name in names if not name.endswith(" SimCSE")]
+    return " + ".join(names)
+
+
+def name_of_method(choice: str) -> str:
+    """The name of an objective or a second modality, as its paper writes it.
+
+    It is the beginning of its file's first comment, up to a bracket, comma or colon; without one, the choice itself.
+    """
+    for group in ("objective", "aux_modality"):
+        if choice in choices(group):
+            return re.split(r" \(|[,:]", first_sentence(file_of(group, choice)))[0] or choice
+    return choice
+
+
+def cited(methods: Sequence[str]) -> Sequence[Json]:
+    """The works in CITATION.cff that describe the methods."""
+    return [entry for entry in known_works() if set(methods) & set(entry.get("keywords", []))]
+
+
+def known_works() -> Sequence[Json]:
+    """The references in CITATION.cff, a file in the package or, in a checkout, above it."""
+    inside, beside = PACKAGE_DIR / "CITATION.cff", PACKAGE_DIR.parent / "CITATION.cff"
+    return yaml.safe_load((inside if inside.is_file() else beside).read_text(encoding="utf-8"))["references"]
+
+
+def bibtex(entry: Json) -> str:
+    """A reference from CITATION.cff as BibTeX."""
+    people = entry["authors"]
+    authors = " and ".join(f"{person['family-names']}, {person['given-names']}" for person in people)
+    key = f"{people[0]['family-names'].lower()}{entry['year']}{entry['keywords'][0]}"
+    return (
+        f"@inproceedings{{{key},\n  title = {{{entry['title']}}},\n  author = {{{authors}}},\n"
+        f"  booktitle = {{{entry['collection-title']}}},\n  year = {{{entry['year']}}}\n}}"
+    )
