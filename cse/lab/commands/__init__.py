@@ -1,13 +1,13 @@
 """cse-train, cse-eval, cse-report, cse-doctor and cse-data: arguments in, messages and an exit code out.
 
-Read in this order.
-train            cse-train: its help, and one run as its arguments say
-evaluate         cse-eval: the same for scores
-dispatch         what a command of these two asks for: help, --cfg, several jobs, or one run
-help             how each command begins: its arguments, or the answer to --help and question marks
-exits            how each command ends: an error's message, the exit code, and output that nobody reads any more
-report           cse-report
-report_settings  its settings
-data             cse-data: what a command reads, what is missing, and how to fetch it
-doctor           cse-doctor: what this machine has
+The way of a command, from its arguments to its exit code:
+
+1. Each command has a file with its HELP and its `main`: train, evaluate, report, data, doctor.
+2. exits.py is around all that `main` does: an error becomes a message and an exit code.
+3. help.py reads the arguments, or answers --help, --version and a question mark, and ends.
+4. The command does its work:
+   cse-train, cse-eval    dispatch.py: it shows a configuration (--cfg), runs several jobs, or runs one
+   cse-report             report_settings.py checks the settings, and report.py writes the report
+   cse-data               data.py lists and fetches; mine.py mines hard negatives
+   cse-doctor             doctor.py says what this machine has
 """

@@ -1,4 +1,7 @@
-"""cse-data: list the datasets that the configurations use, or what a command reads, and fetch them."""
+"""cse-data: list the datasets that the configurations use, or what one command reads, and fetch these.
+
+To read: `main` calls `list_data`, `fetch_data`, or mine.py. cse.lab.sweep.reads finds out what a command reads.
+"""
 
 import logging
 import shutil
@@ -69,7 +72,8 @@ def main() -> None:
 
 
 def list_data(asked: Sequence[str]) -> int:
-    """Print all datasets, the named ones, or what a command reads. Returns 1 if something asked for is missing."""
+    """Print all datasets, the named ones, or what a command reads. Returns 1 if something that was asked for is
+    missing."""
     from cse.lab.sweep.reads import names_of_datasets, needs_asked
 
     if not asked:
@@ -105,9 +109,9 @@ def print_catalogue() -> None:
 
 
 def print_datasets(needs: Iterable[DatasetNeed]) -> int:
-    """Print all that the catalogue has about the datasets of these needs. Returns 1 if a need is not here.
+    """Print all that the catalogue says about the datasets of these needs. Returns 1 if a dataset is not here.
 
-    A dataset has several needs if each of its languages has a place of its own.
+    A dataset whose languages have places of their own has a need for each language.
     """
     from cse.lab.run.needs import look_for
 
@@ -135,7 +139,7 @@ def print_datasets(needs: Iterable[DatasetNeed]) -> int:
 
 
 def print_needs(needs: Sequence[Need], arguments: Sequence[str]) -> int:
-    """Print what a command reads, and what of it is here. Returns 1 if something is missing."""
+    """Print what a command reads, and whether it is here. Returns 1 if something is missing."""
     from cse.lab.run.needs import look_for
 
     counts: Counter[str] = Counter()
@@ -158,8 +162,8 @@ def print_needs(needs: Sequence[Need], arguments: Sequence[str]) -> int:
 
 
 def fetch_data(asked: Sequence[str]) -> int:
-    """Fetch the named datasets, or what a command reads, to where runs look. If one fails, the others are still
-    fetched. Returns 1 if something cannot be fetched."""
+    """Fetch the named datasets, or what a command reads, to where runs look for it. If one cannot be fetched, the
+    others still are. Returns 1 if something cannot be fetched, 2 for a mistake of the user's."""
     if not asked:
         raise UserError("fetch NAME... or fetch ARGUMENTS: what? cse-data list shows what there is")
     from cse.lab.run.needs import fetch_need

@@ -1,6 +1,6 @@
-"""What a command of cse-train or cse-eval asks for: `run_command` reads it, and does that.
+"""From the arguments of cse-train or cse-eval to what they ask for. To read: `run_command`.
 
-It may ask for help, for a look at a configuration (--cfg), for several jobs, or for one run.
+They ask for help, for a look at a configuration (--cfg), for several jobs, or for one run.
 """
 
 import os
@@ -23,9 +23,9 @@ from cse.lab.sweep.sweep_command import starts_many
 
 
 def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) -> None:
-    """Do what this process's command asks for. Exits after help, and with the code of several jobs.
+    """Read the arguments of this process, and do what they ask for.
 
-    page: its help. run: does one job, as its arguments say.
+    Exits after help, and with the code of several jobs. page: the command's help. run: does one job.
     """
     arguments = run_arguments_or_exit(page, kind)
     check_flags(arguments, kind)
@@ -43,7 +43,7 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
 
 
 def show_config(command: Command) -> None:
-    """Let Hydra show what a command gives (--cfg, --info, --shell-completion, --hydra-help), without a run."""
+    """Show what a command gives, by Hydra and without a run: --cfg, --info, --shell-completion, --hydra-help."""
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises errors
@@ -66,7 +66,7 @@ def run_many(command: Command) -> int:
 
 
 def check_flags(arguments: Sequence[str], kind: Kind) -> None:
-    """Raise UserError for -m with a flag that shows one run, and for a flag that is unknown or lacks its value."""
+    """Raise UserError for a flag that is unknown or lacks its value, and for -m with a flag that shows one run."""
     from hydra._internal.utils import get_args_parser
 
     texts, flags = split_flags(arguments)
@@ -79,6 +79,6 @@ def check_flags(arguments: Sequence[str], kind: Kind) -> None:
 
 
 def refuse_flag(kind: Kind, message: str) -> NoReturn:
-    """Raise UserError with the message of Hydra's parser, or for unknown flags with the settings that they may mean."""
+    """Raise UserError with the message of Hydra's parser, or with the settings that unknown flags may mean."""
     _, unknown, flags = message.partition("unrecognized arguments: ")
     raise UserError(no_flags(flags.split(), kind) if unknown else message)

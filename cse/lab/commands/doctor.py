@@ -1,6 +1,6 @@
 """cse-doctor: what this machine has: processors, hub, packages and data. cse-data says what a command lacks.
 
-Downloads nothing, builds no model, and asks the hub only whether it answers.
+It downloads nothing, builds no model, and asks the hub only whether it answers. To read: `main`, then `find_all`.
 """
 
 import json
@@ -42,7 +42,11 @@ SCARCE = 5e9  # bytes: BERT base has 2.2 GB in best/ and last/ while it trains, 
 
 
 class Finding(NamedTuple):
-    """state: ok (works here), none (a path that is not set, or no GPU), missing. note: what there is, or what to do."""
+    """What was found of one thing.
+
+    state: "ok" if it works here; "none" for a path that is not set, and without a GPU; "missing". note: what there is,
+    or what to do.
+    """
 
     state: str
     note: str
@@ -61,7 +65,10 @@ def main() -> None:
 
 
 def find_all(folders: Sequence[str]) -> Findings:
-    """What this machine has. folders: paths.KEY=FOLDER, as if these were set. Raises UserError for another argument."""
+    """Everything that this machine has. folders: arguments paths.KEY=FOLDER, as if these were set.
+
+    Raises UserError for another argument.
+    """
     for argument in folders:
         if not (argument.startswith("paths.") and "=" in argument):
             raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a command: cse-data list)")
@@ -77,15 +84,17 @@ def as_json(findings: Findings) -> str:
 
 
 def ask_hub() -> str:
-    """Ask the hub once, as a run does: if it does not answer, this process goes on without it. Returns "answers", or
-    what it does instead. Raises UserError if HF_ENDPOINT is no address."""
+    """Whether the hub answers, in words. It is asked once; if it does not answer, this process goes on without it.
+
+    Raises UserError if HF_ENDPOINT is no address.
+    """
     if is_offline():
         return "is not asked, as HF_HUB_OFFLINE is set (docs/offline.md)"
     return "answers" if startup.settle_hub() else "does not answer (docs/offline.md)"
 
 
 def summary(findings: Findings) -> Iterator[str]:
-    """The machine, then what of packages and folders is here, then what is missing, and what to do."""
+    """The findings as lines: the machine, the packages and folders that are here, what is missing, and what to do."""
     for name, finding in findings["machine"].items():
         yield entry(name, finding.note)
     for group in ("packages", "paths"):
@@ -104,7 +113,7 @@ def summary(findings: Findings) -> Iterator[str]:
 
 
 def entry(name: str, text: str) -> str:
-    """A name and, in a column that is as wide as the terminal leaves it, a text."""
+    """A name and a text, wrapped in a column as wide as the terminal allows."""
     width = max(60, shutil.get_terminal_size().columns)
     return in_column(f"  {name:<16}  ", text, width)
 
@@ -148,7 +157,7 @@ def ok_if(good: bool, note: str) -> Finding:
 
 
 def packages() -> Iterator[tuple[str, Finding]]:
-    """Every requirement of cse-lab but developers': its version, or how to install one that fits."""
+    """Every package that cse-lab needs, except developers' tools: its version, or how to install one that fits."""
     from importlib.metadata import metadata, requires
 
     from packaging.requirements import Requirement

@@ -1,7 +1,7 @@
-"""How our commands end: an error is a message (one for each missing thing) on standard error, and an exit code.
+"""How each command ends: an error becomes a message on standard error, and an exit code.
 
-Of the processes of torchrun, accelerate and srun, only the first reports an error. A command goes on if the reader of
-its output exits early, as that of `| head -1` does.
+To read: `exit_on_error`, in which every command runs. If torchrun, accelerate or srun started several processes, only
+the first reports an error. A command also goes on when nobody reads its output any more, as behind `| head -1`.
 """
 
 import errno
@@ -29,7 +29,7 @@ FIRST = 10.0  # seconds within which a launcher ends the others, once the first 
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Run a command in the block. It outlives the readers of its output; an error becomes a message and a code."""
+    """Run a command in the block: an error becomes a message and an exit code."""
     tolerate_broken_pipe()
     try:
         yield
@@ -45,7 +45,7 @@ def exit_on_error() -> Iterator[None]:
 
 
 def message_and_code(error: BaseException) -> tuple[str, int] | None:
-    """(message, exit code) of an error; None for one that needs its traceback."""
+    """The message and the exit code of an error; None if it needs its traceback, as an error in the code does."""
     match error:
         case UserError():
             return str(error), 2
@@ -61,10 +61,10 @@ def message_and_code(error: BaseException) -> tuple[str, int] | None:
 
 
 def wait_for_the_first() -> None:
-    """Wait until this process is ended, or until the first one has had time to report the error.
+    """Wait until the launcher ends this process, or until the first process has had time to report the error.
 
-    Most errors are the same in all processes, or follow from the end of the first. If the launcher ends this one, it
-    exits with 0: srun exits with the largest code, which is then the first one's.
+    Most errors are the same in all processes, or follow from the end of the first. If the launcher ends this process,
+    it exits with 0: srun exits with the largest code of all, and that is to be the first one's.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     slurm.release()
@@ -72,9 +72,9 @@ def wait_for_the_first() -> None:
 
 
 def report_error(message: str, code: int) -> int:
-    """Print an error on stderr. Returns the exit code.
+    """Print an error on standard error. Returns the exit code.
 
-    It is also written to the file from which torchrun and accelerate take it for their own report.
+    torchrun and accelerate read it from a file for their own report, so it is also written there.
     """
     line = f"{Path(sys.argv[0]).name}: {message}"
     if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):
@@ -85,7 +85,7 @@ def report_error(message: str, code: int) -> int:
 
 
 class Pipe(io.FileIO):
-    """A file that ignores a broken pipe: nobody reads the output any more, but the run's results go to its folder."""
+    """A file whose readers may leave: a broken pipe is ignored, as a run's results go to its folder."""
 
     def write(self, content: "ReadableBuffer") -> int:
         """Returns the number of bytes written or ignored."""
@@ -96,7 +96,7 @@ class Pipe(io.FileIO):
 
 
 def tolerate_broken_pipe() -> None:
-    """Let this process outlive the readers of its output. Leaves streams alone that a test has replaced."""
+    """Let this process go on if the readers of its output leave. Streams that a test has replaced stay as they are."""
     if sys.stdout is sys.__stdout__ and sys.stdout is not None:
         sys.stdout = tolerant_stream(sys.stdout)
     if sys.stderr is sys.__stderr__ and sys.stderr is not None:
@@ -104,6 +104,6 @@ def tolerate_broken_pipe() -> None:
 
 
 def tolerant_stream(stream: TextIO) -> TextIO:
-    """A stream onto the same file, which ignores a broken pipe."""
+    """A stream to the same file that ignores a broken pipe."""
     pipe = io.BufferedWriter(Pipe(stream.fileno(), "w", closefd=False))
     return io.TextIOWrapper(pipe, stream.encoding, "backslashreplace", line_buffering=True)

@@ -1,51 +1,36 @@
-"""How our commands begin: what --help, --version and question marks ask for is printed, or there is work to do.
+"""How each command begins: its arguments, or an answer to --help, --version and question marks, and then the end.
 
-Texts are as wide as the terminal, at most 120 columns. The choices are read from conf/. Nothing slow is imported.
+To read: `run_arguments_or_exit` for cse-train and cse-eval, where one may ask about a word, and `arguments_or_exit` for
+the others. `topics_asked` says about which words; `help_on` answers. The choices are read from conf/. Nothing slow is
+imported.
 """
 
 import re
-import shutil
 import sys
-import textwrap
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, NoReturn
 
 from cse.errors import UserError
 from cse.lab.settings.command import MULTIRUN, WITH_VALUE, normalized
 from cse.lab.settings.conf_files import body, first_sentence
-from cse.lab.settings.groups import (
-    OPTIONAL_GROUPS,
-    Kind,
-    choices,
-    file_of,
-    groups,
-    included,
-    section_of,
-)
+from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices, file_of, groups, included, section_of
 from cse.lab.settings.lookup import find
 from cse.lab.settings.mistakes import no_choice
 from cse.lab.settings.user_folders import adopt_folders
-from cse.lab.text_columns import in_column
+from cse.lab.text_columns import at_width, in_column, list_at_width, terminal_width, yaml_at_width
 
 if TYPE_CHECKING:  # importing omegaconf takes time
     from cse.lab.sweep.sweeps import Sweep
 
 NO_CHOICE = ["default"]
 """The choices of a group that offers none."""
-IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
-"""A line of two columns: the left one with the blanks behind it, and the right one."""
-COMMAND_ALONE = re.compile(r" +cse-\w+( \S+)+")
-"""A line with a command, and nothing beside it."""
-BELOW = " " * 6
-"""The indentation of what has no room in its column."""
 HELP_FLAGS = {"-h", "--help"}
 QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 """An argument that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
 
 
 def arguments_or_exit(page: str) -> list[str]:
-    """The arguments of a command that has one page of help. Exits after --help and --version."""
+    """The arguments of a command whose help is one page. Exits after --help and --version."""
     arguments = given_arguments()
     if HELP_FLAGS & {*arguments}:
         exit_showing("\n".join(map(at_width, page.splitlines())))
@@ -53,7 +38,10 @@ def arguments_or_exit(page: str) -> list[str]:
 
 
 def run_arguments_or_exit(page: str, kind: Kind) -> list[str]:
-    """The arguments of cse-train or cse-eval. Exits after --version and after a question."""
+    """The arguments of cse-train or cse-eval. Exits after --version, and after help on a group, a choice or a setting.
+
+    page: what --help alone shows.
+    """
     arguments = given_arguments()
     shown = answer_question(page, arguments, kind)
     if shown is not None:
@@ -62,7 +50,7 @@ def run_arguments_or_exit(page: str, kind: Kind) -> list[str]:
 
 
 def given_arguments() -> list[str]:
-    """What was given on the command line, with --config-dir's folders adopted. Exits after --version."""
+    """The arguments of this process without --config-dir, whose folders are adopted. Exits after --version."""
     arguments = adopt_folders(normalized(sys.argv[1:]))
     if "--version" in arguments:
         import cse
@@ -78,7 +66,7 @@ def exit_showing(text: str) -> NoReturn:
 
 
 def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | None:
-    """What the arguments of cse-train or cse-eval ask for; None if they ask nothing. page: what --help alone shows.
+    """The help that arguments of cse-train or cse-eval ask for; None if they ask for none.
 
     Raises UserError for an argument that is not the name of a group, a choice or a setting.
     """
@@ -91,66 +79,28 @@ def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | No
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
-    """Whether --help, -h, a question mark alone, or `help` before all others was given."""
+    """Whether the arguments have --help, -h or a question mark alone, or begin with `help`."""
     return bool((HELP_FLAGS | {"?"}) & {*arguments}) or list(arguments[:1]) == ["help"]
 
 
 def topics_asked(arguments: Sequence[str]) -> list[str]:
-    """The groups, choices and settings that are asked about: the arguments beside --help.
+    """The groups, choices and settings that arguments ask about: the other arguments of a command with --help.
 
-    An argument with dashes of another trainer is asked about without its value. WORD=?, WORD.? and ?WORD mean
-    `--help WORD`, and need no quotes in shells that expand question marks.
+    --learning_rate, an argument of another trainer, is asked about by its name. WORD=?, WORD.? and ?WORD mean
+    `--help WORD`.
     """
     if asks_for_help(arguments):
-        flags = [
-            argument
-            for argument in arguments
-            if argument.startswith("--") and argument not in {"--help", *MULTIRUN, *WITH_VALUE}
-        ]
-        asked = [
-            argument for argument in arguments if not argument.startswith("-") and argument not in ("", "?", "help")
-        ]
+        known = {"--help", *MULTIRUN, *WITH_VALUE}
+        flags = [text for text in arguments if text.startswith("--") and text not in known]
+        asked = [text for text in arguments if not text.startswith("-") and text not in ("", "?", "help")]
         asked = [flag.lstrip("-") for flag in flags] or asked
     else:
-        asked = [argument for argument in arguments if QUESTION.fullmatch(argument)]
-    return [argument.strip("?").rstrip("=.") for argument in asked]
-
-
-def terminal_width() -> int:
-    """The terminal's width between 40 and 120 columns; 120 into a pipe."""
-    return max(40, min(120, shutil.get_terminal_size((120, 24)).columns))
-
-
-def at_width(line: str) -> str:
-    """A line of help at the terminal's width.
-
-    Of two columns the right one is wrapped. It stands below the left one if that takes more than half of the width.
-    """
-    width = terminal_width()
-    indent = indentation(line)
-    if len(indent) > width // 2:
-        return in_column(BELOW, line.strip(), width)
-    if len(line) <= width:
-        return line
-    if COMMAND_ALONE.fullmatch(line):
-        return command_at_width(line.strip(), indent, width)
-    columns = IN_COLUMNS.fullmatch(line)
-    if columns is None:
-        return in_column(indent, line.strip(), width)
-    left, right = columns.groups()
-    if len(left) <= width // 2:
-        return in_column(left, right, width)
-    return f"{at_width(left.rstrip())}\n{in_column(BELOW, right, width)}"
-
-
-def command_at_width(command: str, indent: str, width: int) -> str:
-    """A command in lines of this width that a shell reads as one: each but the last ends with a backslash."""
-    lines = textwrap.wrap(command, width - 2 - len(BELOW), break_long_words=False, break_on_hyphens=False)
-    return f" \\\n{BELOW}".join([indent + lines[0], *lines[1:]])
+        asked = [text for text in arguments if QUESTION.fullmatch(text)]
+    return [text.strip("?").rstrip("=.") for text in asked]
 
 
 def what_to_choose(kind: Kind) -> str:
-    """A line for each group of a command that offers a choice, with all its choices."""
+    """A line for each group of a command that has choices, with all of them."""
     lines = []
     for group in groups(kind):
         names = ["PAPER/TABLE"] if group == "sweep" else choices(group)
@@ -159,12 +109,12 @@ def what_to_choose(kind: Kind) -> str:
     return "\n".join(lines)
 
 
-def help_on(kind: Kind, word: str) -> str:
+def help_on(kind: Kind, topic: str) -> str:
     """The choices of a group, the keys of a choice, or the settings and choices of that name.
 
     Raises UserError for a choice that the group lacks.
     """
-    group, _, choice = word.partition("=")
+    group, _, choice = topic.partition("=")
     if group not in groups(kind):
         return find(kind, group, terminal_width())
     several = choices(group)
@@ -176,14 +126,14 @@ def help_on(kind: Kind, word: str) -> str:
     names = choice.strip("[]").split(",")
     for name in names:
         if name not in several:
-            raise UserError(f"--help {word}: {no_choice(group, name, kind)}")
+            raise UserError(f"--help {topic}: {no_choice(group, name, kind)}")
     if group == "sweep":
         return "\n\n".join(map(help_on_sweep, names))
     return "\n\n".join(help_on_choice(group, name) for name in names)
 
 
 def help_on_choice(group: str, choice: str) -> str:
-    """The lines of a choice's file and of the files that it includes, below the full name of its keys."""
+    """How to set a key of a choice, and then its file and the files that it includes."""
     file = file_of(group, choice)
     if group in OPTIONAL_GROUPS:
         how = "trainer.lr=VALUE"
@@ -202,40 +152,8 @@ def help_on_choice(group: str, choice: str) -> str:
     return "\n".join(lines)
 
 
-def yaml_at_width(lines: Sequence[str]) -> list[str]:
-    """Lines of YAML at the terminal's width. If one is wider, comments are wrapped; a wide one stands above its key."""
-    width = terminal_width()
-    if all(len(line) <= width for line in lines):
-        return list(lines)
-    shown: list[str] = []
-    for is_comment, block in groupby(lines, key=lambda line: line.lstrip().startswith("#")):
-        if is_comment:
-            first, *others = block
-            text = " ".join([first.strip(" #"), *(line.strip(" #") for line in others)])
-            shown.append(wrapped_comment(indentation(first), text, width))
-            continue
-        for line in block:
-            content, _, comment = line.partition("  # ")
-            if len(line) > width and comment:
-                shown += [wrapped_comment(indentation(line), comment, width), content]
-            else:
-                shown.append(line)
-    return shown
-
-
-def indentation(line: str) -> str:
-    """The blanks that a line begins with."""
-    return line[: len(line) - len(line.lstrip())]
-
-
-def wrapped_comment(indent: str, text: str, width: int) -> str:
-    """A comment of YAML in lines of this width."""
-    begin = f"{indent}# "
-    return textwrap.fill(text, width, initial_indent=begin, subsequent_indent=begin, break_on_hyphens=False)
-
-
 def help_on_sweep(name: str) -> str:
-    """What a sweep is, the values of its axes (`case` is one of its rows), and how many jobs they make."""
+    """What a sweep is, the values of its axes, and how many jobs these make. Its axis `case` is the paper's row."""
     from cse.lab.sweep.sweeps import load_sweep
 
     sweep, width = load_sweep(name), terminal_width()
@@ -243,11 +161,6 @@ def help_on_sweep(name: str) -> str:
     lines += [list_at_width(f"  {axis.key}=", axis.spelled, width) for axis in sweep.axes()]
     advice = f"sweep={name} dry_run=true lists them. KEY=A,B replaces an axis; seed=1,2,3 adds one."
     return "\n".join([*lines, at_width(f"  {jobs_in_words(sweep)}: {advice}")])
-
-
-def list_at_width(head: str, values: str, width: int) -> str:
-    """Values with commas between them, beside their head. A line ends behind a comma, and no blank is added."""
-    return in_column(head, values.replace(",", ", "), width).replace(", ", ",")
 
 
 def jobs_in_words(sweep: "Sweep") -> str:

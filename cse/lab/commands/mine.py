@@ -34,7 +34,9 @@ log = logging.getLogger(__name__)
 
 @with_config(STRICT)
 class Mining(TypedDict):
-    """out: the table, a .csv. num_negatives: of a row, at most. range_min, range_max: the ranks to take, from 0.
+    """The settings of mining.
+
+    out: the table, a .csv. num_negatives: of a row, at most. range_min, range_max: the ranks to take, from 0.
 
     A candidate is left out if its cosine is above max_score, below min_score, or too near the cosine of the query's
     positive (the lowest, if it has several): less than absolute_margin below it, or than relative_margin of it.

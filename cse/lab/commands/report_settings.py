@@ -42,7 +42,7 @@ class Reporting(TypedDict):
 
 
 def reporting_settings(arguments: list[str]) -> Config:
-    """The settings of these arguments. They are not read by Hydra, which refuses an = in a folder's name.
+    """The settings of cse-report that these arguments give. Hydra does not read them: it refuses folders with =.
 
     Raises UserError for an unknown key, for a value that the key cannot have, and if there is nothing to report.
     """
@@ -62,14 +62,14 @@ def reporting_settings(arguments: list[str]) -> Config:
 
 
 def is_folder_alone(argument: str, known: list[str]) -> bool:
-    """Whether an argument is no KEY=VALUE but a folder. Its name may have a =, and may be a key's (`runs`)."""
+    """Whether an argument is a folder and no KEY=VALUE. A folder's name may have a =, and may be the name of a key."""
     key, equals, _ = argument.partition("=")
     is_setting = bool(equals) and key in known
     return not is_setting and os.path.isdir(argument)
 
 
 def check_argument(argument: str, known: list[str], given: Config) -> None:
-    """Refuse what is not KEY=VALUE of a known key that was not given yet."""
+    """Raise UserError for what is not KEY=VALUE of a known key, and for a key that was given before."""
     key, equals, value = argument.partition("=")
     if not equals and key not in known:
         raise UserError(f"{argument}: there is no such folder, and no such key{nearest(key, known)}")
@@ -84,13 +84,13 @@ def check_argument(argument: str, known: list[str], given: Config) -> None:
 
 
 def is_text(key: str, value: str) -> bool:
-    """Whether a value stands for itself: a name, or a single folder."""
+    """Whether a value is text as it is typed, and neither a number nor a list: a name, or a single folder."""
     is_list = value[:1] == "[" and value[-1:] == "]"
     return value != "null" and (key in TEXT or (key == "runs" and not is_list))
 
 
 def parsed_value(argument: str) -> object:
-    """The value of KEY=VALUE, read as in a config. Not by yaml.safe_load, for which 1e-1 is text, as in YAML 1.1."""
+    """The value of KEY=VALUE, read as in a config. yaml.safe_load would read 1e-1 as text, as in YAML 1.1."""
     key, _, value = argument.partition("=")
     try:
         return OmegaConf.from_dotlist([argument])[key]
@@ -99,7 +99,7 @@ def parsed_value(argument: str) -> object:
 
 
 def check_together(config: Config, defaults: Config) -> None:
-    """Refuse settings that one report cannot have together: none is ignored silently."""
+    """Raise UserError for settings that one report cannot have together, so that none is ignored silently."""
     changed = [key for key, value in config.items() if value != defaults[key]]
     if config["differ"] is not None:
         if len(config["differ"]) != 2:
