@@ -1,4 +1,4 @@
-"""What trackers show of a run beside its numbers: its settings, and its name, group and tags."""
+"""What trackers show of a run besides its numbers: its settings, and its name, group and tags."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +13,10 @@ LONGEST_TAG = 64  # characters; with a longer one W&B would not start
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What a tracker shows of a run beside its numbers.
+    """What a tracker shows of a run besides its numbers.
 
-    kind: "train" of cse-train, "eval" of cse-eval. config: resolved. command: what started it. commit: of this code,
-    None if not known. versions: of packages.
+    kind: "train" for cse-train, "eval" for cse-eval. config: resolved. command: the command that started the run.
+    commit: of this code; None if it is not known. versions: of packages.
     """
 
     kind: Literal["train", "eval"]
@@ -32,7 +32,7 @@ class RunInfo:
 
     @property
     def name(self) -> str:
-        """OBJECTIVE-MODEL-sSEED for a training run; KIND-SUBJECT for others."""
+        """The name of the run: OBJECTIVE-MODEL-sSEED for a training, eval-SUBJECT for an evaluation."""
         if self.kind == "train":
             return f"{self.choices['objective']}-{self.choices['model']}-s{self.config['seed']}"
         subject = self.config.get("checkpoint") or self.choices.get("model") or ""
@@ -41,7 +41,7 @@ class RunInfo:
 
     @property
     def group(self) -> str | None:
-        """What the seeds of a training run share: OBJECTIVE-MODEL-DATA-AUGMENTATION; None for others."""
+        """The name that the seeds of a training share: OBJECTIVE-MODEL-DATA-AUGMENTATION; None for an evaluation."""
         if self.kind != "train":
             return None
         return "-".join(self.choices[group] for group in GROUPED if self.choices.get(group)) or None

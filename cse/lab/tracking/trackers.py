@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Log(Protocol):
-    """What gets a run's events: metrics.jsonl and every tracker."""
+    """What a run's events go to: metrics.jsonl and every tracker."""
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
         """Log the metrics of one step, by name. lower_is_better: the names that are better when lower."""
@@ -37,7 +37,7 @@ class Log(Protocol):
 
 
 class Tracker(Log, Protocol):
-    """A service that shows a run. Built with (folder, about, resume_step) and its YAML's own keys."""
+    """A service that shows a run. It is built with folder, about, resume_step and the keys of its own YAML."""
 
     patience: float
     """The seconds that `finish` may take."""
@@ -52,8 +52,8 @@ Call = Callable[[Log], None]
 class BackgroundTracker:
     """Runs a tracker's calls in a thread of its own, so that the run never waits for them.
 
-    A tracker that raises, or whose last call takes longer than its patience, gets one warning and is abandoned. A call
-    that was abandoned may still raise, in its own thread, as what it waited for is gone: that is no news.
+    A tracker that raises, or whose last call takes longer than its patience, gets one warning and is abandoned. If its
+    last call then raises too, in its own thread, nothing more is said.
     """
 
     def __init__(self, tracker: Tracker):
@@ -93,7 +93,8 @@ class BackgroundTracker:
 class Trackers:
     """Passes every event to every log. A tracker that cannot start gets one warning, and the run goes on.
 
-    builders: each tracker's class with its YAML's own keys (`_partial_`), called with (folder, about, resume_step).
+    builders: each is a tracker's class with the keys of its YAML (`_partial_`), called with folder, about and
+    resume_step.
     """
 
     def __init__(
@@ -136,5 +137,5 @@ class Trackers:
 
 
 def warn(name: str, what: str, error: Exception) -> None:
-    """Log one line: the tracker, what happened to it, and why."""
+    """Warn in one line: the name of the tracker, what happened to it, and why."""
     log.warning("%s %s (%s); the run goes on, and metrics.jsonl has everything", name, what, in_short(error))

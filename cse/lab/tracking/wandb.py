@@ -1,7 +1,7 @@
-"""Weights & Biases, offline if there is no API key or the server does not accept the run in time.
+"""Weights & Biases. It is offline if there is no API key, or if the server does not accept the run in time.
 
-A warning says so, and a log line then gives the `wandb sync` command that uploads the run later. W&B's own step counter
-drops the steps that a resumed run repeats, so `train/step` is a logged metric and the x axis of all others.
+Then a warning says so, and a line of the log has the `wandb sync` command that uploads the run later. W&B's own step
+counter drops the steps that a resumed run repeats, so `train/step` is a logged metric and the x axis of all others.
 A W&B run's config has the choice of each group under the group's name, so that dashboards can group by `objective`, and
 all settings below `settings`. Its summary has the best value so far of each dev score, a number that sweeps can read.
 """
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 def accepted(setting: str) -> AfterValidator:
-    """A check of a value by W&B's own validator of that setting. It raises ValueError with W&B's sentence."""
+    """A check of a value by W&B's own validator for a setting. It raises ValueError with W&B's sentence."""
 
     def check(value: T) -> T:
         import wandb
@@ -156,7 +156,7 @@ class Wandb:
 
     @property
     def where(self) -> str:
-        """The run's page, or the command that uploads it: all pieces of a resumed run that are not uploaded yet."""
+        """The address of the run's page; offline, the command that uploads all of it that is not uploaded yet."""
         if self.run.settings.mode != "offline":
             return str(self.run.url)
         return upload_command(unsent(Path(self.run.dir).parents[1], self.run.id))
@@ -193,13 +193,15 @@ class Wandb:
             log.info("%-10s %s", "W&B", where)
 
     def abandon(self) -> None:
-        """End W&B's service, so that this process does not wait for it at its exit."""
+        """End W&B's service, so that this process does not wait for it when it exits."""
         self.environment.close()
         self._tear_down(TEARDOWN_SECONDS)
 
     def _tear_down(self, seconds: float) -> bool:
-        """End W&B's service, its exit hook first, in a thread, because a hanging service never answers. Returns whether
-        it ended in that time."""
+        """End W&B's service and its exit hook. Returns whether it ended in so many seconds.
+
+        It is done in a thread, as a service that hangs never answers.
+        """
 
         def tear_down() -> None:
             with suppress(Exception, SystemExit):  # SystemExit would end this process with W&B's exit code
@@ -229,7 +231,7 @@ def service_folders(folder: Path) -> Iterator[None]:
 
 
 def dashboard_config(about: RunInfo) -> Config:
-    """What dashboards group and filter by; see the top of this file."""
+    """The config of the W&B run, by which dashboards group and filter; see the top of this file."""
     settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
     columns = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
     return {**columns, "versions": about.versions, "settings": settings}

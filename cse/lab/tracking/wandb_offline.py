@@ -1,4 +1,4 @@
-"""W&B without its server: is there an API key, what does a run's folder keep, and what uploads offline runs later."""
+"""W&B without its server: its API key, what a run's folder keeps, and the command that uploads offline runs later."""
 
 import logging
 import os
@@ -35,7 +35,7 @@ class KeptRun:
 
     @classmethod
     def read(cls, folder: Path) -> "KeptRun | None":
-        """The W&B run of a run's folder. None if it has none, and, with a warning, if the file is damaged."""
+        """The W&B run that a run's folder keeps. None if it keeps none, and, with a warning, if its file is damaged."""
         file = file_of_kept(folder)
         content = read_json(file)
         id, best = content.get("id"), content.get("best", {})
@@ -46,17 +46,17 @@ class KeptRun:
         return None
 
     def write(self, folder: Path) -> None:
-        """Keep it in a run's folder."""
+        """Write it into a run's folder."""
         write_json(file_of_kept(folder), asdict(self))
 
 
 def file_of_kept(folder: Path) -> Path:
-    """Where a run's folder keeps its W&B run."""
+    """The file in which a run's folder keeps its W&B run."""
     return folder / "wandb" / "run.json"
 
 
 def sync_line(folder: Path, names: Iterable[str]) -> str:
-    """The command that uploads what these runs of a folder logged offline; "" if there is nothing."""
+    """The command that uploads what these runs in a folder logged offline; "" if they logged nothing."""
     pieces: list[Path] = []
     for run in (folder / name for name in names):
         if kept := KeptRun.read(run):
@@ -67,7 +67,7 @@ def sync_line(folder: Path, names: Iterable[str]) -> str:
 
 
 def unsent(folder: Path, id: str) -> list[Path]:
-    """What W&B wrote into its folder offline for a run, one piece for each start, and did not upload since."""
+    """The pieces of a run, one for each start, that W&B wrote into its folder offline and has not uploaded since."""
     pieces = sorted(folder.glob(f"offline-run-*-{id}"))
     return [piece for piece in pieces if not any(piece.glob("*.synced"))]
 
