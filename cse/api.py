@@ -208,11 +208,11 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     from cse.lab.folder.runs import read_runs
     from cse.lab.report.any_runs.evaluations import with_evaluations
     from cse.lab.report.any_runs.runs_table import rows_of_runs
-    from cse.lab.report.numbers.keys_that_differ import keys_that_tell_settings_apart
+    from cse.lab.report.numbers.keys_that_differ import KeysThatDiffer
 
     places = [Path(folder) for folder in folders]
     begun = with_evaluations(read_runs(places))
-    keys = [*keys_that_tell_settings_apart(begun, seed), seed] if begun else []
+    keys = [*KeysThatDiffer(begun, seed).of_settings, seed] if begun else []
     scores = list(dict.fromkeys(name for run in begun for name in run.metrics))
     runs_and_jobs = [*begun, *jobs_without_run(places)]
     return rows_of_runs(sorted(runs_and_jobs, key=lambda run: run.folder), keys, scores)

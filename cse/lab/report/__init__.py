@@ -12,13 +12,13 @@ any_runs/           any runs compared
     names               how tables name settings and folders, and how a user types them
   gate                whether a setting is shown to be better by so much
   differences         how far settings are apart (differences.csv)
-  settings_table      a row for each setting (settings.csv)
+  settings_table      a row for each setting (settings.csv); remarks: what to know of its runs
   runs_table          a row for each run (runs.csv); commands: that repeat a run, or train more seeds
   charts              by plotly
 paper/              a sweep's runs beside its paper's table
   paper_report        the report
   report_block        the `report:` block of a sweep's YAML; published: the papers' own numbers
-  sweep_runs          the sweep's runs, and which of them fill each cell
+  sweep_runs          the sweep's runs, and which of them fill each cell; missing_jobs: planned jobs without a run
   departures          what a run has otherwise than its sweep or its paper
   cells               a `Cell` of the paper's table, and its verdict; paper_table: the table as a section (report.csv)
   claims              what the runs say of a paper's claims; claims_table: the claims as a section (claims.csv)
@@ -27,8 +27,8 @@ two_runs            what differs between two runs
 numbers/            by what reports compare
   groups              runs that make one number, and how two groups compare
   statistics          what a few seeds can tell; resampling: what test items can, of encoders without seeds
-  keys_that_differ    in which settings runs differ
-  notes               what a reader must know beside the numbers
+  keys_that_differ    in which settings runs differ; unlike: in what else they may not, if one number joins them
+  notes               what several reports say beside their numbers
 show/               how a report is shown (sections as text and LaTeX: cse.lab.sections)
   document            a `Report` as data
   write               its files; page: the HTML; terminal: in short

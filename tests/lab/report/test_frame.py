@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from cse.lab.report.any_runs.settings_table import notes_on_settings
-from cse.lab.report.numbers.keys_that_differ import keys_that_tell_settings_apart
+from cse.lab.report.numbers.keys_that_differ import KeysThatDiffer
 
 CASES = {  # {rule: (a line for each run: the words typed | its settings | its choices of groups, the columns)}
     "only what was typed and differs": (
@@ -81,7 +81,19 @@ def test_columns(leave, runs, lines, columns):
         config, choices = ({key: yaml.safe_load(value) for key, value in (word.split("=") for word in words)}
                            for words in (config or typed, choices))  # fmt: skip
         leave(f"{number}", config, {"test/x": 1.0}, choices=choices, overrides=typed)
-    assert keys_that_tell_settings_apart(runs(), "seed") == columns.split()
+    assert KeysThatDiffer(runs(), "seed").of_settings == columns.split()
+
+
+def test_the_example_in_the_docstring(leave, runs):
+    for objective, lr in (("simcse", 3e-5), ("barlow", 1e-4)):
+        for seed in (1, 2):
+            config = {"objective._target_": objective, "trainer.lr": lr, "seed": seed}
+            typed = [f"objective={objective}", f"seed={seed}"]
+            leave(f"{objective}-{seed}", config, choices={"objective": objective}, overrides=typed)
+    keys = KeysThatDiffer(runs(), seed="seed")
+    assert keys.every == ["objective._target_", "trainer.lr", "objective"]
+    assert keys.by_group == ["trainer.lr", "objective"]
+    assert keys.of_settings == ["objective"]
 
 
 def test_what_nobody_typed_is_no_column_but_is_told(leave, compared):

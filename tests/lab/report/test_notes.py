@@ -6,15 +6,10 @@ import pytest
 from run_folders import leave_heartbeat
 
 from cse.lab.report.any_runs.gate import rest_on_other_data
-from cse.lab.report.numbers.notes import (
-    changed_texts,
-    missing_jobs,
-    scored_differently,
-    seen_in_training,
-    unlike_in_all,
-    unlike_in_one,
-)
+from cse.lab.report.numbers.notes import seen_in_training
+from cse.lab.report.numbers.unlike import changed_texts, scored_differently, unlike_in_all, unlike_in_one
 from cse.lab.report.paper.departures import notes_on_departures
+from cse.lab.report.paper.missing_jobs import missing_jobs
 
 SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
 

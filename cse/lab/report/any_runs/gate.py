@@ -13,8 +13,8 @@ from cse.lab.folder.runs import Run, grouped
 from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named, settings_below, the_one
 from cse.lab.report.formats import bounds, digits_of, first_few, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
-from cse.lab.report.numbers.notes import changed_texts
 from cse.lab.report.numbers.statistics import holm, is_shown
+from cse.lab.report.numbers.unlike import changed_texts
 from cse.lab.settings.values import Config
 from cse.score import evaluator_of
 

@@ -14,15 +14,10 @@ from cse.lab.folder.status import counted
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.evaluations import notes_on_evaluations
 from cse.lab.report.any_runs.names import folders_below
-from cse.lab.report.numbers.groups import few_seeds, partly_scored
-from cse.lab.report.numbers.notes import (
-    data_problems,
-    remarks,
-    retrieved,
-    selected_otherwise,
-    unlike_in_all,
-    unlike_in_one,
-)
+from cse.lab.report.any_runs.remarks import data_problems, notes_on_selection, remarks
+from cse.lab.report.numbers.groups import few_seeds
+from cse.lab.report.numbers.notes import nearest_captions
+from cse.lab.report.numbers.unlike import unlike_in_all, unlike_in_one
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of, setting_colours
 from cse.lab.sections import Section, Sortable
 from cse.lab.sharing.score_tables import MODIFIED
@@ -112,8 +107,7 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
 
 def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
     """What a reader must know of a setting's included runs."""
-    runs, seed = setting.included, comparison.seed
-    return remarks(runs, seed) + partly_scored(runs, comparison.scores.all, seed)
+    return remarks(setting.included, comparison.scores.all, comparison.seed)
 
 
 def score_text(comparison: Comparison, setting: Setting, name: str) -> str:
@@ -173,7 +167,7 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     every = [run for setting in settings for run in setting.included]
     notes = data_problems(comparison.runs)
     notes += notes_on_evaluations(comparison.runs)
-    notes += retrieved({setting.label: setting.included[-1] for setting in settings if setting.included})
+    notes += nearest_captions({setting.label: setting.included[-1] for setting in settings if setting.included})
     notes += [f"{setting.label}: {remark}" for setting in settings for remark in remarks_on(setting, comparison)]
     noted = {
         word for setting in settings for word in unlike_in_one(setting.included, comparison.seed, also_settings=True)
@@ -181,7 +175,7 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     notes += unlike_in_all("settings", every, noted)
     if not_shown := [key.short for key in comparison.keys if not key.is_shown]:
         notes.append(f"Settings also differ in {', '.join(not_shown)}. settings.csv and report.html have these values.")
-    notes += selected_otherwise(every, scores.best_by)
+    notes += notes_on_selection(every, scores.best_by)
     if scores.leading and not scores.best_by:
         notes.append("No setting is marked as the best: model selection needs a dev score, and there is none.")
     return notes

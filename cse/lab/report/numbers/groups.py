@@ -1,8 +1,8 @@
-"""A group of runs that makes one number: a value for each seed, and how two groups compare.
+"""The runs behind one number: a value for each seed, and how two such groups compare.
 
-To read: `group_of` makes a `Group` of the runs that have a `Measure`. `once_each` lets a copy, or a run that was made
-again, weigh no more than one run. `compare_groups` tests two groups over their seeds. Two encoders that are only scored
-have no seeds: these are compared over test items (cse.lab.report.numbers.resampling).
+To read: `group_of` makes a `Group` of the runs that have a `Measure`. `once_each` makes copies of a run, and runs that
+were repeated, weigh no more than one run. `compare_groups` tests two groups over their seeds. Two encoders that are
+only scored have no seeds: these are compared over test items (cse.lab.report.numbers.resampling).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cse.lab.folder.runs import Run, grouped
-from cse.lab.report.formats import first_few
-from cse.lab.report.numbers.keys_that_differ import every_key_that_varies
+from cse.lab.report.numbers.keys_that_differ import KeysThatDiffer
 from cse.lab.report.numbers.resampling import compare_items
 from cse.lab.report.numbers.statistics import STATISTICS, Effect, SeedSpread, Side, compare_seeds, pooled_sd
 from cse.lab.settings.roles import role_of
@@ -23,10 +22,12 @@ SEEDS = 3  # on each trained side of a comparison that is judged
 
 @dataclass(frozen=True)
 class Measure:
-    """The number of a run that a group is made of, and how the runs of one seed make one number.
+    """Which number of a run makes the number of a group, and how several runs of one seed make one.
 
-    metric: a score. key: a config key, whose value is the number instead; "" for a score. aggregate: a statistic of
-    STATISTICS, or `best`: the run of the seed with the best `select`.
+    metric: a score.
+    key: a key of the settings, whose value is the number instead; "" for a score.
+    aggregate: how the runs of one seed make one number: a statistic of STATISTICS, or `best`.
+    select: for `best`, the score by which a run of the seed is chosen.
     """
 
     metric: str | None
@@ -35,7 +36,7 @@ class Measure:
     select: str = ""
 
     def is_known(self, run: Run) -> bool:
-        """Whether the run has the number: a run without an auxiliary modality has none of its settings."""
+        """Whether the run has the number. A run without an auxiliary modality lacks its settings."""
         if self.key:
             return number_in(str(run.get(self.key))) is not None
         return self.metric in run.metrics
@@ -45,7 +46,7 @@ class Measure:
         return float(str(run.get(self.key)) if self.key else run.metrics[str(self.metric)])
 
     def number_of_seed(self, runs: Sequence[Run]) -> float:
-        """The one number of a seed's runs."""
+        """The number that the runs of one seed make."""
         if self.aggregate == "best":
             return self.number_of(best_run(runs, self.select))
         return float(STATISTICS[self.aggregate]([self.number_of(run) for run in runs]))
@@ -55,10 +56,10 @@ class Measure:
 class Group:
     """Runs, and the number that they make for each of their seeds.
 
-    distinct: how many runs these are, where a copy, or a run that was made again, is no further one.
+    distinct: how many of the runs are no copies of each other.
     seeds: {seed: value}.
-    alone: the one value of an encoder that is only scored, and so has no seeds; None if it has seeds.
-    metric: None for values of a config key.
+    alone: the value of an encoder that is only scored, and so has no seeds; None if it has seeds.
+    metric: the score; None for values of a key.
     unscored: how many finished runs lack the number.
     """
 
@@ -72,27 +73,27 @@ class Group:
 
     @property
     def side(self) -> Side:
-        """The group as a side of a comparison."""
+        """The group as one side of a comparison: its values by seed, or its single value."""
         return self.seeds if self.alone is None else self.alone
 
     @property
     def values(self) -> list[float]:
-        """The value of each seed, or the one without."""
+        """The value of each seed, or the single value."""
         return list(self.seeds.values()) if self.alone is None else [self.alone]
 
     @property
     def modified(self) -> bool:
-        """Whether one of its runs was scored on incomplete or modified data."""
+        """Whether a run of it was scored on incomplete or modified data."""
         return any(self.metric in run.modified for run in self.runs)
 
     @property
     def no_better(self) -> bool:
-        """Whether the group is a mean over a run that is no better than its encoder untrained."""
+        """Whether it is a mean, and a run in it is no better than its encoder before training."""
         return self.aggregate == "mean" and any(run.no_better for run in self.runs)
 
     @property
     def only_scored(self) -> bool:
-        """Whether its encoder was not trained, and so has no seeds."""
+        """Whether its encoder was not trained here, and so has no seeds."""
         return self.alone is not None
 
     def without_seeds(self) -> "Group":
@@ -125,13 +126,13 @@ def has_no_seeds(runs: Sequence[Run], seed: str) -> bool:
 
 
 def once_each(runs: Sequence[Run], seed: str) -> list[Run]:
-    """A run for each seed and each setting of that seed, with the mean scores of the runs that share both.
+    """The runs without copies. Runs of the same seed and settings become one run, with their mean scores.
 
-    So a copy, or a run that was made again, weighs no more than one run. seed: the key of seeds.
+    seed: the key of seeds.
     """
     alike: dict[tuple[str, str], list[Run]] = {}
     for name, together in grouped(runs, seed).items():
-        varying = every_key_that_varies(together, seed) if len(together) > 1 else []
+        varying = KeysThatDiffer(together, seed).every if len(together) > 1 else []
         keys = [key for key in varying if role_of(key).changes_a_table]
         for run in together:
             alike.setdefault((name, repr([in_one_form(run.get(key)) for key in keys])), []).append(run)
@@ -174,27 +175,16 @@ def compare_groups(left: Group, right: Group, confidence: float, shift: float = 
 
 
 def seed_spread(groups: Iterable[Group]) -> SeedSpread | None:
-    """How much seeds vary in the groups that have several; None without such a group."""
+    """How much seeds vary, by the pooled standard deviation of the groups with several; None without such a group."""
     several = [group.values for group in groups if len(group.values) > 1]
     each = [pooled_sd([values]) for values in several]
     return SeedSpread(pooled_sd(several), min(map(len, several)), each) if several else None
 
 
 def few_seeds(sides: Sequence[Group]) -> str:
-    """A line if some trained side has too few seeds for a verdict; "" if all have enough."""
+    """Why there is no verdict: a trained side has too few seeds; "" if all have enough."""
     seeds = [len(group.values) for group in sides if not group.only_scored]
     if not seeds or min(seeds) >= SEEDS:
         return ""
     instead = "; test items say nothing of its other seeds" if len(seeds) < len(sides) else ""
     return f"too few seeds ({' and '.join(map(str, seeds))}): each trained side needs {SEEDS}{instead}"
-
-
-def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed: str) -> list[str]:
-    """A line for the scores that only some seeds have, over which their means are. seed: the key of seeds."""
-    seeds = grouped(runs, seed).values()
-    partly: dict[int, list[str]] = {}
-    for metric in metrics:
-        number = sum(any(metric in run.metrics for run in of_seed) for of_seed in seeds)
-        if 0 < number < len(seeds):
-            partly.setdefault(number, []).append(metric)
-    return [f"only {number} of {len(seeds)} seeds have {first_few(names)}" for number, names in sorted(partly.items())]

@@ -1,11 +1,11 @@
-"""In which keys runs differ.
+"""In which keys of their settings runs differ.
 
-`keys_that_vary` has all such keys. `keys_that_tell_settings_apart` has those that make another setting of a table.
-`fewest_keys` has a few of these: no two settings have the same values there.
+To read: `KeysThatDiffer`. `fewest_keys` chooses a few of them, by which no two settings are the same.
 """
 
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -21,94 +21,119 @@ NAMES = ("case", "sweep", "label")
 """The keys that name runs."""
 
 
-def keys_that_vary(runs: Sequence[Run], seed: str) -> list[str]:
-    """The keys in which the runs differ, except the seed; a group that differs stands for all its values."""
-    keys = every_key_that_varies(runs, seed)
-    groups = tuple(f"{key}." for key in keys if any(key in run.choices for run in runs))
-    return [key for key in keys if not key.startswith(groups)]
+@dataclass(frozen=True)
+class KeysThatDiffer:
+    """In which keys some runs differ, except the key of their seeds.
 
+    An example: `cse-train -m objective=simcse,barlow seed=1,2` makes four runs. The YAML of each objective sets its
+    loss (objective._target_) and a learning rate (trainer.lr).
 
-def every_key_that_varies(runs: Sequence[Run], seed: str) -> list[str]:
-    """The keys in which the runs differ, except the seed: choices of groups, and the values that they stand for too."""
-    keys = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
-    return [key for key in keys if key != seed and key_varies(runs, key)]
-
-
-def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
-    """The keys whose values make another setting.
-
-    Such a key was typed for some run, `makes_settings`, and is not the same in all runs that have the same values of
-    `keys_standing_for` it. `origin`, the folder where several are compared, comes first. A value that varies though
-    nobody typed it follows from these keys and the seed, or is of another edition (see notes.unlike_in_one).
+        keys = KeysThatDiffer(runs, seed="seed")
+        keys.every           objective._target_, trainer.lr, objective
+        keys.by_group        trainer.lr, objective: the group stands for all that is below it
+        keys.of_settings     objective: nobody typed trainer.lr, it follows from the objective
     """
-    typed = dict.fromkeys(["origin", *NAMES, *(argument.key for run in runs for argument in run.arguments)])
-    axes, beside = axes_of_no_number(runs), typed_beside_cases(runs)
-    cases = keys_of_cases(runs, beside) if seed != "case" else []
-    candidates = [key for key in typed if key != seed and makes_settings(key, axes)]
-    return [key for key in candidates if key_varies(runs, key, within=keys_standing_for(key, cases, beside, seed))]
 
+    runs: Sequence[Run]
+    seed: str
 
-def makes_settings(key: str, axes: set[str]) -> bool:
-    """Whether another value at a key makes another setting: what is learned or scored depends on it, or it is an axis.
+    @cached_property
+    def every(self) -> list[str]:
+        """All such keys: choices of groups, and also the values that a choice sets."""
+        keys = dict.fromkeys(key for run in self.runs for key in (*flattened(run.config), *run.choices))
+        return [key for key in keys if key != self.seed and not key.startswith("choices.") and self.differs(key)]
 
-    lr=1e-5 and lr=3e-5 are two settings. workers=2 and workers=4 are one, unless a line has both: workers=2,4. axes:
-    see `axes_of_no_number`.
-    """
-    return role_of(key).is_science or key in NAMES or key in axes
+    @property
+    def by_group(self) -> list[str]:
+        """The same without the values of a group that differs: the group stands for them."""
+        groups = tuple(f"{key}." for key in self.every if any(key in run.choices for run in self.runs))
+        return [key for key in self.every if not key.startswith(groups)]
 
+    @cached_property
+    def of_settings(self) -> list[str]:
+        """The keys by which runs are of one setting or of another: the columns of a table of settings.
 
-def keys_standing_for(key: str, cases: Sequence[str], beside: set[str], seed: str) -> list[str]:
-    """The keys whose values say already what a run has at a key.
+        Somebody typed such a key for a run, and it `makes_settings`. Among runs that have the same values of the keys
+        `standing_for` it, it still has several. `origin`, the folder where several are compared, comes first. A value
+        that differs though nobody typed it follows from these keys and the seed, or is of another edition of the code
+        (see cse.lab.report.numbers.unlike).
+        """
+        typed = dict.fromkeys(["origin", *NAMES, *(argument.key for run in self.runs for argument in run.arguments)])
+        candidates = [key for key in typed if key != self.seed and self.makes_settings(key)]
+        return [key for key in candidates if self.differs(key, within=self.standing_for(key))]
 
-    A case stands for all that it sets: case=a, which sets lr=1, and case=b, which sets lr=2, differ in their case
-    alone. It does not stand for what was typed beside it: case=a lr=1 and case=a lr=2 differ in lr.
-    With cases, a checkpoint names the run of each seed, so the case and the seed stand for it.
+    def differs(self, key: str, within: Sequence[str] = ()) -> bool:
+        """Whether a key has several values among runs that have the same values of the keys `within`."""
+        values: dict[tuple[str, ...], set[str]] = {}
+        for run in self.runs:
+            place = tuple(value_in_words(run, other) for other in within)
+            values.setdefault(place, set()).add(value_in_words(run, key))
+        return any(len(several) > 1 for several in values.values())
 
-    cases: see `keys_of_cases`. beside: see `typed_beside_cases`.
-    """
-    if key in beside or key in ("origin", "case"):
-        return []
-    others = [other for other in cases if other != key]
-    return [*others, seed] if key == "checkpoint" and cases else others
+    def makes_settings(self, key: str) -> bool:
+        """Whether another value at a key makes another setting: what is learned or scored depends on it, or it is an
+        axis.
 
+        lr=1e-5 and lr=3e-5 are two settings. workers=2 and workers=4 are one, unless a command has both: workers=2,4.
+        """
+        return role_of(key).is_science or key in NAMES or key in self.axes_of_no_number
 
-def keys_of_cases(runs: Sequence[Run], beside: set[str]) -> list[str]:
-    """The keys that name the case of a run; [] if the runs have no two cases.
+    def standing_for(self, key: str) -> list[str]:
+        """The keys whose values already say what a run has at a key.
 
-    Cases of several sweeps may have one name: then the sweep is one of the keys. beside: the keys that were typed
-    beside cases.
-    """
-    if not key_varies(runs, "case"):
-        return []
-    several_sweeps = key_varies(runs, "sweep", within=() if "sweep" in beside else ("case",))
-    return ["case", "sweep"] if several_sweeps else ["case"]
+        A case stands for all that it sets: case=a, which sets lr=1, and case=b, which sets lr=2, differ in their case
+        alone. It does not stand for what was typed in addition: case=a lr=1 and case=a lr=2 differ in lr. With cases, a
+        checkpoint names the run of each seed, so the case and the seed stand for it.
+        """
+        if key in self.typed_beside_cases or key in ("origin", "case"):
+            return []
+        others = [other for other in self.keys_of_cases if other != key]
+        return [*others, self.seed] if key == "checkpoint" and self.keys_of_cases else others
 
+    @cached_property
+    def keys_of_cases(self) -> list[str]:
+        """The keys that name the case of a run: case, or case and sweep if several sweeps have cases of one name.
 
-def key_varies(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> bool:
-    """Whether a key has several values among runs that have the same values of the keys `within`."""
-    values: dict[tuple[str, ...], set[str]] = {}
-    for run in runs:
-        place = tuple(value_in_words(run, other) for other in within)
-        values.setdefault(place, set()).add(value_in_words(run, key))
-    return any(len(several) > 1 for several in values.values())
+        [] if the runs have no two cases, and if cases are what is repeated like seeds.
+        """
+        if self.seed == "case" or not self.differs("case"):
+            return []
+        several_sweeps = self.differs("sweep", within=() if "sweep" in self.typed_beside_cases else ("case",))
+        return ["case", "sweep"] if several_sweeps else ["case"]
+
+    @cached_property
+    def typed_beside_cases(self) -> set[str]:
+        """The keys that were typed for runs of a sweep's cases, and that their case does not set."""
+        keys: set[str] = set()
+        of_case, sweeps = cache(arguments_of_case), choices("sweep")
+        for run in self.runs:
+            typed = values_of(run.arguments)
+            if RUN_ALONE in run.arguments:
+                keys |= {*keys_of_person(run.arguments)}
+            elif typed.get("sweep") in sweeps:
+                keys |= typed.keys() - map(key_of, of_case(typed["sweep"], typed.get("case", "")))
+        return keys
+
+    @cached_property
+    def axes_of_no_number(self) -> set[str]:
+        """The axes on which no number depends, such as workers: typed for all runs of a folder, with several values.
+
+        The name that a tracker gives a run is no axis.
+        """
+        folders: dict[Path, list[dict[str, str]]] = {}
+        for run in self.runs:
+            folders.setdefault(run.folder.parent, []).append(values_of(run.arguments))
+        axes: set[str] = set()
+        for typed in folders.values():
+            for_all = set(typed[0]).intersection(*typed)
+            axes |= {key for key in for_all if len({values[key] for values in typed}) > 1}
+        of_no_number = {key for key in axes if role_of(key).purpose in ("machine", "logging")}
+        return {key for key in of_no_number if not key.startswith(("hydra", "tracker.", "note"))}
 
 
 def value_in_words(run: Run, key: str) -> str:
-    """A run's value in one form, by which it is compared with others."""
+    """A run's value at a key as text that is the same for equal values: for 1e-05 and 0.00001."""
     return repr(in_one_form(run.get(key)))
-
-
-def typed_beside_cases(runs: Sequence[Run]) -> set[str]:
-    """The keys that were typed for runs of a sweep's cases, which their case does not set."""
-    keys: set[str] = set()
-    arguments_of, sweeps = cache(arguments_of_case), choices("sweep")
-    for run in runs:
-        typed = values_of(run.arguments)
-        if RUN_ALONE in run.arguments:
-            keys |= {*keys_of_person(run.arguments)}
-        elif typed.get("sweep") in sweeps:
-            keys |= typed.keys() - map(key_of, arguments_of(typed["sweep"], typed.get("case", "")))
-    return keys
 
 
 def arguments_of_case(sweep: str, case: str) -> list[str]:
@@ -119,24 +144,8 @@ def arguments_of_case(sweep: str, case: str) -> list[str]:
     return its_case.set if its_case else []
 
 
-def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
-    """The axes on which no number depends (workers, a tracker): typed for all runs of a folder, with several values.
-
-    The name that a tracker gives a run is no axis.
-    """
-    folders: dict[Path, list[dict[str, str]]] = {}
-    for run in runs:
-        folders.setdefault(run.folder.parent, []).append(values_of(run.arguments))
-    axes: set[str] = set()
-    for lines in folders.values():
-        of_all = set(lines[0]).intersection(*lines)
-        axes |= {key for key in of_all if len({line[key] for line in lines}) > 1}
-    of_no_number = {key for key in axes if role_of(key).purpose in ("machine", "logging")}
-    return {key for key in of_no_number if not key.startswith(("hydra", "tracker.", "note"))}
-
-
 def fewest_keys(values: pd.DataFrame) -> list[str]:
-    """As few keys as can be: no two rows have the same values there, and each row has a value.
+    """As few keys as possible by which no two rows are the same, and each row has a value.
 
     Choices of groups, and keys that were typed first, are kept before others. values: a row for each setting, by key.
     """

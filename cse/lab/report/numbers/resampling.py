@@ -1,11 +1,11 @@
 """How two encoders differ over test items, where neither has seeds: both are only scored.
 
-The same resamples of the test items score both encoders, so their difference is paired. The intervals are percentiles,
-and p is two-sided, as in Koehn 2004 (W04-3250).
+It is the paired bootstrap (Efron 1979), as Koehn uses it for translation (2004, W04-3250). The same resamples of the
+test items score both encoders. The intervals are percentiles, and p is two-sided.
 
 To read: `compare_items`. A run's score on resamples is `resampled`, made of `draw_items` and `score_on`.
 
-R resamples, N items.
+R resamples, N items, U units of each item.
 """
 
 import math
@@ -29,10 +29,11 @@ OVER_ITEMS = "paired bootstrap over items"
 
 
 def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidence: float, shift: float = 0.0) -> Effect:
-    """Left minus right over test items. left, right: the folder of each run that scored the encoder, and its score.
+    """Left minus right over test items, by the paired bootstrap.
 
     The names of the first run's scores seed all draws, so two scores with the same items are paired, too. The effect
     has no test if a run did not keep its items, if the score has none, or if the sides' items differ.
+    left, right: of each run that scored the encoder, its folder and the name of the score.
     """
     try:
         seeds = scores_with_items(*next(iter(left.items())))
@@ -60,7 +61,7 @@ def why_items_differ(scores: Sequence["Resampled"]) -> str:
 
 
 def p_of_resamples(difference_R: np.ndarray, shift: float = 0.0) -> float:
-    """The two-sided p of the difference being `shift`; at least 2 / (R + 1)."""
+    """The two-sided p that the difference is `shift`, by the share of resamples beyond it; at least 2 / (R + 1)."""
     sides = ((difference_R <= shift).sum(), (difference_R >= shift).sum())
     return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(difference_R)))
 
@@ -68,8 +69,10 @@ def p_of_resamples(difference_R: np.ndarray, shift: float = 0.0) -> float:
 class Resampled(NamedTuple):
     """A score on resamples of its items.
 
-    items: their number. truth: a checksum of their truth and units. varied: whether the truth varies. texts: a digest
-    of their texts; "" if the run kept none.
+    items: how many there are.
+    truth: a checksum of their gold values and units.
+    varied: whether the gold values vary.
+    texts: a digest of their texts; "" if the run kept none.
     """
 
     scores_R: np.ndarray
@@ -148,7 +151,11 @@ def resample(items: Items, seed: int) -> np.ndarray:
 
 
 def draw_items(items: Items, rng: np.random.Generator) -> np.ndarray:
-    """The numbers of the items in one resample, each as often as it is drawn."""
+    """The numbers of the items in one resample, each as often as it is drawn.
+
+    Items that share units, such as pairs of documents, are drawn by their units: an item counts as often as the product
+    of its units' counts.
+    """
     size = len(items.gold_N)
     if items.units_UN is None:
         return rng.integers(0, size, size)

@@ -2,6 +2,16 @@
 
 Values are scores of independent runs; sd is the sample's (n - 1); p is two-sided. With two to five seeds all of this is
 rough, and the t interval shows it by its width.
+
+To read, with the statistic behind each:
+
+compare_seeds          Welch's t-test (Welch 1947); against one score, Student's one-sample t-test (Student 1908)
+compare_pairs          Student's paired t-test
+reach_of_noise         a prediction interval by Student's t
+likeness               equivalence by two one-sided tests, TOST (Schuirmann 1987)
+holm                   Holm's step-down correction (Holm 1979)
+power, seeds_for       the noncentral t distribution; 80% is Cohen's convention (1988)
+pooled_sd, SeedSpread  the standard deviation within groups
 """
 
 import math
@@ -30,7 +40,10 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Value:
-    """A mean, published or ours, and its deviation over n seeds (None: unknown). note: what a garbled cell prints."""
+    """A mean over n seeds with its standard deviation, ours or published.
+
+    sd: None if it is not known. note: what a garbled cell of a paper prints.
+    """
 
     mean: float
     sd: float | None = None
@@ -43,13 +56,14 @@ TEST_NAMES = {"Welch": "Welch's t-test", "one-sample t": "one-sample t-test"}
 
 
 class Effect(NamedTuple):
-    """A difference, as columns of a table.
+    """A difference of two means, with its interval and its test.
 
     size: None if nothing was compared.
-    low, high: its interval; None if there is none.
-    n: what it is over.
+    low, high: the interval; None if there is none.
+    n: over how many seeds or items it is, in words.
     test: the name of the test.
-    why: the reason why it is no test.
+    p: NaN without a test.
+    why: why there is no test.
     """
 
     size: float | None = None
@@ -62,17 +76,17 @@ class Effect(NamedTuple):
 
 
 def mean_and_sd(values: Iterable[float]) -> Value:
-    """Mean, deviation and number of one or more values."""
+    """The mean, the sample's standard deviation and the number of one or more values."""
     values = list(values)
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return Value(float(np.mean(values)), sd, len(values))
 
 
 def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confidence: float) -> float:
-    """How far the mean of `published_n` further runs may lie from ours through seeds alone: a prediction interval.
+    """Half of a prediction interval: how far the mean of `published_n` further runs may be from ours by seeds alone.
 
-    It is t_{n-1} sd sqrt(1/n + 1/published_n). With one run of ours the sd is unknown: seed_sd, of other cells' seeds,
-    takes its place, with the normal quantile.
+    It is t_{n-1} sd sqrt(1/n + 1/published_n). With one run of ours the sd is not known: seed_sd, of other cells'
+    seeds, takes its place, with the normal quantile.
     """
     spread = math.sqrt(1 / ours.n + 1 / published_n)
     if ours.sd is None:
@@ -86,11 +100,11 @@ Side = Mapping[str, float] | float
 
 
 def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
-    """Mean of `ours` minus mean of `theirs`, tested two-sided against a difference of `shift`.
+    """The mean of `ours` minus the mean of `theirs`, tested two-sided against a difference of `shift`.
 
-    Welch's test even where the seeds are the same: two methods share nothing but a seed's number, and pairing would
-    halve the degrees of freedom. Against one score without seeds it is a one-sample t test. With one run a side, or
-    scores that do not vary, there is no test.
+    It is Welch's test even where the seeds are the same: two methods share nothing but a seed's number, and pairing
+    would halve the degrees of freedom. Against one score without seeds it is a one-sample t-test. With one run a side,
+    or scores that do not vary, there is no test.
     """
     a, b = scores_in(ours), scores_in(theirs)
     if len(a) > 1 and len(b) > 1:
@@ -102,9 +116,10 @@ def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.
 
 
 def compare_pairs(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
-    """The mean difference of the same seeds, by a paired t test; an empty effect if the sides have not the same seeds.
+    """The mean difference of the same seeds, by a paired t-test; an empty effect if the sides have other seeds.
 
-    Right where nothing but one setting differs, such as the precision: what a seed decides is then in both and cancels.
+    It is right where one setting alone differs, such as the precision: what a seed decides is then in both sides and
+    cancels.
     """
     if not (isinstance(ours, Mapping) and isinstance(theirs, Mapping)):
         return Effect()
@@ -119,7 +134,7 @@ def scores_in(side: Side) -> np.ndarray:
 
 
 def welch(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
-    """Welch's test of two samples, whose variances may differ."""
+    """Welch's t-test of two samples, whose variances may differ (Welch 1947)."""
     effect = Effect(float(a.mean() - b.mean()), n=f"{len(a)} and {len(b)} seeds")
     if not (values_vary(a) or values_vary(b)):
         return effect._replace(test="none", why="the scores do not vary")
@@ -131,7 +146,7 @@ def welch(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effe
 
 
 def one_sample(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
-    """A one-sample t test of several scores against one, which is either side."""
+    """Student's one-sample t-test of several scores against one. Either side is the single score."""
     effect = Effect(float(a.mean() - b.mean()), n=f"{max(len(a), len(b))} seeds against one score")
     if not (values_vary(a) or values_vary(b)):
         return effect._replace(test="none", why="the scores do not vary")
@@ -143,7 +158,7 @@ def one_sample(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) ->
 
 
 def paired(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
-    """A paired t test: a one-sample test of the differences, each of one seed."""
+    """Student's paired t-test: a one-sample test of the differences, one for each seed."""
     gaps, n = a - b, f"{len(a)} pairs"
     if not values_vary(gaps, float(np.max(np.abs([a, b])))):
         return Effect(float(gaps.mean()), n=n, test="none", why="the differences do not vary")
@@ -159,9 +174,9 @@ def values_vary(values: Sequence[float] | np.ndarray, size: float | None = None)
 
 
 def likeness(compared: Callable[[float], Effect], within: float | None) -> float:
-    """p of a difference between -within and within, by two one-sided tests (Schuirmann); NaN if within is None.
+    """p that a difference is between -within and within, by two one-sided tests, TOST (Schuirmann 1987).
 
-    compared: from a shift to the two-sided test against it.
+    NaN if within is None. compared: gives the two-sided test against a shift.
     """
     if within is None:
         return math.nan
@@ -174,7 +189,7 @@ def likeness(compared: Callable[[float], Effect], within: float | None) -> float
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p values after Holm's step-down correction, in the order given; NaN stays NaN and counts as no test."""
+    """p values after Holm's step-down correction (Holm 1979), in the order given. NaN stays NaN and is no test."""
     p = np.array(p_values, dtype=float)
     order = np.argsort(p)  # NaN last
     steps = np.count_nonzero(~np.isnan(p)) - np.arange(len(p))
@@ -183,21 +198,22 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def is_shown(p: float, level: float) -> bool:
-    """Whether a p is below the level; NaN, of no test, is not."""
+    """Whether p is below the level. NaN, which is no test, is not."""
     return not math.isnan(p) and p < level
 
 
 def power(difference: float, sd: float, seeds: int, level: float = 0.05, sides: int = 2) -> float:
-    """How often a two-sided t test with `seeds` on each side detects a difference and its sign (noncentral t).
+    """The power of a two-sided t-test: how often it detects a difference and its sign, by the noncentral t.
 
-    The scores of both sides have the same deviation over seeds. sides: 1 if the other is one score without seeds.
+    The scores of both sides have the same deviation over seeds. seeds: on each side. sides: 1 if the other side is one
+    score without seeds.
     """
     freedom, shift = sides * (seeds - 1), difference / (sd * math.sqrt(sides / seeds))
     return float(stats.nct.sf(stats.t.ppf(1 - level / 2, freedom), freedom, shift))
 
 
 def smallest_difference(sd: float, seeds: int, level: float = 0.05, sides: int = 2) -> float:
-    """The smallest difference that `seeds` on each side detect with 80% power."""
+    """The smallest difference that `seeds` on each side detect with a power of 80%."""
     error = sd * math.sqrt(sides / seeds)
 
     def short_of(size: float) -> float:
@@ -208,12 +224,12 @@ def smallest_difference(sd: float, seeds: int, level: float = 0.05, sides: int =
 
 
 def seeds_for(difference: float, sd: float, level: float = 0.05, sides: int = 2) -> int:
-    """The seeds on each side that detect a difference with 80% power; at least 2."""
+    """How many seeds on each side detect a difference with a power of 80%; at least 2."""
     return next(seeds for seeds in count(2) if power(difference, sd, seeds, level, sides) >= 0.8)
 
 
 def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
-    """The standard deviation within groups of two or more values, each around its own mean."""
+    """The pooled standard deviation of groups of two or more values: each varies around its own mean."""
     freedom = sum(len(values) - 1 for values in groups)
     if not any(map(values_vary, groups)):
         return 0.0
@@ -223,7 +239,8 @@ def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
 class SeedSpread(NamedTuple):
     """How much scores vary over seeds.
 
-    sd: the deviation, pooled over groups. seeds: of the smallest group, two or more. each: the deviation of each group.
+    sd: the standard deviation, pooled over groups. seeds: in the smallest group, two or more. each: the deviation of
+    each group.
     """
 
     sd: float

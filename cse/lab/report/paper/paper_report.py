@@ -15,11 +15,11 @@ from cse.lab.folder.status import State, counted
 from cse.lab.report.any_runs.comparison import Comparison, compare_runs
 from cse.lab.report.any_runs.runs_table import rows_of_runs
 from cse.lab.report.any_runs.settings_table import settings_section, unranked_section
-from cse.lab.report.numbers.notes import missing_jobs
 from cse.lab.report.paper.claims import judge_claims
 from cse.lab.report.paper.claims_table import claims_section
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.figures import draw_figure, published_beside
+from cse.lab.report.paper.missing_jobs import missing_jobs
 from cse.lab.report.paper.paper_table import paper_table
 from cse.lab.report.paper.published import read_paper
 from cse.lab.report.paper.report_block import Plot

@@ -14,17 +14,15 @@ import pandas as pd
 from cse.lab.report.formats import bounds, first_few, number, probability, signed
 from cse.lab.report.numbers.notes import (
     detectable_difference,
-    joins_unlike,
-    missing_jobs,
+    nearest_captions,
     no_better_remarks,
-    retrieved,
     seen_in_training,
-    unlike_in_all,
-    unlike_in_one,
 )
 from cse.lab.report.numbers.statistics import Value
+from cse.lab.report.numbers.unlike import joins_unlike, unlike_in_all, unlike_in_one
 from cse.lab.report.paper.cells import Cell, Cells, RankedColumn, cells_of, ranked_columns
 from cse.lab.report.paper.departures import notes_on_departures
+from cse.lab.report.paper.missing_jobs import missing_jobs
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.report_block import ReportBlock
 from cse.lab.report.paper.sweep_runs import SweepRuns
@@ -260,7 +258,7 @@ def notes_on_cells(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[str
     lines = notes_on_departures(in_cells, block.paper_setting)
     done = [run for run in sweep.runs if run.is_done]
     by_row = {row: [run for run in done if run.matches(line.where)] for row, line in block.rows.items()}
-    lines += retrieved({row: of_row[-1] for row, of_row in by_row.items() if of_row})
+    lines += nearest_captions({row: of_row[-1] for row, of_row in by_row.items() if of_row})
     for row, of_row in by_row.items():
         lines += [f"{row}: {remark}" for remark in no_better_remarks(of_row) + seen_in_training(of_row)]
     lines += notes_on_seeds(ranked, len(block.rows), 1 - sweep.confidence)

@@ -1,0 +1,68 @@
+"""In what runs are unlike each other that one number joins, or one table compares: other code, data or scoring.
+
+To read: `unlike_in_one` is about the runs of one number, and `unlike_in_all` about all runs of a table. Both ask which
+training files differ (`changed_texts`) and what may have changed the scores (`scored_differently`).
+"""
+
+from collections.abc import Collection, Sequence
+
+from cse.lab.folder.facts import scoring_facts, training_facts
+from cse.lab.folder.runs import Run
+from cse.lab.report.numbers.keys_that_differ import KeysThatDiffer
+from cse.lab.settings.roles import role_of
+
+
+def unlike_in_one(runs: Sequence[Run], seed: str, also_settings: bool) -> list[str]:
+    """In what runs that make one number are unlike: training files under one name, or how they were scored.
+
+    also_settings: also in a setting that decides what is learned. seed: the key of seeds.
+    """
+    if len(runs) < 2:
+        return []
+    keys = KeysThatDiffer(runs, seed).by_group if also_settings else []
+    return [*filter(makes_unlike, keys), *changed_texts(runs), *scored_differently(runs)]
+
+
+def joins_unlike(differences: Sequence[str]) -> list[str]:
+    """A line on a number that joins runs which are unlike in these (`unlike_in_one`); [] if there are none."""
+    return [f"the mean is over runs that differ in {'; '.join(differences)}"] if differences else []
+
+
+def unlike_in_all(what: str, runs: Sequence[Run], noted: Collection[str]) -> list[str]:
+    """A line on how the runs of all cells, or of all settings, are unlike: in training files or in scoring.
+
+    what: "cells" or "settings". noted: what the notes have already, of a single cell or setting (`unlike_in_one`).
+    """
+    differing = [*changed_texts(runs, same_file_names_only=True), *scored_differently(runs)]
+    further = [difference for difference in differing if difference not in noted]
+    if not further:
+        return []
+    return [f"The runs of different {what} differ in training data or scoring: {'; '.join(further)}."]
+
+
+def makes_unlike(key: str) -> bool:
+    """Whether runs of one number may not differ in a key. `scored_differently` reports the settings of evaluators."""
+    is_seed = "seed" in key.rpartition(".")[2]
+    return role_of(key).is_science and key.partition(".")[0] != "eval" and not is_seed
+
+
+def changed_texts(runs: Sequence[Run], same_file_names_only: bool = False) -> list[str]:
+    """The training data (text, images, sound) whose files were not the same in all runs, by name.
+
+    same_file_names_only: compare only runs whose settings name the same files. An axis over data.path names others.
+    """
+    contents_of: dict[tuple[str, str], set[str]] = {}
+    for run in runs:
+        for name, named, contents in training_facts(run):
+            contents_of.setdefault((name, named if same_file_names_only else ""), set()).add(contents)
+    return list(dict.fromkeys(f"the files of {name}" for (name, _), sums in contents_of.items() if len(sums) > 1))
+
+
+def scored_differently(runs: Sequence[Run]) -> list[str]:
+    """What may have changed the scores and differs between the runs, with its values: code, libraries, an evaluator's
+    settings, the checksum of its data."""
+    values: dict[str, dict[str, None]] = {}
+    for run in runs:
+        for name, value in scoring_facts(run).items():
+            values.setdefault(name, {})[value] = None
+    return [f"{name} ({' | '.join(different)})" for name, different in values.items() if len(different) > 1]

@@ -1,0 +1,67 @@
+"""The planned jobs of a sweep that have no finished run, in lines of text.
+
+To read: `missing_jobs`. The state of each job is that of its run that got furthest (`furthest_status`).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from cse.lab.folder.runs import Run, Where
+from cse.lab.folder.status import State, Status
+from cse.lab.report.formats import counted_noun
+from cse.lab.settings.values import format_value
+
+SINGLY = 12  # lines of jobs; of more, each group of jobs is counted
+FURTHEST_FIRST = (State.DONE, State.RUNNING, State.STOPPED, State.FAILED, State.NOT_STARTED)
+"""The state of a job with several runs is the first of these."""
+
+
+def missing_jobs(runs: Sequence[Run], expected: Sequence[Where]) -> list[str]:
+    """The planned jobs without a finished run: "m=5: seeds 1, 2, 3 not started".
+
+    Jobs that differ in their seed alone share a line. If there are many lines, the jobs are counted by the value of
+    their first axis and their state. A running job has its progress.
+    """
+    planned = [run for run in runs if not run.departures] or list(runs)
+    if not expected:
+        unfinished = [run for run in planned if run.state != State.DONE]
+        return [f"{run.folder.name} {progress_in_words(Status(run.state, run.why))}" for run in unfinished]
+    jobs = [(job, furthest_status(job, planned)) for job in expected]
+    missing = [(job, status) for job, status in jobs if status.state != State.DONE]
+    seeds: dict[tuple[str, str], list[str]] = {}
+    for job, status in missing:
+        axes = ", ".join(words_of_job({key: value for key, value in job.items() if key != "seed"}))
+        seed = [format_value(job["seed"])] if "seed" in job else []
+        seeds.setdefault((axes, progress_in_words(status)), []).extend(seed)
+    if len(seeds) > SINGLY:
+        groups = Counter((words_of_job(job)[0], status.state) for job, status in missing)
+        return [f"{first}: {counted_noun(count, 'job')} {state}" for (first, state), count in groups.items()]
+    alike: dict[str, list[str]] = {}
+    for (axes, progress), of_seeds in seeds.items():
+        words = f"seed{'s' if len(of_seeds) > 1 else ''} {', '.join(of_seeds)} " if of_seeds else ""
+        alike.setdefault(f"{words}{progress}", []).append(axes)
+    return [f"{in_one(axes)}{words}" for words, axes in alike.items()]
+
+
+def in_one(axes: Sequence[str]) -> str:
+    """The axes of jobs of one state, in one text: "m=4, 5: "; "" if there are no axes."""
+    key = axes[0].partition("=")[0]
+    if all(words.startswith(f"{key}=") and words.count("=") == 1 for words in axes):
+        return f"{key}={', '.join(words.removeprefix(f'{key}=') for words in axes)}: "
+    return f"{' / '.join(axes)}: " if any(axes) else ""
+
+
+def progress_in_words(status: Status) -> str:
+    """The state of a job; of a running one, also its progress."""
+    return f"{status.state} ({status.why})" if status.state == State.RUNNING else str(status.state)
+
+
+def words_of_job(job: Where) -> list[str]:
+    """The axes of a planned job as KEY=VALUE, by the last part of the key: lr=1 for trainer.lr=1."""
+    return [f"{key.rpartition('.')[2]}={format_value(value)}" for key, value in job.items()]
+
+
+def furthest_status(job: Where, runs: Sequence[Run]) -> Status:
+    """How far a planned job got: the status of the furthest of its runs."""
+    statuses = [Status(run.state, run.why) for run in runs if run.matches(job)]
+    return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=Status(State.NOT_STARTED))
