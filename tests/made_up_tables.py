@@ -1,5 +1,8 @@
 """`report:` blocks of sweeps, parsed, and filled from the runs that a test left."""
 
+from dataclasses import dataclass
+
+import pandas as pd
 import yaml
 
 from cse.lab.folder.runs import read_runs
@@ -13,6 +16,7 @@ from cse.lab.report.paper.paper_table import paper_table
 from cse.lab.report.paper.report_block import checked_block
 from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.show.document import Report
+from cse.lab.sections import Section
 
 
 def parsed(block, name="sweeps/it.yaml"):
@@ -22,8 +26,16 @@ def parsed(block, name="sweeps/it.yaml"):
     return checked_block(block, printed, name, tolerance=0.1), printed
 
 
+@dataclass(frozen=True)
+class Filled(Section):
+    """The section of a paper's table, with its report.csv."""
+
+    frame: pd.DataFrame | None = None
+
+
 def filled(block, printed, runs, expected=()):
-    return paper_table(SweepRuns(block, printed, runs, list(expected), 0.95), printed)
+    section, frame = paper_table(SweepRuns(block, printed, runs, list(expected), 0.95), printed)
+    return Filled(**vars(section), frame=frame)
 
 
 def built(text, folder, expected=()):

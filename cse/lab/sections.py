@@ -1,12 +1,13 @@
 """Tables with what a reader must know beside them, as Markdown and as LaTeX.
 
-A report is a list of sections, which cse.lab.report puts on the terminal and on a page too.
+To read: a `Section` is a table, and its docstring says what each medium takes from it. `markdown` and `latex` write a
+list of sections. The terminal and the page of a report are in cse.lab.report.show.
 """
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,41 +34,13 @@ OPENS = re.compile(r"^[\[*]")
 """What LaTeX would read, at the start of a line, as an option of the line break before it."""
 BEYOND_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2010-\u2026]")
 
-
 BOTH_COLUMNS = 5  # columns of numbers; a table of more spans both columns of a paper
 FITTED = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
 """What makes a table no wider than its column of the paper, and leaves a narrow one as it is."""
 
 
-class Sortable(NamedTuple):
-    """A section's table on a page, as text, where a reader sorts and filters it.
-
-    hidden: the columns that a reader may switch on.
-    colours: of the lines, by which charts name them.
-    """
-
-    table: "pd.DataFrame"
-    hidden: Collection[str]
-    colours: Sequence[str] = ()
-
-
-class Finding(NamedTuple):
-    """A line that is too long for a terminal or a page, which show it as a paragraph instead.
-
-    verdict: one word.
-    verdict_in_words: the same, and what it rests on.
-    facts: numbers as text, by name; "" where there is none.
-    """
-
-    verdict: str
-    verdict_in_words: str
-    claim: str
-    source: str
-    facts: dict[str, str]
-
-
 class GridCell(NamedTuple):
-    """A cell of a paper's table, as text: ours beside the published number, and our difference from it."""
+    """A cell of a paper's table, as text: our number, the published number, and our difference from it."""
 
     ours: str
     published: str
@@ -80,18 +53,27 @@ class GridCell(NamedTuple):
 class Section:
     """A table of text with its heading and what a reader must know beside it.
 
+    What shows it takes from it:
+        terminal       `shown` and `lines_below`; or a paragraph for each row
+        Markdown       `shown` and `lines_below`
+        LaTeX          `grid`, else `shown`; the legend in the caption, the notes in comments
+        page           `grid` and `shown`, or `table` if a reader sorts it, or a paragraph for each row; `lines_below`
+    CSV files have unrounded numbers, so these are no sections: see cse.lab.report.show.document.Report.csv.
+
+    table: text in each cell; "" where there is none.
+    hidden: the columns that only a page has, where a reader may switch them on.
+    layout: how a page shows the table: its rows; rows that a reader sorts and filters; or a paragraph for each row,
+        also on the terminal, for rows that are too long: a claim, its verdict, and further facts by name.
+    colours: of the rows on a page, by which charts name them.
+    grid: the table as a paper prints it, with a GridCell in each cell.
     notes: what to know.
-    legend: what the signs, p and intervals mean; LaTeX has it in the caption.
-    label_columns: how many columns, the first ones, name a line.
-    bold: the best cells, by row and column.
+    legend: what the signs, p and intervals mean.
     missing: what has not run, and why.
-    caption: LaTeX's.
+    label_columns: how many columns, the first ones of `shown`, name a row.
+    bold: the best cells, by row and column of `shown`.
+    caption: LaTeX's; "": the title.
     label: what \\ref names, after "tab:"; "" for a table that no paper would print.
     column_prefix: what names of columns may begin with; LaTeX leaves it out, as the caption says it.
-    frame: the same unrounded, as its CSV.
-    sortable: another form of the table, on a page.
-    grid: another form of it, as a paper prints it, with a GridCell in each cell; LaTeX has this form.
-    findings: the lines, if these are too long for a terminal or a page.
     """
 
     title: str
@@ -100,14 +82,19 @@ class Section:
     legend: Sequence[str] = ()
     label_columns: int = 2
     bold: Sequence[tuple[int, int]] = ()
-    missing: list[str] = field(default_factory=list)
+    missing: Sequence[str] = ()
     caption: str = ""
     label: str = ""
     column_prefix: str = ""
-    frame: "pd.DataFrame | None" = None
-    sortable: Sortable | None = None
+    hidden: Collection[str] = ()
+    layout: Literal["rows", "sortable", "paragraphs"] = "rows"
+    colours: Sequence[str] = ()
     grid: "pd.DataFrame | None" = None
-    findings: Sequence[Finding] = ()
+
+    @property
+    def shown(self) -> "pd.DataFrame":
+        """The table without hidden columns."""
+        return self.table.drop(columns=list(self.hidden))
 
     @property
     def lines_below(self) -> list[str]:
@@ -119,7 +106,7 @@ class Section:
         """The table and the lines below it; above it, its title if it has one."""
         heading = f"## {' '.join(self.title.split())}\n\n" if self.title else ""
         listed = "".join(f"- {' '.join(line.split())}\n" for line in self.lines_below)
-        return f"{heading}{to_markdown(self.table)}\n" + (f"\n{listed}" if listed else "")
+        return f"{heading}{to_markdown(self.shown)}\n" + (f"\n{listed}" if listed else "")
 
     def latex(self) -> str:
         """A booktabs table for \\input, at most as wide as the text; what the caption lacks is in comments.
@@ -127,7 +114,7 @@ class Section:
         It has the form of the paper if there is one, and no column of folders. A table of many columns spans both
         columns of a two-column paper.
         """
-        table, words, bold = (self.table, self.label_columns, self.bold) if self.grid is None else in_lines(self.grid)
+        table, words, bold = (self.shown, self.label_columns, self.bold) if self.grid is None else in_lines(self.grid)
         cells = table.map(latex_cell)
         for row, column in bold:
             cells.iloc[row, column] = rf"\textbf{{{cells.iloc[row, column]}}}"
@@ -156,6 +143,23 @@ class Section:
         return "".join(f"% {' '.join(comment.splitlines())}\n" for comment in comments) + latex
 
 
+def markdown(title: str, sections: Sequence[Section]) -> str:
+    """report.md. title: of the report, with what follows it."""
+    return "\n".join([f"# {title}\n", *(section.markdown() for section in sections)])
+
+
+def latex(sections: Sequence[Section]) -> str:
+    """report.tex, of the sections that have a label."""
+    return "\n".join(section.latex() for section in sections if section.label)
+
+
+def to_markdown(table: "pd.DataFrame") -> str:
+    """The table's header and rows as a Markdown table."""
+    cells = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
+    lines = [[" ".join(cell.replace("|", "\\|").split()) for cell in line] for line in cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, int, list[tuple[int, int]]]":
     """A grid as text, with the number of columns that name a line, and the best cells.
 
@@ -182,20 +186,3 @@ def latex_head(name: str) -> str:
 def latex_cell(text: str) -> str:
     """A cell's text for LaTeX, with minus signs."""
     return OPENS.sub(r"{\g<0>}", MINUS.sub("$-$", text.translate(LATEX)))
-
-
-def markdown(title: str, sections: Sequence[Section]) -> str:
-    """report.md. title: of the report, with what follows it."""
-    return "\n".join([f"# {title}\n", *(section.markdown() for section in sections)])
-
-
-def latex(sections: Sequence[Section]) -> str:
-    """report.tex, of the sections that have a label."""
-    return "\n".join(section.latex() for section in sections if section.label)
-
-
-def to_markdown(table: "pd.DataFrame") -> str:
-    """The table's header and rows as a Markdown table."""
-    cells = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
-    lines = [[" ".join(cell.replace("|", "\\|").split()) for cell in line] for line in cells]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def report(config: Config) -> None:
-    """Read the runs, compare them, and print and write the report. A gate that is not passed exits with 1."""
+    """Make the report that the settings ask for, print it and write it. A gate that is not passed exits with 1."""
     folders = [Path(folder) for folder in config["differ"] or config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or report_name(folders, config['where'])}")
     if config["differ"]:
@@ -84,9 +84,9 @@ def report(config: Config) -> None:
 
 
 def report_name(folders: list[Path], where: str | None) -> str:
-    """A report's name: A+B, of the shortest ends of the folders' paths that no other folder has.
+    """The name of a report: A+B, the shortest ends of the folders' paths that no other folder has.
 
-    With where=, it goes on as a run's folder is named: A+B-lr_1e-5-0a1b2c3d.
+    With where=, the settings follow, as in the name of a run's folder: A+B-lr_1e-5-0a1b2c3d.
     """
     from cse.lab.report.any_runs.names import named_settings, short_names
     from cse.lab.settings.arguments import recorded_arguments
@@ -109,7 +109,8 @@ def show_two(folders: list[Path], out: Path) -> None:
     from cse.lab.sections import markdown
 
     section = section_of_two(folders)
-    print(write_files(out, {"differ.md": markdown("What differs", [section]), "differ.csv": section.frame}))
+    frame = section.table.set_axis(["kind", "what", *map(str, folders)], axis=1)
+    print(write_files(out, {"differ.md": markdown("What differs", [section]), "differ.csv": frame}))
     show_section(section, open_console())
 
 

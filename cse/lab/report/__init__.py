@@ -31,7 +31,7 @@ numbers/            by what reports compare
   notes               what several reports say beside their numbers
 show/               how a report is shown (sections as text and LaTeX: cse.lab.sections)
   document            a `Report` as data
-  write               its files; page: the HTML; terminal: in short
+  write               its files, with the HTML page; terminal: in short
   look                colours, type and signs
 formats             numbers and names as text
 verdicts            the words on cells and claims, and what they mean

@@ -43,8 +43,7 @@ def section_of_two(folders: Sequence[Path]) -> Section:
     same = [kind for kind in ORDER if kind in compared - kinds]
     notes = [f"The same: {', '.join(same)}."] if same else []
     notes += weights_apart(runs) if "weights" in kinds else []
-    frame = table.set_axis(["kind", "what", *(str(folder) for folder in folders)], axis=1)
-    return Section(f"A: {folders[0]}\nB: {folders[1]}", table, notes, frame=frame)
+    return Section(f"A: {folders[0]}\nB: {folders[1]}", table, notes)
 
 
 def check_two(folders: Sequence[Path]) -> None:

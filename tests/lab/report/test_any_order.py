@@ -9,7 +9,7 @@ from run_folders import leave_run
 
 from cse.lab.folder.runs import read_runs
 from cse.lab.report.any_runs.comparison import compare_runs
-from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.differences import compare_settings, differences_frame
 from cse.lab.report.any_runs.settings_table import settings_frame
 
 SCORES = st.floats(50.0, 99.0).map(lambda score: round(score, 2)) | st.none()
@@ -21,7 +21,7 @@ def reported(folder):
     found = compare_runs(read_runs([folder]), [folder], [], "seed")
     means = settings_frame(found).drop(columns=["folder", "remarks", "runs", "done"]).reset_index(drop=True)
     differences = compare_settings(found, None, 0.95)
-    differ = differences_section(differences).frame if differences.lines else pd.DataFrame()
+    differ = differences_frame(differences) if differences.lines else pd.DataFrame()
     return means, differ.reset_index(drop=True), None if found.best is None else found.best.label
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from cse.errors import UserError
 from cse.lab.folder.runs import read_runs
-from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.differences import compare_settings, differences_frame, differences_section
 from cse.lab.report.any_runs.names import format_setting
 from cse.lab.report.any_runs.runs_report import best_of
 from cse.lab.report.any_runs.runs_table import runs_frame
@@ -65,7 +65,7 @@ def test_a_copy_weighs_nothing_beside_another_run_of_its_seed(leave, compared):
     of = found.ranked[0]
     assert of.means["dev/x"].mean == 62.5
     assert of.means["dev/x"].sd == pytest.approx(0.5**0.5)
-    (row,) = differences_section(compare_settings(found, None, 0.95)).frame.to_dict("records")
+    (row,) = differences_frame(compare_settings(found, None, 0.95)).to_dict("records")
     assert row["difference"] == -2.5
 
 
@@ -271,8 +271,8 @@ def test_seeds_trained_since_a_search_replace_the_score_that_picked_its_setting(
     assert [score_text(since, one, "dev/x") for one in since.ranked] == ["70.50 ± 0.71", "73.00"]
     assert since.best is since.ranked[0]  # not the trial with the highest score that is left
     assert list(settings_frame(since)["runs"]) == list(settings_frame(since)["done"]) == [2, 1]
-    section = differences_section(compare_settings(since, None, 0.95))
-    assert list(section.frame["difference"]) == [2.5]
+    frame = differences_frame(compare_settings(since, None, 0.95))
+    assert list(frame["difference"]) == [2.5]
 
 
 def test_a_trial_that_is_left_out_marks_no_score(leave, compared):

@@ -9,7 +9,7 @@ from scipy import stats
 from typed import exit_code
 
 from cse.lab.report.any_runs import differences
-from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.differences import compare_settings, differences_frame, differences_section
 from cse.lab.report.any_runs.settings_table import notes_on_settings, settings_frame
 from cse.lab.report.numbers.statistics import seeds_for
 
@@ -37,13 +37,14 @@ def three_rates(leave):
             leave(f"{'low' if lr == '1e-05' else 'high'}/{lr},{seed}", config, {"dev/stsb/spearman": value})
 
 
-def by_rate(found):
-    return {row["trainer.lr"]: row for row in found.frame.to_dict("records")}
+def by_rate(differences):
+    return {row["trainer.lr"]: row for row in differences_frame(differences).to_dict("records")}
 
 
 def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
-    found = differences_section(compare_settings(compared(), None, 0.95))
-    by_lr = by_rate(found)
+    differences = compare_settings(compared(), None, 0.95)
+    found = differences_section(differences)
+    by_lr = by_rate(differences)
     assert set(by_lr) == {"1e-05", "0.0001"}
     welch = {lr: stats.ttest_ind(SCORES[lr], SCORES["3e-05"], equal_var=False) for lr in by_lr}
     for lr, row in by_lr.items():
@@ -59,8 +60,12 @@ def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
 
 def test_each_p_is_named_as_raw_or_by_holm(three_rates, compared):
     """In the file both, of every test; the table says which it shows, and one comparison needs no correction."""
-    found = differences_section(compare_settings(compared(), "lr=3e-05", 0.95, within=0.5))
-    by_lr, paired = by_rate(found), {lr: stats.ttest_rel(SCORES[lr], SCORES["3e-05"]) for lr in ("1e-05", "0.0001")}
+    differences = compare_settings(compared(), "lr=3e-05", 0.95, within=0.5)
+    found = differences_section(differences)
+    by_lr, paired = (
+        by_rate(differences),
+        {lr: stats.ttest_rel(SCORES[lr], SCORES["3e-05"]) for lr in ("1e-05", "0.0001")},
+    )
     for lr, row in by_lr.items():
         assert row["p"] == pytest.approx(stats.ttest_ind(SCORES[lr], SCORES["3e-05"], equal_var=False).pvalue)
         assert row["paired_p"] == pytest.approx(paired[lr].pvalue)
@@ -106,7 +111,7 @@ def test_without_differences_the_reason_is_known_where_one_is_looked_for(leave, 
 
 @pytest.mark.parametrize("baseline", ["lr=1e-5", "trainer.lr=0.00001", "runs/low"])
 def test_a_baseline_is_named_by_its_values_or_its_folder(three_rates, compared, baseline):
-    found = by_rate(differences_section(compare_settings(compared(), baseline, 0.95)))
+    found = by_rate(compare_settings(compared(), baseline, 0.95))
     assert {lr: row["difference"] > 1.5 for lr, row in found.items()} == {"3e-05": True, "0.0001": True}
     assert "the best" not in differences_section(compare_settings(compared(), "lr=3e-05", 0.95)).title  # though it is
 
@@ -270,8 +275,9 @@ def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
         for seed, value in enumerate(values):
             config = {"trainer.precision": precision, "seed": seed}
             leave(f"{precision}-{seed}", config, {"dev/stsb/spearman": value})
-    found = differences_section(compare_settings(compared(), "precision=fp32", 0.95, within=0.5))
-    (row,) = found.frame.to_dict("records")
+    differences = compare_settings(compared(), "precision=fp32", 0.95, within=0.5)
+    found = differences_section(differences)
+    (row,) = differences_frame(differences).to_dict("records")
     paired = stats.ttest_rel(bf16, fp32)
     assert (row["paired_low"], row["paired_high"]) == pytest.approx(tuple(paired.confidence_interval(0.95)))
     assert row["paired_p"] == pytest.approx(paired.pvalue)
@@ -299,8 +305,9 @@ def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
 def test_a_setting_of_few_seeds_leaves_the_others_their_verdict(three_rates, leave, compared):
     for seed in (0, 1):
         leave(f"few-{seed}", {"trainer.lr": 1e-3, "seed": seed}, {"dev/stsb/spearman": 60.0 + seed})
-    found = differences_section(compare_settings(compared(), "lr=3e-05", 0.95, within=0.5))
-    alike = {lr: row["equivalent"] for lr, row in by_rate(found).items()}
+    differences = compare_settings(compared(), "lr=3e-05", 0.95, within=0.5)
+    found = differences_section(differences)
+    alike = {lr: row["equivalent"] for lr, row in by_rate(differences).items()}
     assert alike == {"0.0001": "not shown", "1e-05": "no", "0.001": ""}
     assert "No verdict: too few seeds (2): each trained side needs 3, in 1 of 3 comparisons." in found.notes
 
@@ -309,8 +316,9 @@ def test_seeds_beside_an_encoder_that_is_only_scored_are_those_of_a_one_sample_t
     for seed, value in enumerate([70.0, 71.0, 70.4, 70.6, 69.9]):
         leave(f"mine-{seed}", {"case": "mine", "seed": seed}, {"dev/stsb/spearman": value})
     leave("theirs", {"case": "theirs"}, {"dev/stsb/spearman": 70.2})
-    found = differences_section(compare_settings(compared(), "case=theirs", 0.95))
-    (row,) = found.frame.to_dict("records")
+    differences = compare_settings(compared(), "case=theirs", 0.95)
+    found = differences_section(differences)
+    (row,) = differences_frame(differences).to_dict("records")
     sd = stats.tstd([70.0, 71.0, 70.4, 70.6, 69.9])
     assert int(row["seeds_to_tell"]) == seeds_for(row["difference"], sd, sides=1)
     assert " 5 seeds, " in found.notes[0]
@@ -322,5 +330,5 @@ def test_seeds_may_be_another_key(three_rates, tmp_path):
 
 
 def test_settings_further_apart_than_the_margin_are_not_alike(three_rates, compared):
-    found = by_rate(differences_section(compare_settings(compared(), "lr=3e-05", 0.95, within=0.5)))
+    found = by_rate(compare_settings(compared(), "lr=3e-05", 0.95, within=0.5))
     assert {lr: row["equivalent"] for lr, row in found.items()} == {"0.0001": "yes", "1e-05": "no"}

@@ -17,7 +17,7 @@ from cse.lab.report.paper.paper_table import as_section
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.report_block import Claim
 from cse.lab.report.show.document import Picture, Report
-from cse.lab.report.show.page import page
+from cse.lab.report.show.write import page
 from cse.lab.sections import latex, markdown
 from cse.lab.settings.arguments import recorded_arguments
 

@@ -14,7 +14,7 @@ from cse.lab.report.any_runs.runs_table import in_text, runs_frame
 from cse.lab.report.any_runs.settings_table import legend_of_settings, settings_section
 from cse.lab.report.show import look
 from cse.lab.report.show.document import Report
-from cse.lab.report.show.page import page as page_of
+from cse.lab.report.show.write import page as page_of
 from cse.lab.sweep import sweeps
 
 EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"
@@ -179,7 +179,7 @@ def test_charts_count_a_copy_once_and_mark_modified_scores_as_the_table_does(lea
         leave(name, config, {"dev/x/average": score}, events=events, modified="dev/x" if name == "copy" else None)
     comparison = compared()
     charts = draw_charts(comparison)
-    shown = settings_section(comparison, "").table.iloc[:, -2].tolist()
+    shown = settings_section(comparison, "").shown.iloc[:, -2].tolist()
     if other == "b":
         assert "47.00 ± 1.41 †" in shown
         (heat,) = charts["Score by setting"].data

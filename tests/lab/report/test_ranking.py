@@ -1,6 +1,6 @@
 """Which score leads where a dev score selects."""
 
-from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.differences import compare_settings, differences_frame
 from cse.lab.report.any_runs.runs_report import best_of
 from cse.lab.report.any_runs.runs_table import runs_frame
 
@@ -21,8 +21,8 @@ def test_a_test_score_leads_and_the_dev_score_selects(leave, compared):
     assert found.best.label == "lr=1"
     best = best_of(found, "", is_part=False)
     assert (best.leading, best.score) == ("test/z/average", "62.00 ± 1.00")
-    section = differences_section(compare_settings(found, None, 0.95))
-    assert section.frame["difference"].tolist() == [5.0]
+    frame = differences_frame(compare_settings(found, None, 0.95))
+    assert frame["difference"].tolist() == [5.0]
     assert compared(metrics=["*/a"]).scores.leading == "test/x/a"
     assert compared(metrics=["dev/*"]).scores.leading == "dev/x/a"
     assert list(runs_frame([found]))[5:7] == ["test/z/average", "dev/x/a"]

@@ -7,7 +7,7 @@ from scipy.stats import bootstrap, spearmanr
 from sklearn.metrics import f1_score
 
 from cse.eval.items import keep_items
-from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.differences import compare_settings, differences_frame, differences_section
 from cse.lab.report.numbers import resampling
 from cse.lab.report.verdicts import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_TESTED
 from cse.score import Items, Score
@@ -170,8 +170,8 @@ def test_two_scores_of_the_same_items_draw_the_same_items(tmp_path, monkeypatch,
 def test_likeness_of_encoders_that_are_only_scored_is_over_items(scored, compared):
     for name, noise in (("a", 0.3), ("b", 0.8)):
         scored(name, noise, None)
-    within_one = differences_section(compare_settings(compared(), None, 0.95, within=1))
-    assert within_one.frame["equivalent"].tolist() == ["no"]
+    within_one = differences_frame(compare_settings(compared(), None, 0.95, within=1))
+    assert within_one["equivalent"].tolist() == ["no"]
     scored("trained-1", 0.8, 1)
     assert (
         "test items" in differences_section(compare_settings(compared(), None, 0.95)).notes[-1]
@@ -191,8 +191,9 @@ def test_two_checkpoints_are_compared_over_items_whatever_seed_they_were_trained
         seed = None if config["checkpoint"].startswith("hub") else 1
         scores, average = given(noise, number)
         keep_items(leave(name, {**config, "seed": seed}, {METRIC: average}), scores)
-    told = differences_section(compare_settings(compared(), None, 0.95))
-    (row,) = told.frame.to_dict("records")
+    differences = compare_settings(compared(), None, 0.95)
+    told = differences_section(differences)
+    (row,) = differences_frame(differences).to_dict("records")
     assert (row["test"], row["of"], row["tied"]) == (resampling.OVER_ITEMS, "700 items", False)
     assert row["low"] < row["difference"] < row["high"]
     assert any("other seeds" in line for line in told.legend)
@@ -203,16 +204,17 @@ def test_seeds_of_a_case_are_seeds_though_cse_eval_scored_them(leave, compared):
         for seed in (1, 2, 3):
             config = {"case": case, "checkpoint": f"T/{case}-{seed}", "seed": seed}
             leave(f"{case}-{seed}", config, {METRIC: base + seed / 10})
-    (row,) = differences_section(compare_settings(compared(), None, 0.95)).frame.to_dict("records")
+    (row,) = differences_frame(compare_settings(compared(), None, 0.95)).to_dict("records")
     assert (row["test"], row["of"]) == ("Welch", "3 and 3 seeds")
 
 
 def test_of_one_seed_a_side_a_comparison_shows_the_difference_and_tests_nothing(scored, compared):
     scored("good-1", 0.3, 1)
     scored("bad-1", 0.8, 1)
-    told = differences_section(compare_settings(compared(), None, 0.95))
+    differences = compare_settings(compared(), None, 0.95)
+    told = differences_section(differences)
     assert list(told.table) == ["case", "difference", "n"]
-    assert told.frame["tied"].item() == ""
+    assert differences_frame(differences)["tied"].item() == ""
     assert len(told.notes) == 1  # too few seeds: no sign and no p that would need a word
 
 

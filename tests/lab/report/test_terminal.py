@@ -2,12 +2,14 @@
 
 import io
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
 from cse.lab.report.any_runs.differences import compare_settings, differences_section
 from cse.lab.report.any_runs.settings_table import best_cells, notes_on_settings, settings_frame, settings_section
 from cse.lab.report.show.terminal import show_section
+from cse.lab.sections import Section
 
 
 def terminal_lines(comparison, width):
@@ -25,8 +27,8 @@ def test_of_many_keys_tables_show_those_that_tell_the_settings_apart(leave, comp
         words = [f"{key}={value}" for key, value in config.items()]
         leave(f"{number:02}", {"seed": 1, **config}, {"dev/x": 70.0 + number}, overrides=words)
     found = compared()
-    assert list(settings_section(found, "").table) == ["", "objective", "lr", "warmup", "runs", "dev/x", "folder"]
-    assert not settings_section(found, "").table.iloc[:, 1:4].duplicated().any()
+    assert list(settings_section(found, "").shown) == ["", "objective", "lr", "warmup", "runs", "dev/x", "folder"]
+    assert not settings_section(found, "").shown.iloc[:, 1:4].duplicated().any()
     assert len(found.keys) == 3 + 18
     assert {key.dotted for key in found.keys} <= set(settings_frame(found))
     (note,) = (note for note in notes_on_settings(found) if "own_5_c" in note)
@@ -54,3 +56,14 @@ def test_a_long_name_of_a_score_is_folded_unless_another_would_be_the_same(leave
     leave("run", {"trainer.lr": 1}, dict.fromkeys(names, 70.0))
     header = next(line for line in terminal_lines(compared(), 400) if "runs" in line)
     assert [name in header for name in names] == [not folds] * 2
+
+
+@pytest.mark.parametrize(("table", "coloured"), [
+    (pd.DataFrame({"case": ["a failed try", "PASS"], "verdict": ["PASS", ""]}), 1),
+    (pd.DataFrame({"state": ["failed", "done"], "model": ["failed", "running"]}), 1),
+    (pd.DataFrame([["PASS", "ours", "70"], ["", "verdict", "DIFFERS"]], columns=["model", "", "STS"]), 1),
+])  # fmt: skip
+def test_only_verdicts_and_states_are_coloured_and_no_name_that_a_user_chose(table, coloured):
+    out = io.StringIO()
+    show_section(Section("", table), Console(file=out, width=80, force_terminal=True, color_system="standard"))
+    assert out.getvalue().count("\x1b[3") == coloured  # 31 to 35: red, green, yellow, magenta

@@ -253,7 +253,6 @@ def differences_section(differences: Differences, label: str = "") -> Section:
         legend_of_tests(differences),
         label_columns=len(comparison.shown_keys),
         label=label,
-        frame=differences_frame(differences),
     )
 
 

@@ -25,7 +25,13 @@ from cse.lab.report.any_runs.differences import (
 from cse.lab.report.any_runs.gate import Gate, judge_gate
 from cse.lab.report.any_runs.names import folder_below
 from cse.lab.report.any_runs.runs_table import runs_frame, runs_section
-from cse.lab.report.any_runs.settings_table import score_text, settings_section, smoke_words, unranked_section
+from cse.lab.report.any_runs.settings_table import (
+    score_text,
+    settings_frame,
+    settings_section,
+    smoke_words,
+    unranked_section,
+)
 from cse.lab.report.any_runs.which_runs import Asked, asked_for
 from cse.lab.report.formats import first_few, suite_of
 from cse.lab.report.show.document import Best, Report
@@ -61,7 +67,7 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report
         sections=sections,
         csv={
             "runs.csv": runs_frame([comparison, apart] if apart else [comparison], asked.jobs),
-            "settings.csv": settings.frame,
+            "settings.csv": settings_frame(comparison),
             "differences.csv": frame_with_gate(differences, gate) if differences.lines else None,
         },
         best=best_of(comparison, differences.doubt, is_part=is_part),

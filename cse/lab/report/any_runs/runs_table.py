@@ -12,7 +12,7 @@ from cse.lab.report.any_runs.commands import repeat_command
 from cse.lab.report.any_runs.comparison import Comparison
 from cse.lab.report.any_runs.names import folder_below, format_settings
 from cse.lab.report.formats import format_of
-from cse.lab.sections import Section, Sortable
+from cse.lab.sections import Section
 
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
 """Keys of results.json that are columns of runs.csv."""
@@ -55,7 +55,7 @@ def runs_section(comparison: Comparison) -> Section:
     texts["folder"] = [folder_below(run, comparison.folders) for run in comparison.runs]
     hidden = [*comparison.scores.hidden, *HIDDEN]
     hidden += [key.dotted for key in comparison.keys if not key.is_shown]
-    return Section("Runs", texts, sortable=Sortable(texts, hidden))
+    return Section("Runs", texts, hidden=hidden, layout="sortable")
 
 
 def in_text(table: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """The table of settings: a row for each, the best first, with the scores that are shown.
 
-To read: `settings_section`, which has the table as text (`settings_table`), as settings.csv (`settings_frame`) and as a
-table that a page sorts (`sortable_settings`), and what a reader must know (`notes_on_settings`).
+To read: `settings_section`, which has the table as text (`settings_table`) and what a reader must know
+(`notes_on_settings`). `settings_frame` is settings.csv.
 """
 
 import os
@@ -19,7 +19,7 @@ from cse.lab.report.numbers.groups import few_seeds
 from cse.lab.report.numbers.notes import nearest_captions
 from cse.lab.report.numbers.unlike import unlike_in_all, unlike_in_one
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of, setting_colours
-from cse.lab.sections import Section, Sortable
+from cse.lab.sections import Section
 from cse.lab.sharing.score_tables import MODIFIED
 
 SMOKE = " (smoke runs, of tiny sizes, whose scores mean nothing)"
@@ -40,8 +40,9 @@ def settings_section(comparison: Comparison, label: str) -> Section:
         caption=caption_of(comparison, shared, has_bold=bool(bold)),
         label=label,
         column_prefix=f"{shared}/",
-        frame=settings_frame(comparison),
-        sortable=sortable_settings(comparison),
+        hidden=hidden_columns(comparison),
+        layout="sortable",
+        colours=setting_colours(len(comparison.ranked)),
     )
 
 
@@ -62,7 +63,7 @@ def unranked_section(comparison: Comparison) -> Section:
     section = settings_section(comparison, "")
     states = [run.state for run in comparison.runs]
     unmarked = section.table.assign(**{"": ""})
-    return replace(section, title=f"{counted(states)}{SMOKE}", table=unmarked, bold=(), sortable=None)
+    return replace(section, title=f"{counted(states)}{SMOKE}", table=unmarked, bold=(), layout="rows")
 
 
 def smoke_words(comparison: Comparison) -> str:
@@ -71,17 +72,27 @@ def smoke_words(comparison: Comparison) -> str:
 
 
 def settings_table(comparison: Comparison) -> pd.DataFrame:
-    """The settings as text, the best first."""
-    rows = []
-    for setting in comparison.ranked:
-        folder = folders_below(setting.runs, comparison.folders)
-        star = "*" if setting is comparison.best else ""
-        values = [setting.values[key.dotted] for key in comparison.shown_keys]
-        scores = [score_text(comparison, setting, name) for name in comparison.scores.shown]
-        rows.append([star, *values, runs_in_words(setting), *scores, folder])
-    keys = [key.short for key in comparison.shown_keys]
-    columns = ["", *keys, "runs", *comparison.scores.shown, "folder"]
+    """The settings as text with every key and score, the best first. Only the page has the `hidden_columns`."""
+    scores = [*comparison.scores.shown, *comparison.scores.hidden]
+    rows = [
+        [
+            "*" if setting is comparison.best else "",
+            *(setting.values[key.dotted] for key in comparison.keys),
+            runs_in_words(setting),
+            *(score_text(comparison, setting, name) for name in scores),
+            "; ".join(remarks_on(setting, comparison)),
+            folders_below(setting.runs, comparison.folders),
+        ]
+        for setting in comparison.ranked
+    ]
+    columns = ["", *(key.short for key in comparison.keys), "runs", *scores, "remarks", "folder"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
+
+
+def hidden_columns(comparison: Comparison) -> list[str]:
+    """The columns of settings that only the page has. The notes have the remarks too."""
+    keys = [key.short for key in comparison.keys if not key.is_shown]
+    return [*comparison.scores.hidden, "remarks", *keys]
 
 
 def settings_frame(comparison: Comparison) -> pd.DataFrame:
@@ -179,26 +190,6 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     if scores.leading and not scores.best_by:
         notes.append("No setting is marked as the best: model selection needs a dev score, and there is none.")
     return notes
-
-
-def sortable_settings(comparison: Comparison) -> Sortable:
-    """The settings for the page, with every key and score, in the colours of the charts."""
-    scores = [*comparison.scores.shown, *comparison.scores.hidden]
-    rows = [
-        [
-            *(setting.values[key.dotted] for key in comparison.keys),
-            runs_in_words(setting),
-            *(score_text(comparison, setting, name) for name in scores),
-            "; ".join(remarks_on(setting, comparison)),
-            folders_below(setting.runs, comparison.folders),
-        ]
-        for setting in comparison.ranked
-    ]
-    columns = [*(key.short for key in comparison.keys), "runs", *scores, "remarks", "folder"]
-    hidden = [*comparison.scores.hidden, "remarks"]  # the notes have the remarks too
-    hidden += [key.short for key in comparison.keys if not key.is_shown]
-    table = pd.DataFrame(rows, columns=columns, dtype=object)
-    return Sortable(table, hidden, setting_colours(len(rows)))
 
 
 def runs_in_words(setting: Setting) -> str:

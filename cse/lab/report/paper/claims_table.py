@@ -9,7 +9,7 @@ from cse.lab.report.formats import bounds, counted_noun, digits_of, first_few, f
 from cse.lab.report.numbers.statistics import TEST_NAMES
 from cse.lab.report.paper.claims import JudgedClaim
 from cse.lab.report.verdicts import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_RUN, NOT_TESTED, SEE_FIGURE
-from cse.lab.sections import Finding, Section
+from cse.lab.sections import Section
 from cse.lab.sharing.score_tables import IS_MODIFIED, MODIFIED
 
 ORDER = (SEE_FIGURE, NOT_TESTED, NOT_RUN, INCONCLUSIVE, HOLDS, CONTRADICTED)
@@ -17,23 +17,15 @@ ORDER = (SEE_FIGURE, NOT_TESTED, NOT_RUN, INCONCLUSIVE, HOLDS, CONTRADICTED)
 
 
 def claims_section(claims: Sequence[JudgedClaim]) -> Section:
-    """The claims as a table of text, without empty columns; on a terminal and a page as findings."""
-    findings = [
-        Finding(judged.verdict, judged.verdict_with_parts, judged.claim.says, judged.claim.source, claim_facts(judged))
+    """The claims as a table of text, without empty columns; on a terminal and a page, a paragraph for each."""
+    rows = [
+        {"claim": judged.claim.says, "source": judged.claim.source, "verdict": judged.verdict_with_parts}
+        | claim_facts(judged)
         for judged in claims
     ]
-    rows = [
-        {"claim": finding.claim, "source": finding.source, "verdict": finding.verdict_in_words, **finding.facts}
-        for finding in findings
-    ]
     table = pd.DataFrame(rows, dtype=object)
-    return Section(
-        "What the paper claims",
-        table.loc[:, (table != "").any()],
-        [headline(claims)],
-        frame=claims_frame(claims),
-        findings=findings,
-    )
+    filled = table.loc[:, (table != "").any()]
+    return Section("What the paper claims", filled, [headline(claims)], layout="paragraphs")
 
 
 def headline(claims: Sequence[JudgedClaim]) -> str:

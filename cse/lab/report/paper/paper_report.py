@@ -16,7 +16,7 @@ from cse.lab.report.any_runs.comparison import Comparison, compare_runs
 from cse.lab.report.any_runs.runs_table import rows_of_runs
 from cse.lab.report.any_runs.settings_table import settings_section, unranked_section
 from cse.lab.report.paper.claims import judge_claims
-from cse.lab.report.paper.claims_table import claims_section
+from cse.lab.report.paper.claims_table import claims_frame, claims_section
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.figures import draw_figure, published_beside
 from cse.lab.report.paper.missing_jobs import missing_jobs
@@ -36,9 +36,9 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
     """
     sweep = read_sweep_runs(config, folders)
     block = sweep.block
-    table = paper_table(sweep, sweep.published) if sweep.published else None
-    claims = claims_section(judge_claims(sweep)) if block.claims else None
-    sections = [table, beside_each_other(sweep), smoke_section(sweep), claims]
+    table, frame = paper_table(sweep, sweep.published) if sweep.published else (None, None)
+    claims = judge_claims(sweep)
+    sections = [table, beside_each_other(sweep), smoke_section(sweep), claims_section(claims) if claims else None]
     paper = read_paper(block.paper)
     source = paper | paper["tables"].get(block.table, {})  # a table may have a paper and link of its own
     states = counted([run.state for run in sweep.every_run]) if sweep.every_run else "No run"
@@ -46,7 +46,7 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
         title=sweep.name,
         subtitle=f"{source['paper']}. {states} ({', '.join(map(str, sweep.places))}).",
         sections=[section for section in sections if section is not None],
-        csv={"report.csv": table.frame if table else None, "claims.csv": claims.frame if claims else None},
+        csv={"report.csv": frame, "claims.csv": claims_frame(claims) if claims else None},
         pictures=[picture_of(plot, sweep) for plot in block.figures],
         log=log_of_runs(sweep.every_run, block.seed),
         link=source.get("link", ""),
@@ -71,7 +71,7 @@ def beside_each_other(sweep: SweepRuns) -> Section | None:
         title=counted([run.state for run in comparison.runs]),
         notes=[*departures, *section.notes],
         missing=list(dict.fromkeys(missing_jobs(sweep.runs, expected))),
-        sortable=None,
+        layout="rows",
     )
 
 

@@ -32,18 +32,19 @@ from cse.lab.sections import GridCell, Section
 from cse.lab.sharing.score_tables import MODIFIED
 
 
-def paper_table(sweep: SweepRuns, table: PublishedTable) -> Section:
-    """The sweep's runs beside its published table."""
+def paper_table(sweep: SweepRuns, table: PublishedTable) -> tuple[Section, pd.DataFrame]:
+    """The sweep's runs beside its published table: the section, and report.csv."""
     ranked = ranked_columns(sweep.groups, sweep.confidence)
     cells = cells_of(sweep, table, ranked)
     missing = [*unscored_cells(sweep), *missing_jobs(sweep.runs, sweep.expected)]
-    return replace(
+    section = replace(
         as_section(table, cells, what_rows_are(sweep.block)),
         label=sweep.name,
         notes=[*table.notes, *notes_on_cells(sweep, ranked)],
         legend=legend_of_cells(sweep, cells.values()),
         missing=list(dict.fromkeys(missing)),
     )
+    return section, cells_frame(cells)
 
 
 def as_section(table: PublishedTable, cells: Cells, rows_are: str = "model") -> Section:
@@ -61,7 +62,7 @@ def as_section(table: PublishedTable, cells: Cells, rows_are: str = "model") -> 
     else:
         text = texts.reset_index().set_axis([rows_are, "score", *texts.columns], axis=1)
     bold = [(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()]
-    return Section(table.title, text, bold=bold, frame=cells_frame(cells), grid=as_in_paper(table, cells, rows_are))
+    return Section(table.title, text, bold=bold, grid=as_in_paper(table, cells, rows_are))
 
 
 def what_rows_are(block: ReportBlock) -> str:

@@ -1,1 +1,7 @@
-"""A report as data, and how it is shown and written: start at `document`."""
+"""How a report is shown. Read it in this order:
+
+document    a `Report` as data
+look        its colours, signs and verdicts
+terminal    it on the terminal, in short
+write       its files: the page, Markdown, LaTeX, CSV and figures
+"""

@@ -1,4 +1,4 @@
-"""What a report shows, as data: its sections, and what stands beside them on the page and in short on the terminal."""
+"""A report as data: its sections, and what else its page and the terminal show."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,10 @@ NOT_DRAWN = "Not drawn: no finished run has what it shows."
 
 @dataclass(frozen=True)
 class Picture:
-    """A paper's figure drawn from runs, None if no finished run has what it shows, and the paper's claims about it."""
+    """A paper's figure, drawn from runs, with the paper's claims about it.
+
+    figure: None if no finished run has what it shows.
+    """
 
     name: str
     figure: Figure | None
@@ -49,16 +52,19 @@ class Best:
 class Report:
     """What a report shows.
 
-    sections: tables with notes, in every medium.
-    csv: by file's name; None removes an earlier report's file.
-    best, pending, hint, charts: on the page, and in short on the terminal.
+    sections: tables with notes, on the terminal and in every file but CSV.
+    csv: unrounded tables, by the name of their file; None removes the file of an earlier report.
+    best: the best setting; None if there is none.
     pending: the state, the folder and the reason of each run or planned job that is not done.
-    all_runs: a table of all runs, on the page alone, which sorts and filters.
-    log: what made the numbers of all runs, on the page alone.
+    hint: where a reader finds scores that the tables lack, on the terminal.
+    charts: by title, on the page.
+    pictures: figures of the paper.
+    all_runs: a table of all runs, on the page.
+    log: what made the numbers of all runs, on the page.
     link: the paper's address.
-    start: the command that makes the runs, if none is done.
+    start: the command that makes the runs, if no run is done.
     gate: what a gate says, in lines.
-    is_passed: False if it fails the command.
+    is_passed: False if the gate fails the command.
     """
 
     title: str

@@ -1,11 +1,13 @@
-"""The look of a report, each value in one place: colours and type; the signs beside numbers.
+"""The look of a report: its colours and type, and the signs beside its numbers.
 
-The page's style (templates/page.css), the charts and the terminal read this file. The layout of a page stands in its
-templates, that of LaTeX in cse.lab.sections.
+The page's style (templates/page.css), the charts and the terminal read this file. The layout of a page is in its
+templates, and the layout of LaTeX in cse.lab.sections.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
+
+import pandas as pd
 
 from cse.lab.folder.status import State
 from cse.lab.report.verdicts import (
@@ -22,7 +24,7 @@ from cse.lab.report.verdicts import (
     SEE_FIGURE,
     WITHIN_SEED_NOISE,
 )
-from cse.lab.sharing.score_tables import MODIFIED
+from cse.lab.sharing.score_tables import MODIFIED, MODIFIED_MEANS
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 SETTINGS = (BLUE, VERMILION, GREEN, PURPLE, "#b07d00", "#56b4e9", "#9467bd", "#7f7f7f")
@@ -51,8 +53,10 @@ SIZES = {"head": "1.5rem", "score": "1.9rem", "title": "1.05rem", "table": ".85r
 class Tone(NamedTuple):
     """How a verdict or the state of a run is shown.
 
-    name: its class on the page. terminal: rich's name of a colour. ground: the page's colour behind it, mixed with the
-    page's own ground; "" for a quiet tone, with dimmed text. percent: how much of the colour is in the mixture.
+    name: its class on the page.
+    terminal: its colour on the terminal, as rich calls it.
+    ground: the colour behind it on the page, mixed with the page's own; "" for dimmed text on the page's own.
+    percent: how much of the colour is in the mixture.
     """
 
     name: str
@@ -73,7 +77,7 @@ PLUS_MINUS, TIED, NO_BETTER = "±", "≈", "‡"
 SIGNS = {
     PLUS_MINUS: "the sample standard deviation over (n) seeds",
     TIED: "the best of our results in its column, or not significantly different from the best",
-    MODIFIED: "on incomplete or modified data (allow_partial), or by SentEval's fast settings",
+    MODIFIED: MODIFIED_MEANS,
     NO_BETTER: "a run scores no better than the untrained encoder on the selection metric",
     "*": "the paper's text garbles the number; a note below the table says how it was read",
 }
@@ -108,6 +112,26 @@ def setting_colours(count: int) -> list[str]:
     return sample_colorscale(MANY_SETTINGS, np.linspace(0.1, 0.9, count))
 
 
-def legend_of(signs: Mapping[str, object]) -> list[str]:
-    """What the signs that stand in a table mean. signs: whether each does."""
-    return [f"{sign}: {SIGNS[sign]}." for sign, stands in signs.items() if stands]
+def tone_of(text: str) -> Tone | None:
+    """The tone of a verdict, as in HOLDS and HOLDS (1 of 2 parts), or of a run's state; None if it has none."""
+    return TONE_OF.get(text.partition(" (")[0])
+
+
+def verdict_places(table: pd.DataFrame) -> set[tuple[int, int]]:
+    """The row and column of each cell that is a verdict or the state of a run, and so is coloured.
+
+    Such cells are in a column that is named so, or in a row whose second cell names it. Elsewhere the same word is a
+    name that a user chose.
+    """
+    named = ("verdict", "state")
+    rows = range(len(table))
+    places = {(row, column) for column, name in enumerate(table.columns) if name in named for row in rows}
+    for row, cells in enumerate(table.to_numpy()):
+        if len(cells) > 1 and cells[1] in named:
+            places |= {(row, column) for column in range(2, len(cells))}
+    return places
+
+
+def legend_of(is_used: Mapping[str, object]) -> list[str]:
+    """What the signs in a table mean. is_used: of each sign, whether the table has it."""
+    return [f"{sign}: {SIGNS[sign]}." for sign, used in is_used.items() if used]

@@ -1,6 +1,7 @@
 """A report on the terminal.
 
-To read: `show_report` prints what is not done, the sections (`show_section`), and what is best.
+To read: `show_report` prints what is not done, the sections (`show_section`), and what is best. `table_lines` fits a
+table to the terminal's width.
 """
 
 import sys
@@ -13,9 +14,9 @@ from rich.text import Text
 
 from cse.lab.report.formats import folded
 from cse.lab.report.show.document import NOT_DRAWN, Best, Report
-from cse.lab.report.show.look import TONE_OF
+from cse.lab.report.show.look import tone_of, verdict_places
 from cse.lab.sections import Section
-from cse.lab.text_columns import to_columns
+from cse.lab.text_columns import BETWEEN, padded
 
 MANY = 10  # unfinished runs that are named one by one
 
@@ -45,80 +46,91 @@ def open_console() -> Console:
     return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
 
 
-def terminal_style(word: str) -> str:
+def terminal_style(verdict: str) -> str:
     """The colour of a verdict or a state on the terminal; "" if it has none."""
-    return TONE_OF[word].terminal if word in TONE_OF else ""
+    tone = tone_of(verdict)
+    return tone.terminal if tone else ""
 
 
 def show_section(section: Section, console: Console) -> None:
-    """Print a table without cutting numbers, and the lines below it; or its findings."""
-    if section.findings:
-        show_findings(section, console)
+    """Print a table without cutting numbers, and the lines below it; or a paragraph for each row."""
+    if section.layout == "paragraphs":
+        show_paragraphs(section, console)
         return
     if section.title:
         console.print(Text(section.title, style="bold"), soft_wrap=True)
-    if not section.table.empty:
-        text = Text(table_as_text(section, console.width if console.is_terminal else None))
-        for verdict, tone in TONE_OF.items():
-            text.highlight_words([verdict], tone.terminal)
-        console.print(text, soft_wrap=True)
+    if not section.shown.empty:
+        lines = table_lines(section, console.width if console.is_terminal else None)
+        console.print(Text("\n").join(lines), soft_wrap=True)
     for line in section.lines_below:
         console.print(Text(line, style="dim"))
 
 
-def table_as_text(section: Section, width: int | None) -> str:
+def table_lines(section: Section, width: int | None) -> list[Text]:
     """The section's table in columns. width: of the terminal; None: lines may be of any length.
 
     If the table is wider than the terminal, names of scores lose what all of them begin with, and each folder has its
-    own line. If it is still wider, its last columns stand below, beside the same names of lines.
+    own line. If it is still wider, its last columns are below, and begin with the names of the rows again.
     """
-    table, words = section.table.map(folded), section.label_columns
+    table, words = section.shown.map(folded), section.label_columns
     heads = list(map(folded, table.columns))
     if len(set(heads)) == len(heads):
         table.columns = heads
     whole = list(range(len(table.columns)))
-    text = columns_of(table, whole, words)
-    if width is None or width_of(text) <= width:
-        return text
+    lines = columns_of(table, whole, words)
+    if width is None or widest(lines) <= width:
+        return lines
     shared = section.column_prefix
-    table.columns = [name.removeprefix(shared) for name in section.table.columns]
+    table.columns = [name.removeprefix(shared) for name in section.shown.columns]
     folders = list(table["folder"]) if "folder" in table else []
     blocks = [list(range(words))]
     for column in [place for place in whole[words:] if table.columns[place] != "folder"]:
-        if len(blocks[-1]) > words and width_of(columns_of(table, [*blocks[-1], column], words)) > width:
+        if len(blocks[-1]) > words and widest(columns_of(table, [*blocks[-1], column], words)) > width:
             blocks.append(list(range(words)))
         blocks[-1].append(column)
-    texts = [columns_of(table, block, words) for block in blocks]
+    parts = [columns_of(table, block, words) for block in blocks]
     if folders:
-        head, *lines = texts[-1].splitlines()
-        pairs = zip(lines, folders, strict=True)
-        texts[-1] = "\n".join([head, *(line for row, folder in pairs for line in (row, f"    {folder}"))])
-    above = [f"scores: {shared}..."] if shared.strip("/") else []
-    return "\n\n".join(["\n".join([*above, texts[0]]), *texts[1:]])
+        head, *rows = parts[-1]
+        pairs = zip(rows, folders, strict=True)
+        parts[-1] = [head, *(line for row, folder in pairs for line in (row, Text(f"    {folder}")))]
+    lines = [Text(f"scores: {shared}...")] if shared.strip("/") else []
+    for number, part in enumerate(parts):
+        lines += [Text(), *part] if number else part
+    return lines
 
 
-def columns_of(table: pd.DataFrame, chosen: Sequence[int], words: int) -> str:
-    """These columns as text. words: how many columns name a line; the others are aligned at the right."""
-    part = table.iloc[:, list(chosen)]
-    rows = [list(part.columns), *part.to_numpy().tolist()]
-    return to_columns(rows, right=range(words, len(chosen)))
+def columns_of(table: pd.DataFrame, chosen: Sequence[int], words: int) -> list[Text]:
+    """These columns as lines: their names, then the rows. Verdicts have their colours.
+
+    words: how many columns name a row; the others are aligned at the right.
+    """
+    coloured = verdict_places(table)
+    rows = [[str(name) for name in table.columns], *table.to_numpy().tolist()]
+    texts = padded([[row[column] for column in chosen] for row in rows], right=range(words, len(chosen)))
+    lines = []
+    for row, cells in enumerate(texts, -1):  # -1: the names
+        line = Text()
+        for column, cell in zip(chosen, cells, strict=True):
+            line.append(cell, terminal_style(cell.strip()) if (row, column) in coloured else "").append(BETWEEN)
+        line.rstrip()
+        lines.append(line)
+    return lines
 
 
-def width_of(text: str) -> int:
-    """The width of the widest line."""
-    return max(map(len, text.splitlines()))
+def widest(lines: Sequence[Text]) -> int:
+    """How many characters the longest line has."""
+    return max(len(line.plain) for line in lines)
 
 
-def show_findings(section: Section, console: Console) -> None:
-    """Print the findings: the verdict and the claim, and below them a line for each number."""
+def show_paragraphs(section: Section, console: Console) -> None:
+    """Print a paragraph for each claim: its verdict and its words, and below them a line for each other fact."""
     for note in section.notes:
         console.print(Text(note, style="bold"))
-    for finding in section.findings:
-        verdict = Text(f"{finding.verdict_in_words:12}", style=terminal_style(finding.verdict))
-        console.print(Text.assemble(verdict, " ", finding.claim))
-        facts = {"source": finding.source, **finding.facts}
-        for name, fact in facts.items():
-            if fact:
+    for row in section.shown.to_dict("records"):
+        verdict = Text(f"{row['verdict']:12}", style=terminal_style(row["verdict"]))
+        console.print(Text.assemble(verdict, " ", row["claim"]))
+        for name, fact in row.items():
+            if fact and name not in ("claim", "verdict"):
                 console.print(Text(f"    {name:12} {fact}", style="dim"))
 
 

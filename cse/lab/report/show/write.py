@@ -1,19 +1,39 @@
-"""The files of a report: report.html, report.md, report.tex, the CSV files and the figures."""
+"""The files of a report: report.html, report.md, report.tex, the CSV files and the figures.
 
-from collections.abc import Mapping
+To read: `write_report`. `page` fills templates/page.html: one file, which loads nothing from another file or machine.
+The scripts of Plotly and DataTables, which their Python packages ship, are inside the page that needs them, packed: a
+browser unpacks them. Its colours and sizes are in cse.lab.report.show.look.
+"""
+
+import base64
+import gzip
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
 
 from cse.files import make_folder, write_text
-from cse.lab.report.show.document import Picture, Report
-from cse.lab.report.show.page import page
-from cse.lab.sections import latex, markdown
+from cse.lab.folder.heartbeat import clock
+from cse.lab.report.formats import suite_of
+from cse.lab.report.show import look
+from cse.lab.report.show.document import NOT_DRAWN, Picture, Report
+from cse.lab.report.show.look import SIGNS, tone_of, verdict_places
+from cse.lab.report.verdicts import MEANINGS
+from cse.lab.sections import Section, latex, markdown
 from cse.lab.sharing.plots import save_figure
+
+LONG = 100  # rows of a table that is shown in pages
+COUNTED = 20  # rows of a table; a longer one says how many of them a filter leaves
 
 
 def write_report(report: Report, out: Path) -> str:
-    """Write a report into a folder, and return a line that names its files, but for the figures.
+    """Write a report into a folder, and return a line that names its files, except the figures.
 
     Raises UserError if the folder is not usable, and RunError if the disk refuses a figure.
     """
@@ -35,9 +55,9 @@ def draw(picture: Picture, out: Path) -> None:
 
 
 def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> str:
-    """Write the files, tables as CSV, and return a line with their names; None: remove an earlier report's file.
+    """Write the files, tables as CSV, and return a line with their names.
 
-    Raises UserError if `out` is not usable.
+    files: by name; None removes the file of an earlier report. Raises UserError if `out` is not usable.
     """
     make_folder(out, "out")
     for name, content in files.items():
@@ -50,7 +70,117 @@ def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> st
 
 
 def as_markdown(report: Report) -> str:
-    """report.md."""
+    """report.md: the sections, and links to the figures."""
     drawn = [picture for picture in report.pictures if picture.figure is not None]
     links = [f"\n![{picture.name}]({picture.file})\n" for picture in drawn]
     return markdown(f"{report.title}\n\n{report.subtitle}", report.sections) + "".join(links)
+
+
+def page(report: Report, out: Path) -> str:
+    """report.html. out: the report's folder, in which its figures are already."""
+    return template("page.html").render(
+        report=report,
+        title=report.title,
+        now=clock(time.time()),
+        out=out,
+        datatables=datatables() if report.all_runs else None,
+        plotly=plotly_script() if report.charts else "",
+        charts=packed("[{}]".format(",".join(chart.to_json() for chart in report.charts.values()))),
+    )
+
+
+@cache
+def template(name: str) -> Template:
+    """A template of this package. Every value is escaped, and a missing value is an error."""
+    environment = Environment(
+        loader=PackageLoader("cse.lab.report.show"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"look": look, "signs": SIGNS | MEANINGS, "not_drawn": NOT_DRAWN}
+    environment.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode()
+    environment.filters["sortable"] = sortable
+    environment.filters["tone"] = tone_name
+    environment.filters["verdict_places"] = verdict_places
+    return environment.get_template(name)
+
+
+def tone_name(verdict: str) -> str:
+    """The class of a verdict or a state on the page; "" if it has none."""
+    tone = tone_of(verdict)
+    return tone.name if tone else ""
+
+
+class Library(NamedTuple):
+    """A library of the page: its script, packed, and its style."""
+
+    script: str
+    style: Markup
+
+
+@cache
+def datatables() -> Library:
+    """DataTables, for tables that sort and filter."""
+    from itables.options import dt_bundle
+
+    script = Path(dt_bundle)
+    return Library(packed(script.read_text("utf-8")), Markup(script.with_suffix(".css").read_text("utf-8")))
+
+
+@cache
+def plotly_script() -> str:
+    """The script of charts, packed."""
+    from plotly.offline import get_plotlyjs
+
+    return packed(get_plotlyjs())
+
+
+def packed(text: str) -> str:
+    """The text, compressed, as letters and digits: a third of a script's size."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+class Head(NamedTuple):
+    """The head of neighbouring columns. group: what is above their names, if one evaluator scored them; else ""."""
+
+    group: str
+    names: Sequence[Markup]
+
+
+def sortable(section: Section) -> Markup:
+    """The section's table that sorts and filters, by DataTables, without empty columns.
+
+    A column of scores sorts by the number with which its cells begin. If the charts have colours for the rows, each row
+    begins with its number in its colour, in place of the star.
+    """
+    colours = section.colours
+    table = section.table.drop(columns="", errors="ignore")
+    table = table.loc[:, (table != "").any()]
+    first = ["#"] if colours else []
+    names = [*first, *table.columns]
+    return Markup(
+        template("sortable_table.html").render(
+            table=table,
+            colours=colours,
+            names=names,
+            heads=heads_of(names),
+            hidden=[place for place, name in enumerate(names) if name in section.hidden],
+            is_paged=len(table) > LONG,
+            is_counted=len(table) > COUNTED,
+            page_length=LONG,
+        )
+    )
+
+
+def heads_of(names: Sequence[str]) -> list[Head]:
+    """The heads of columns. The split and the evaluator, with which a score's name begins, are above it."""
+    heads = []
+    for group, alike in groupby(names, suite_of):
+        parts = [str(escape(name.removeprefix(f"{group}/"))).replace("/", "/<wbr>") for name in alike]
+        if group:
+            heads.append(Head(group, list(map(Markup, parts))))
+        else:
+            heads += [Head("", [Markup(part)]) for part in parts]
+    return heads
