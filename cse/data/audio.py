@@ -20,11 +20,11 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from cse.data.cache import cached_folder
-from cse.data.listing import list_files
+from cse.data.listing import class_of, list_class_files
 from cse.data.readers import check_unchanged
-from cse.data.stream import Stream, by_class, check_depth, tell_unread
+from cse.data.stream import Stream, by_class
 from cse.data.usable import check_share
-from cse.errors import MissingResource, UserError, check_loads, first_line
+from cse.errors import UserError, check_loads, first_line
 from cse.files import Json, sha256
 from cse.needs import Need, Settings
 from cse.progress import showing, track
@@ -178,18 +178,9 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
 
     Raises MissingResource if there is no such folder, UserError if it has no sound file.
     """
-    if not root.is_dir():
-        why = "there is no such folder; it should hold one folder per speaker"
-        raise MissingResource(why, key="folder", value=root)
-    found, others = list_files(root, lambda file: file.suffix.lower() in SOUND_ENDINGS and file.parent != root)
-    if not found:
-        why = f"it holds no folders of {', '.join(SOUND_ENDINGS)} files; it needs one per speaker"
-        raise UserError(why, key="folder", value=root)
-    check_depth(root, found, 2, "clips")  # LibriSpeech has a folder per chapter
-    tell_unread("audio", root, found, others)
     files: dict[str, list[Path]] = {}
-    for path in found:
-        files.setdefault(path.relative_to(root).parts[0], []).append(path)
+    for path in list_class_files(root, "audio", SOUND_ENDINGS, named="speaker", depth=2):  # LibriSpeech has chapters
+        files.setdefault(class_of(root, path), []).append(path)
     ranked = sorted(files, key=lambda name: -len(files[name]))
     return {name: files[name] for name in sorted(ranked[:speakers])}
 

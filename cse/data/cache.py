@@ -20,7 +20,7 @@ ABOUT = "about.json"
 def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
     """The result of write(temporary folder), which fills this cache. An intact cache is not written again.
 
-    The result must be JSON. It is kept beside the checksums of the written files. Files are written under a temporary
+    The result must be JSON. It is kept with the checksums of the written files. Files are written under a temporary
     name and renamed when complete, so a killed run leaves no partial cache. A cache with a wrong checksum is written
     again. Raises RunError for a full disk, UserError for a cache that belongs to another user, and every error of
     `write`.

@@ -1,6 +1,7 @@
 """The papers' corpora from the Hugging Face hub, as rows of text.
 
-wiki1m, triplets and openwebtext are each a `rows` of cse.data.text.Text.
+wiki1m, triplets and openwebtext are each a `rows` of cse.data.text.Text. Above them: whether a corpus can be had, and
+whether a local copy is whole.
 """
 
 import logging
@@ -8,25 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from cse.data.readers import Row, ending_of, files_of, lines_of, read_rows, reading
+from cse.data.columns import Row
+from cse.data.listing import ending_of, files_of
+from cse.data.readers import lines_of, read_rows, reading
 from cse.errors import UserError, naming
 from cse.files import sha256
 from cse.ranges import Count, File, Folder, Name, Natural
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
-from cse.sources.fetch import DatasetNeed
 
 log = logging.getLogger(__name__)
-
-
-class CorpusNeed(DatasetNeed):
-    """A published corpus."""
-
-    def check_closely(self) -> None:
-        """See Need. Raises UserError for a copy with another number of rows."""
-        self.check()
-        if self.copy:
-            check_copy(self.dataset, self.copy)
 
 
 def is_published(name: str) -> bool:
@@ -68,7 +60,7 @@ def check_copy(corpus: str, copy: str) -> None:
     import pyarrow.parquet as pq
 
     about, count = DATASETS[corpus], 0
-    for path in _files(corpus, copy) if about.rows else ():
+    for path in files_of(Path(copy).expanduser()) if about.rows else ():
         if ending_of(path) == ".parquet":
             with reading(path):
                 count += pq.read_metadata(path).num_rows
@@ -96,7 +88,7 @@ def triplets(
     columns: the columns to read, in the order of the cells. folder: a local copy of a corpus with many files; the hub's
     files are downloaded one by one, while they are read.
     """
-    return (row for path in _files(corpus, folder or file) for row in read_rows(path, list(columns), "utf-8"))
+    return (row for path in _files(corpus, file, folder) for row in read_rows(path, list(columns), "utf-8"))
 
 
 def openwebtext(
@@ -109,7 +101,7 @@ def openwebtext(
     """
     columns, count_units = DATASETS["openwebtext"].columns, _counter(tokenizer)
     seen = yielded = 0
-    rows_of_file = (read_rows(path, columns, "utf-8") for path in _files("openwebtext", folder))
+    rows_of_file = (read_rows(path, columns, "utf-8") for path in _files("openwebtext", None, folder))
     for (text,) in chain.from_iterable(rows_of_file):
         if yielded == limit:
             break
@@ -121,11 +113,11 @@ def openwebtext(
     log.info("kept %d of %d documents: at least %d units", yielded, seen, min_units)
 
 
-def _files(corpus: str, copy: str | None) -> Iterator[Path]:
+def _files(corpus: str, file: str | None, folder: str | None = None) -> Iterator[Path]:
     """The files of a local copy, or the hub's files. Each of the hub's is downloaded when it is needed."""
     repo, (inside,) = repo_of(corpus), DATASETS[corpus].files
-    if copy:
-        with naming(path="rows.folder" if inside.endswith("/") else "rows.file"):
+    if copy := folder or file:
+        with naming(path="rows.folder" if folder else "rows.file"):
             files = files_of(Path(copy).expanduser())
         yield from files
     elif inside.endswith("/"):

@@ -1,12 +1,12 @@
 """A function that yields rows, such as a user's own (data.rows): what it is, its checked rows, and its version."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import getmodule, isclass, isroutine
 from pathlib import Path
 
-from cse.data.readers import Row
+from cse.data.columns import Row
 from cse.errors import RunError, UserError, class_name, in_short
 from cse.files import sha256
 
@@ -54,8 +54,13 @@ def keywords_of(function: RowsFunction) -> dict[str, object]:
     return function.keywords if isinstance(function, partial) else {}
 
 
+def copies_in(settings: Mapping[str, object]) -> dict[str, str]:
+    """The local copy that the settings of a corpus's function name, by its key: rows.file or rows.folder."""
+    return {f"rows.{key}": str(settings[key]) for key in ("file", "folder") if settings.get(key)}
+
+
 def version_of(function: RowsFunction) -> tuple[str, str, str]:
-    """What determines a function's rows, beside its data: its name, a checksum of its file, and its settings."""
+    """What determines a function's rows besides its data: its name, a checksum of its file, and its settings."""
     named = made_by(function)
     given = (function.args, function.keywords) if isinstance(function, partial) else ()
     module = getmodule(named)

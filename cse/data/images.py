@@ -17,12 +17,12 @@ from annotated_types import Ge, Le
 from torch import Tensor
 
 from cse.data.hub_images import ImageSubset, image_needs
-from cse.data.listing import list_files
+from cse.data.listing import class_of, list_class_files
 from cse.data.pixels import IMAGE_ENDINGS, check_image, read_rgb
-from cse.data.stream import Stream, by_class, check_depth, tell_unread
+from cse.data.stream import Stream, by_class
 from cse.data.usable import check_share
 from cse.device import to_device
-from cse.errors import MissingResource, UserError, check_loads, first_line
+from cse.errors import UserError, check_loads, first_line
 from cse.needs import Need, Settings
 from cse.progress import showing, track
 from cse.ranges import (
@@ -275,20 +275,13 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
     """(paths, labels) of the images in a folder with one folder per class, in the order of torchvision's ImageFolder.
     files: a file that lists the images to use, or None."""
     root = Path(folder)
-    if not root.is_dir():
-        why = "there is no such folder; it should hold one folder per class"
-        raise MissingResource(why, key="folder", value=folder)
-    found, others = list_files(root, lambda file: file.suffix.lower() in IMAGE_ENDINGS and file.parent != root)
-    if not found:
-        why = f"it holds no folders of images ({', '.join(IMAGE_ENDINGS)}); it needs one per class, or one with all "
-        raise UserError(f"{why}images for aux_modality.loss=simclr", key="folder", value=folder)
-    check_depth(root, found, 1, "images")
-    tell_unread("images", root, found, others)
+    one_class = ", or one with all images for aux_modality.loss=simclr"
+    found = list_class_files(root, "images", IMAGE_ENDINGS, instead=one_class)
     if files is not None:
         found = _only_listed(found, files, folder)
-    class_of = {path: path.relative_to(root).parts[0] for path in found}
-    found.sort(key=lambda path: (class_of[path], str(path.parent), path.name))
-    return [*map(str, found)], np.unique([class_of[path] for path in found], return_inverse=True)[1]
+    name_of_class = {path: class_of(root, path) for path in found}
+    found.sort(key=lambda path: (name_of_class[path], str(path.parent), path.name))
+    return [*map(str, found)], np.unique([name_of_class[path] for path in found], return_inverse=True)[1]
 
 
 def _only_listed(found: list[Path], files: str, folder: str) -> list[Path]:

@@ -1,20 +1,30 @@
 """Which files of a folder are read: one rule for text, images and sound.
 
-Hidden files and folders are left out at any depth: editors, file managers and macOS keep their own copies there.
-Folders of operating systems are left out too (SYSTEMS). Links to folders are followed, except links into the folder
-itself or above it. A message names the other files that are not read, and says how many they are.
+list_files           the rule: hidden files and folders are left out at any depth, as editors, file managers and macOS
+                     keep their own copies there. So are folders of operating systems (SYSTEMS). Links to folders are
+                     followed, except links into the folder itself or above it
+files_of             the files of text that a setting names, one or a folder; ending_of says how to read each
+list_class_files     the images or sounds of a folder that has a folder for each class
+
+A message names the other files that are not read, and says how many they are.
 """
 
+import logging
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
-from cse.errors import UserError
+from cse.errors import MissingResource, UserError
+
+log = logging.getLogger(__name__)
 
 NAMED = 5  # how many names of a list a message shows
 SYSTEMS = ("$RECYCLE.BIN", "System Volume Information", "lost+found", "@eaDir", "#recycle", "__MACOSX")
 """Folders that Windows, ext4, Synology's file servers and macOS's archives make: deleted files, thumbnails, copies."""
+KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
+GZIP = ".gz"
+"""The endings of files of text."""
 
 
 def list_files(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path], list[Path]]:
@@ -34,11 +44,6 @@ def list_files(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path],
     return sorted(read), sorted(others)
 
 
-def is_visible(name: str) -> bool:
-    """Whether a file or folder of that name is the user's own."""
-    return not name.startswith(".") and name not in SYSTEMS
-
-
 def _visible(root: Path) -> Iterator[Path]:
     """The visible files below a folder, and the links that are not followed."""
 
@@ -55,6 +60,100 @@ def _visible(root: Path) -> Iterator[Path]:
                 inside.remove(name)
                 yield place / name
         yield from (place / name for name in names if is_visible(name))
+
+
+def is_visible(name: str) -> bool:
+    """Whether a file or folder of that name is the user's own."""
+    return not name.startswith(".") and name not in SYSTEMS
+
+
+# Text
+
+
+def is_on_hub(path: str) -> bool:
+    """Whether data.path means OWNER/NAME on the hub, not a file or folder."""
+    local = Path(path).expanduser()
+    if os.path.exists(local) or path.startswith((".", "~")):
+        return False
+    return path.count("/") == 1 and local.suffix.lower() not in (*KINDS, GZIP)  # a name may have a dot: lab/table-2.5
+
+
+def files_of(path: Path, *, tell: bool = True) -> list[Path]:
+    """The file, or the readable files of a folder, sorted by name.
+
+    tell: log which files of a folder are not read. Raises MissingResource if `path` does not exist, UserError if there
+    is no file to read or a file is empty.
+    """
+    if not os.path.exists(path):  # False, too, for a name that is too long
+        raise MissingResource("there is no such file or folder", key="path", value=path)
+    files = [path]
+    if path.is_dir():
+        files, others = list_files(path, lambda file: ending_of(file) in KINDS)
+        if others and tell:
+            log.warning("%s: %s", path, unread_in_words(path, others))
+    if not files:
+        raise UserError(f"no {', '.join(KINDS)} file (or .gz of one) is in this folder", key="path", value=path)
+    for file in files:
+        if ending_of(file) not in KINDS:
+            why = f"the ending is not one of {', '.join(KINDS)}, with or without .gz"
+            raise UserError(why, key="path", value=file)
+        if file.stat().st_size == 0:
+            raise UserError("the file is empty", key="path", value=file)
+    return files
+
+
+def ending_of(file: Path) -> str:
+    """The ending that says how to read a file, in small letters, without .gz."""
+    return Path(file.stem if file.suffix.lower() == GZIP else file.name).suffix.lower()
+
+
+# Images and sound
+
+
+def list_class_files(
+    root: Path, kind: str, endings: Sequence[str], *, named: str = "class", depth: int = 1, instead: str = ""
+) -> list[Path]:
+    """The files of a folder with a folder for each class, sorted. Logs what is not read.
+
+    kind: the name of the files, in the plural. named: the name of a class. depth: how many folders deep the files may
+    lie. instead: what else to do if there is none. Raises MissingResource if there is no such folder, UserError if its
+    folders hold no such file, or if it is the folder above the right one.
+    """
+    if not root.is_dir():
+        why = f"there is no such folder; it should hold one folder per {named}"
+        raise MissingResource(why, key="folder", value=root)
+    found, others = list_files(root, lambda file: file.suffix.lower() in endings and file.parent != root)
+    if not found:
+        why = f"it holds no folders of {kind} ({', '.join(endings)}); it needs one per {named}{instead}"
+        raise UserError(why, key="folder", value=root)
+    first = min((path.relative_to(root) for path in found), key=lambda path: len(path.parts))
+    if deeper := first.parts[: -depth - 1]:
+        raise UserError(
+            f"it is a level too high: its folders hold further folders, not {kind}",
+            key="folder",
+            value=root,
+            instead=f"name the folder that has one folder per class, such as {root.joinpath(*deeper)}",
+        )
+    if others:
+        log.warning("%-10s %s: %s", kind, root, unread_in_words(root, others))
+    if empty := classes_without(root, found):
+        log.warning("%-10s %s: folders without %s are not classes: %s", kind, root, kind, some(empty))
+    return found
+
+
+def class_of(root: Path, file: Path) -> str:
+    """The name of a file's class, which is the folder in `root` that holds it."""
+    return file.relative_to(root).parts[0]
+
+
+def classes_without(root: Path, read: Sequence[Path]) -> list[str]:
+    """The names of the visible folders in a folder that hold no file to read."""
+    used = {class_of(root, file) for file in read}
+    there = sorted(path.name for path in root.iterdir() if path.is_dir() and is_visible(path.name))
+    return [name for name in there if name not in used]
+
+
+# In words
 
 
 def unread_in_words(root: Path, others: Sequence[Path]) -> str:
@@ -77,10 +176,3 @@ def some(words: Collection[str]) -> str:
     """The first few words, and how many more there are."""
     first = ", ".join([*words][:NAMED])
     return first if len(words) <= NAMED else f"{first}, and {len(words) - NAMED} more"
-
-
-def classes_without(root: Path, read: Sequence[Path]) -> list[str]:
-    """The names of the visible folders in a folder that hold no file to read."""
-    used = {file.relative_to(root).parts[0] for file in read}
-    there = sorted(path.name for path in root.iterdir() if path.is_dir() and is_visible(path.name))
-    return [name for name in there if name not in used]

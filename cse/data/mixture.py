@@ -22,7 +22,7 @@ from cse.sources.catalogue import DATASETS
 from cse.tensors import seeded
 from cse.types import Batch, Objective
 
-ORDER_STREAM = 3  # beside the streams of cse.training.update: shares no draws with the order of a source's rows
+ORDER_STREAM = 3  # no stream of cse.training.update, so that it shares no draws with the order of a source's rows
 
 
 class Source(Text):
@@ -66,8 +66,8 @@ class MixedBatches(Steps):
     sources share its batches by weight. A source then begins its own next epoch earlier or later than the run. Nothing
     depends on the number of workers or processes, or on where a run was resumed.
 
-    names, batches, shares: of each source its name, its batches, and their number in an epoch. Raises UserError for a
-    weight that gives a source no batch.
+    names: the sources' names. batches: each source's batches. shares: how many batches each source has in an epoch.
+    Raises UserError for a weight that gives a source no batch.
     """
 
     def __init__(self, sources: dict[str, Batches], weights: Mapping[str, float] | None = None):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from typing_extensions import TypedDict
 
-from cse.data.readers import Row
+from cse.data.columns import Row
 from cse.ranges import Natural, Seed, Share
 
 

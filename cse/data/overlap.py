@@ -1,7 +1,7 @@
 """How many training texts occur in the evaluation sets. Case, spaces and punctuation are ignored.
 
 Whole texts are compared, so a test sentence inside a long document is not found. One pass over the training text takes
-about three seconds for a million sentences. The counts are kept beside the cached text.
+about three seconds for a million sentences. The counts are kept with the cached text.
 """
 
 import hashlib

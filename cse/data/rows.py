@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.data.cache import Ragged, cache_columns
+from cse.data.columns import ScoreColumn
 from cse.data.corpora import is_published, published
-from cse.data.readers import ScoreColumn
 from cse.data.usable import fault
 from cse.progress import showing, track
 
@@ -26,33 +26,31 @@ TEXTS_PER_CALL = 1000  # per call of the tokenizer: keeps its threads busy and n
 
 @dataclass(frozen=True, eq=False)
 class TextRows:
-    """The rows in use of a text with one or more columns. cse.data.text.Text makes it.
+    """The rows in use of a text with one or more columns. cse.data.text.Text makes it."""
 
-    name: the name of the text. place: the given file, folder or dataset. identity: replaces the place if there is none,
-    and determines the rows. columns: their names; None for plain text, which has one column. scores: the column of
-    numbers beside the text.
-    cache: the folder of all texts. digest: a digest of the source, and the name of the rows' folder in the cache.
-    content: the checksums of the files in that folder. checksums: SHA-256 of the local files.
-    texts: all rows, by column. chosen: the numbers of the rows in use. left_out: the number of unusable rows.
-    targets_N: the numbers beside the rows in use. missing_NC: which cells of the rows in use have no text, if hard
-    negatives are missing. token_ids: the ids of all rows, by column, if `tokenized` has made them.
-    """
+    name: str  # the text's name
 
-    name: str
-    place: str | None
-    identity: str | None
-    columns: list[str] | None
-    scores: ScoreColumn | None
-    cache: Path
-    digest: str
-    content: str
-    checksums: dict[str, str]
-    texts: list[Ragged]
-    chosen: np.ndarray
-    left_out: int
-    targets_N: np.ndarray
-    missing_NC: np.ndarray | None = None
-    token_ids: list[Ragged] = field(default_factory=list)
+    # where the rows come from
+    place: str | None  # the file, folder or dataset that the settings name
+    identity: str | None  # names the rows where there is no place
+    checksums: dict[str, str]  # the SHA-256 of each local file
+
+    # their columns
+    columns: list[str] | None  # the columns' names; None for plain text, which has one column
+    scores: ScoreColumn | None  # the column of scores
+
+    # all rows, in the cache
+    cache: Path  # the folder of all texts
+    digest: str  # a digest of the source, and the name of the rows' folder in the cache
+    content: str  # the checksums of the files in that folder
+    texts: list[Ragged]  # the texts of each column
+
+    # the rows in use
+    chosen: np.ndarray  # the numbers of these rows
+    left_out: int  # how many rows are unusable
+    targets_N: np.ndarray  # the scores; empty without a column of scores
+    missing_NC: np.ndarray | None = None  # which cells have no text; None: all have one
+    token_ids: list[Ragged] = field(default_factory=list)  # of all rows, by column, once `tokenized` has made them
 
     def __len__(self) -> int:
         return len(self.chosen)

@@ -2,10 +2,9 @@
 
 import hashlib
 import json
-import logging
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -15,14 +14,11 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from cse.data.listing import classes_without, some, unread_in_words
 from cse.data.prefetch import B, prefetch
 from cse.device import count_gpus, usable_cores
 from cse.errors import UserError
 from cse.needs import Part
 from cse.tensors import seeded
-
-log = logging.getLogger(__name__)
 
 MAX_WORKERS = 8
 
@@ -109,29 +105,6 @@ class Stream(Part, Dataset[B], Generic[B]):
             batch = next(made)
             self.seconds_waited += time.perf_counter() - started
             yield batch
-
-
-def check_depth(root: Path, paths: Iterable[Path], most: int, items: str) -> None:
-    """Raise UserError if every path is more than `most` folders below the root: then its folders are not classes.
-
-    items: the name of the files.
-    """
-    first = min((path.relative_to(root) for path in paths), key=lambda path: len(path.parts))
-    if deeper := first.parts[: -most - 1]:
-        raise UserError(
-            f"it is a level too high: its folders hold further folders, not {items}",
-            key="folder",
-            value=root,
-            instead=f"name the folder that has one folder per class, such as {root.joinpath(*deeper)}",
-        )
-
-
-def tell_unread(kind: str, root: Path, read: Sequence[Path], others: Sequence[Path]) -> None:
-    """Log which files of a folder of classes are not read, and which folders are empty. kind: the name of the items."""
-    if others:
-        log.warning("%-10s %s: %s", kind, root, unread_in_words(root, others))
-    if empty := classes_without(root, read):
-        log.warning("%-10s %s: folders without %s are not classes: %s", kind, root, kind, some(empty))
 
 
 def by_class(kind: str, files: Iterable[tuple[str, str, str]]) -> dict[str, str]:

@@ -1,12 +1,12 @@
 """The sources of training text: any local file or folder, a hub dataset, or a function that yields rows.
 
 `Text` has the settings. `find` opens the source, which is then Found. `read` reads its rows, only once for the same
-content, and returns TextRows (cse.data.rows).
+content, and returns TextRows (cse.data.rows). The methods are in this order.
 """
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy as shallow_copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,24 +19,14 @@ import numpy as np
 from annotated_types import MinLen
 
 from cse.data.cache import CachedColumns, cache_columns
-from cse.data.corpora import CorpusNeed, check_available, is_published
-from cse.data.function import RowsFunction, check_row, keywords_of, rows_by, version_of
+from cse.data.columns import Columns, Row, ScoreColumn, cells_of_row, check_columns
+from cse.data.corpora import check_available, is_published
+from cse.data.function import RowsFunction, check_row, copies_in, keywords_of, rows_by, version_of
+from cse.data.listing import files_of, is_on_hub
 from cse.data.noise import Noise, with_noise
-from cse.data.readers import (
-    Columns,
-    Row,
-    ScoreColumn,
-    TextNeed,
-    cells_of_row,
-    check_columns,
-    check_unchanged,
-    files_of,
-    is_on_hub,
-    names_typed,
-    read_rows,
-    reading,
-)
+from cse.data.readers import check_unchanged, checksums_of, read_rows
 from cse.data.rows import TextRows
+from cse.data.text_needs import CorpusNeed, TextNeed, names_typed
 from cse.data.usable import Empty, RowNotes, usable_numbers
 from cse.errors import UserError, naming
 from cse.files import sha256
@@ -56,7 +46,7 @@ class Found:
     """A source of text that exists and is not read yet.
 
     rows: can be read once. digest: a digest of the rows, known before reading. place: the file, folder or dataset.
-    checksums: SHA-256 of the local files.
+    checksums: the SHA-256 of each local file.
     """
 
     rows: Iterator[Row]
@@ -76,15 +66,19 @@ class Text(Part):
         self,
         name: Name,
         cache_dir: Cache,
+        # where the text is, and which of its columns are read
         path: File | None = None,
         columns: Annotated[list[Name], MinLen(1)] | None = None,
         scores: Name | None = None,
         score_range: Ends | None = (0.0, 1.0),
+        # how the path is read
         split: Name = "train",
         subset: Name | None = None,
         encoding: Encoding = "utf-8",
+        # a function instead of a path
         rows: RowsFunction | None = None,
         identity: Name | None = None,
+        # which rows are used, and how
         limit: Count | PositiveShare | None = None,
         limit_seed: Seed | None = None,
         noise: Noise | None = None,
@@ -97,18 +91,19 @@ class Text(Part):
         if rows and columns and len(columns) > 1 and name in DATASETS and len(DATASETS[name].columns) < 2:
             why = f"data={name} has one column: leave `columns` null"
             raise UserError(why, key="columns", value=f"[{','.join(columns)}]")
-        self.columns = None if columns is None else list(columns)
-        named = self.columns or []
+        named = [] if columns is None else list(columns)
         if repeated := [column for column in named if named.count(column) > 1]:
             raise UserError(f"it names {repeated[0]} twice", key="columns", value=named)
         if scores in named:
             raise UserError(f"`columns`={named} names it as text", key="scores", value=scores)
         self.name, self.cache = name, Path(cache_dir) / "text"
         self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
-        self.column_names = self.columns or ["text"]
+        self.columns = named or None
+        self.column_names = named or ["text"]
         ends = None if score_range is None else (score_range[0], score_range[1])
         self.scores = None if scores is None else ScoreColumn(scores, ends)
         self.function, self.identity = rows, identity
+        self.copies = {} if rows is None else copies_in(keywords_of(rows))
         self.limit, self.limit_seed, self.empty = limit, limit_seed, empty
         self.noise = noise if noise and (noise["delete"] or noise["insert"] or noise["swap"]) else None
 
@@ -116,14 +111,14 @@ class Text(Part):
     def needs(cls, settings: Settings) -> list[Need]:
         """A published corpus, or the file, folder or hub dataset in the settings."""
         name, path, function = str(settings.get("name")), settings.get("path"), settings.get("rows") or {}
-        copies = {f"rows.{key}": function[key] for key in ("file", "folder") if function.get(key)}
+        copies = copies_in(function)
         for dataset, about in DATASETS.items():
             if f"data={name}" in about.reads:
                 if about.fetch == "part":
                     return [SampleNeed(f"{dataset}:{function['language']}", settings=settings)]
                 return [CorpusNeed(dataset, next(iter(copies.values()), None))]
         if path is None:
-            return [FileNeed(str(place), key) for key, place in copies.items()]
+            return [FileNeed(place, key) for key, place in copies.items()]
         repo = repo_of_text(path) if is_on_hub(path) else None
         columns, encoding = names_typed(settings.get("columns")), settings.get("encoding") or "utf-8"
         subset, split = settings.get("subset"), settings.get("split") or "train"
@@ -134,24 +129,6 @@ class Text(Part):
         """The number of columns; plain text has one."""
         return len(self.column_names)
 
-    def named(self, name: str, cache_dir: Path) -> Self:
-        """The same text under another name, and with another cache."""
-        text = shallow_copy(self)
-        text.name, text.cache = name, cache_dir / "text"
-        return text
-
-    @property
-    def local_copy(self) -> str | None:
-        """The file or folder of a corpus, from the settings of its function."""
-        given = {} if self.function is None else keywords_of(self.function)
-        place = given.get("file") or given.get("folder")
-        return None if place is None else str(place)
-
-    @property
-    def place(self) -> str | None:
-        """The file, folder or dataset in the settings."""
-        return self.local_copy or self.path
-
     @property
     def columns_to_read(self) -> Columns | None:
         """The columns of text and the column of numbers; None for plain text."""
@@ -160,9 +137,27 @@ class Text(Part):
         return [*self.columns, self.scores] if self.scores else self.columns
 
     @property
+    def local_copy(self) -> str | None:
+        """The file or folder of a corpus, from the settings of its function."""
+        return next(iter(self.copies.values()), None)
+
+    @property
+    def place(self) -> str | None:
+        """The file, folder or dataset in the settings."""
+        return self.local_copy or self.path
+
+    @property
     def published_counts(self) -> tuple[int, ...]:
         """How many rows the published corpus or its copies have; () for other text."""
         return DATASETS[self.name].rows if self.name in DATASETS else ()
+
+    def named(self, name: str, cache_dir: Path) -> Self:
+        """The same text under another name, and with another cache."""
+        text = shallow_copy(self)
+        text.name, text.cache = name, cache_dir / "text"
+        return text
+
+    # Opening the source
 
     def find(self) -> Found:
         """Open the source. A published corpus is not read here: `read` does that, and may take hours.
@@ -176,6 +171,70 @@ class Text(Part):
         if is_published(self.name) and self.local_copy is None and not (self.cache / found.digest).exists():
             check_available(self.name)
         return found
+
+    def open_source(self) -> Found:
+        """The opened source: its rows without noise, and their digest."""
+        if self.function is not None:
+            return self.of_function(self.function, self.local_copy)
+        if self.path is None:
+            raise UserError("`path` is not set: data=text needs `path`=FILE, FOLDER or a hub dataset's name")
+        return self._of_hub(self.path) if is_on_hub(self.path) else self._of_files(self.path)
+
+    def of_function(self, function: RowsFunction, copy: str | None) -> Found:
+        """The rows that a function yields. copy: the file or folder that the function reads, if any."""
+        with naming(path=next(iter(self.copies), "path")):
+            checksums = checksums_of(files_of(Path(copy).expanduser())) if copy else {}
+        about = self.identity, self.columns, *checksums.values(), *(self.scores or ())
+        if is_published(self.name):  # our function: its identity has its settings, and an error needs a traceback
+            return Found(self._checked(function, checksums), key_of_parts(*about), copy, checksums)
+        own = partial(rows_by, function, f"data={self.name}")
+        return Found(self._checked(own, checksums), key_of_parts(*about, *version_of(function)), copy, checksums)
+
+    def _of_files(self, path: str) -> Found:
+        """The rows of a file, or of the files of a folder."""
+        if self.scores and self.columns is None:
+            why = "it needs `columns`=[A,B], the columns of the text"
+            raise UserError(why, key="scores", value=self.scores.name)
+        if self.split != "train" or self.subset:
+            idle = f"`subset`={self.subset}" if self.subset else f"`split`={self.split}"
+            raise UserError(
+                f"{idle} is for a dataset on the hub, but {path} is on this machine, and read whole: name the file"
+            )
+        files = files_of(Path(path).expanduser())
+        checksums = checksums_of(files)
+        rows_of_file = [read_rows(file, self.columns_to_read, self.encoding) for file in files]
+        digest = key_of_parts(*checksums.values(), self.columns, self.encoding, *(self.scores or ()))
+        return Found(self._checked(lambda: chain.from_iterable(rows_of_file), checksums), digest, path, checksums)
+
+    def _of_hub(self, name: str) -> Found:
+        """The rows of a dataset of the hub."""
+        table = hub.fetch_split(repo_of_text(name), self.subset, self.split)
+        columns = check_columns(self.columns_to_read or self.column_names, table.column_names, name)
+        rows = (cells_of_row(row, columns, f"{name}, row {number}") for number, row in enumerate(table, 1))
+        return Found(rows, key_of_parts(table._fingerprint, self.columns, *(self.scores or ())), name)
+
+    def _checked(self, open_rows: RowsFunction, checksums: dict[str, str]) -> Iterator[Row]:
+        """The rows, opened only when the first is read.
+
+        Raises UserError for a row without a text for each column. After the last row, raises UserError if a local file
+        has changed, or if a published corpus does not have the published number of rows.
+        """
+        names = [*self.column_names, f"{self.scores.name} (`scores`)"] if self.scores else self.column_names
+        count = 0
+        for count, row in enumerate(open_rows(), 1):
+            check_row(row, names, f"data={self.name}, row {count}")
+            yield row
+        for file, digest in checksums.items():
+            check_unchanged(Path(file), digest, sha256(Path(file)))
+        counts = self.published_counts
+        if counts and count not in counts:
+            raise UserError(
+                f"data={self.name} has {count:,} rows, but the published file has {counts[0]:,}: the file is "
+                "incomplete or modified. For the hub's file, delete the cached copy. To train on it anyway: data=text "
+                "data.path=FILE"
+            )
+
+    # Reading it
 
     def read(self, found: Found | None = None, required: int | None = None) -> TextRows:
         """Read the source that `find` opened, or its cache.
@@ -250,68 +309,6 @@ class Text(Part):
                 log.info("data=%s: %s", self.name, said)
         return missing_NC if missing_NC.any() else None
 
-    def open_source(self) -> Found:
-        """The opened source: its rows without noise, and their digest."""
-        if self.function is not None:
-            return self.of_function(self.function, self.local_copy)
-        if self.path is None:
-            raise UserError("`path` is not set: data=text needs `path`=FILE, FOLDER or a hub dataset's name")
-        return self._of_hub(self.path) if is_on_hub(self.path) else self._of_files(self.path)
-
-    def of_function(self, function: RowsFunction, copy: str | None) -> Found:
-        """The rows that a function yields. copy: the file or folder that the function reads, if any."""
-        with naming(path="rows.file" if keywords_of(function).get("file") else "rows.folder"):
-            checksums = checksums_of(files_of(Path(copy).expanduser())) if copy else {}
-        about = self.identity, self.columns, *checksums.values(), *(self.scores or ())
-        if is_published(self.name):  # our function: its identity has its settings, and an error needs a traceback
-            return Found(self._checked(function, checksums), key_of_parts(*about), copy, checksums)
-        own = partial(rows_by, function, f"data={self.name}")
-        return Found(self._checked(own, checksums), key_of_parts(*about, *version_of(function)), copy, checksums)
-
-    def _of_files(self, path: str) -> Found:
-        """The rows of a file, or of the files of a folder."""
-        if self.scores and self.columns is None:
-            why = "it needs `columns`=[A,B], the columns of the text"
-            raise UserError(why, key="scores", value=self.scores.name)
-        if self.split != "train" or self.subset:
-            idle = f"`subset`={self.subset}" if self.subset else f"`split`={self.split}"
-            raise UserError(
-                f"{idle} is for a dataset on the hub, but {path} is on this machine, and read whole: name the file"
-            )
-        files = files_of(Path(path).expanduser())
-        checksums = checksums_of(files)
-        rows_of_file = [read_rows(file, self.columns_to_read, self.encoding) for file in files]
-        digest = key_of_parts(*checksums.values(), self.columns, self.encoding, *(self.scores or ()))
-        return Found(self._checked(lambda: chain.from_iterable(rows_of_file), checksums), digest, path, checksums)
-
-    def _of_hub(self, name: str) -> Found:
-        """The rows of a dataset of the hub."""
-        table = hub.fetch_split(repo_of_text(name), self.subset, self.split)
-        columns = check_columns(self.columns_to_read or self.column_names, table.column_names, name)
-        rows = (cells_of_row(row, columns, f"{name}, row {number}") for number, row in enumerate(table, 1))
-        return Found(rows, key_of_parts(table._fingerprint, self.columns, *(self.scores or ())), name)
-
-    def _checked(self, open_rows: RowsFunction, checksums: dict[str, str]) -> Iterator[Row]:
-        """The rows, opened only when the first is read.
-
-        Raises UserError for a row without a text for each column. After the last row, raises UserError if a local file
-        has changed, or if a published corpus does not have the published number of rows.
-        """
-        names = [*self.column_names, f"{self.scores.name} (`scores`)"] if self.scores else self.column_names
-        count = 0
-        for count, row in enumerate(open_rows(), 1):
-            check_row(row, names, f"data={self.name}, row {count}")
-            yield row
-        for file, digest in checksums.items():
-            check_unchanged(Path(file), digest, sha256(Path(file)))
-        counts = self.published_counts
-        if counts and count not in counts:
-            raise UserError(
-                f"data={self.name} has {count:,} rows, but the published file has {counts[0]:,}: the file is "
-                "incomplete or modified. For the hub's file, delete the cached copy. To train on it anyway: data=text "
-                "data.path=FILE"
-            )
-
 
 @dataclass(frozen=True)
 class SampleNeed(CorpusNeed):
@@ -339,15 +336,6 @@ class SampleNeed(CorpusNeed):
 def without_hydras_keys(settings: Settings) -> Settings:
     """The settings of a part without `_target_` and the like."""
     return {key: value for key, value in settings.items() if key[0] != "_"}
-
-
-def checksums_of(files: Iterable[Path]) -> dict[str, str]:
-    """The SHA-256 of each file before it is read."""
-    found = {}
-    for file in files:
-        with reading(file):
-            found[str(file)] = sha256(file)
-    return found
 
 
 def repo_of_text(name: str) -> hub.Repo:

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from cse.data.readers import Row
+from cse.data.columns import Row
 from cse.errors import UserError
 from cse.files import Json
 
@@ -59,7 +59,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class RowNotes:
-    """What is noted of the rows of a text while they are read, and kept beside them in the cache.
+    """What is noted of the rows of a text while they are read, and kept with them in the cache.
 
     total: the number of rows. faults: the numbers of the unusable rows, from 0.
     """

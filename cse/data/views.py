@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 
 
 class TokenRow(NamedTuple):
-    """One row of a padded batch. row, column: of its text. ids: of its tokens. labels: the id to predict at each
-    position (-100: none), or None if nothing is masked."""
+    """One row of a padded batch. row, column: where its text is. ids: its tokens' ids. labels: the id to predict at
+    each position (-100: none); None if nothing is masked."""
 
     row: int
     column: int
@@ -39,6 +39,39 @@ Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]
 CHECKED_ROWS = 16  # rows whose views are checked before any work
 MANY = 2**20  # tokens; every view is shorter
 MASKING_STREAM = 2**31  # replaces the number of a view, so that masking shares no draws with the augmentation
+
+
+class RowEnds(NamedTuple):
+    """The tokens at both ends of a column's rows that an augmentation does not change: special tokens and a prefix.
+
+    An augmentation gets the text with one token before it and one after it, which it keeps. before, after: how many
+    further tokens it does not get. first, last: a 0 for a side without any token, else nothing.
+    """
+
+    before: int
+    after: int
+    first: np.ndarray
+    last: np.ndarray
+
+    @classmethod
+    def of_lengths(cls, before: int, after: int) -> "RowEnds":
+        """The ends of rows with so many tokens before and after the text."""
+        first, last = np.zeros(int(before == 0), np.int32), np.zeros(int(after == 0), np.int32)
+        return cls(max(0, before - 1), max(0, after - 1), first, last)
+
+    @property
+    def length(self) -> int:
+        """How many tokens more a row has than the augmentation gets."""
+        return self.before + self.after - len(self.first) - len(self.last)
+
+    def given(self, ids: np.ndarray) -> np.ndarray:
+        """What an augmentation gets of a row's ids."""
+        return np.concatenate([self.first, ids[self.before : len(ids) - self.after], self.last])
+
+    def replaced(self, ids: np.ndarray, made: np.ndarray) -> np.ndarray:
+        """The row's ids with what an augmentation made in place of what it got."""
+        inside = made[len(self.first) : len(made) - len(self.last)]
+        return np.concatenate([ids[: self.before], inside, ids[len(ids) - self.after :]])
 
 
 class Views:
@@ -64,15 +97,10 @@ class Views:
         self.num_views, self.masking, self.mask = num_views, masking, mask
         self.max_length, self.seed = max_length, seed
         self.columns = [0] * num_views if text.num_columns == 1 else list(range(num_views))
-        # An augmentation keeps one token at each end: a special token, a token of the prefix, or a 0 if there is none.
-        before = [tokenizer.before_text(column) for column in range(text.num_columns)]
-        after = tokenizer.after_text()
-        self.prefix_lengths, self.suffix_length = [max(0, length - 1) for length in before], max(0, after - 1)
-        self.first = [np.zeros(int(length == 0), np.int32) for length in before]
-        self.last = np.zeros(int(after == 0), np.int32)
+        before, after = [tokenizer.before_text(column) for column in range(text.num_columns)], tokenizer.after_text()
+        self.ends_of_column = [RowEnds.of_lengths(length, after) for length in before]
         room = sys.maxsize if tokenizer.room is None else tokenizer.room
-        kept = [length - len(first) for length, first in zip(self.prefix_lengths, self.first, strict=True)]
-        augmentation.limit_length(room - max(kept) - self.suffix_length + len(self.last))
+        augmentation.limit_length(room - max(ends.length for ends in self.ends_of_column))
 
     def of_rows(self, rows_B: np.ndarray, epoch: int) -> list[View]:
         """The views of these rows as the encoder reads them, including masked views."""
@@ -127,8 +155,8 @@ class Views:
 
     def _augmented(self, ids: np.ndarray, column: int, rng: np.random.Generator) -> np.ndarray:
         """The augmented row of a column. A prefix (an instruction) and a template stay unchanged."""
-        start, end = self.prefix_lengths[column], len(ids) - self.suffix_length
-        given = np.concatenate([self.first[column], ids[start:end], self.last])
+        ends = self.ends_of_column[column]
+        given = ends.given(ids)
         made = self.augmentation.tokens(given, rng)
         says = f"{class_name(type(self.augmentation))}.tokens must"
         if not isinstance(made, np.ndarray) or made.ndim != 1 or made.dtype.kind not in "iu" or len(made) < 2:
@@ -137,7 +165,7 @@ class Views:
             raise UserError(f"{says} keep the first and the last id, {given[0]} and {given[-1]}: {made!r:.80}")
         if made.min() < 0 or made.max() >= self.tokenizer.id_bound:
             raise UserError(f"{says} return ids of the tokenizer, 0 to {self.tokenizer.id_bound - 1:,}: {made!r:.80}")
-        row = np.concatenate([ids[:start], made[len(self.first[column]) : len(made) - len(self.last)], ids[end:]])
+        row = ends.replaced(ids, made)
         if self.tokenizer.room is not None and len(row) > self.tokenizer.room:
             raise UserError(f"{says} return a row that the encoder can read: {self.tokenizer.room} tokens at most")
         return row

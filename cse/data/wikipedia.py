@@ -16,8 +16,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
+from cse.data.columns import Row
 from cse.data.corpora import repo_of
-from cse.data.readers import Row
 from cse.errors import UserError, check_loads
 from cse.files import Json
 from cse.ranges import Count, Name, PositiveShare, Seed, Several

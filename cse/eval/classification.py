@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Len
 
-from cse.data.readers import TextNeed, names_typed
+from cse.data.text_needs import TextNeed, names_typed
 from cse.errors import UserError
 from cse.eval.files import DataFolder
 from cse.eval.pairs import read_own

@@ -7,7 +7,10 @@ from typing import Annotated
 
 from annotated_types import Len
 
-from cse.data.readers import KINDS, Columns, ScoreColumn, TextNeed, ending_of, files_of, names_typed, read_rows
+from cse.data.columns import Columns, ScoreColumn
+from cse.data.listing import KINDS, ending_of, files_of
+from cse.data.readers import read_rows
+from cse.data.text_needs import TextNeed, names_typed
 from cse.errors import UserError, naming
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, labelled

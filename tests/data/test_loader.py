@@ -8,7 +8,7 @@ import torch
 
 from cse.augmentation.shuffle import Shuffle
 from cse.data import views as views_module
-from cse.data.readers import ScoreColumn
+from cse.data.columns import ScoreColumn
 from cse.errors import UserError
 
 

@@ -12,7 +12,8 @@ import random
 import pytest
 from toy_hub import parquet
 
-from cse.data.readers import files_of, is_on_hub, lines_of, read_rows
+from cse.data.listing import files_of, is_on_hub
+from cse.data.readers import lines_of, read_rows
 from cse.errors import MissingResource, UserError
 
 ROWS = [("kadan lofel", 'mi, "gor"'), ("perzu", "nué stamon"), ("tri ler", "")]

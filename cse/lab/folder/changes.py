@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from cse.data.readers import files_of
+from cse.data.listing import files_of
 from cse.files import Json, read_once, sha256
 from cse.lab.folder.contents import Results
 from cse.lab.folder.facts import Facts, Kind, as_facts, file_sums, trained_texts

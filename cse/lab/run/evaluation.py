@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 from omegaconf import DictConfig
 
+from cse.data.listing import ending_of, files_of, is_on_hub
 from cse.data.overlap import Overlap, overlap_in_words, overlap_of_all
-from cse.data.readers import ending_of, files_of, is_on_hub, lines_of
+from cse.data.readers import lines_of
 from cse.data.rows import TextRows
 from cse.device import default_device
 from cse.errors import MissingResource, UserError, combine, naming

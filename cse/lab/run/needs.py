@@ -16,7 +16,7 @@ from typing import Any, cast
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from cse.data.readers import FilesNeed
+from cse.data.text_needs import FilesNeed
 from cse.errors import MissingResource, UserError, combine
 from cse.lab.folder.runs import newest_run
 from cse.lab.run.instantiate import collecting

@@ -1,0 +1,116 @@
+"""The columns of a file of text: which a text reads, and the cells of a row in them.
+
+check_columns    a file has each column that is asked for
+cells_of_row     the cells of a row, as text
+ScoreColumn      the column of numbers beside the text
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from cse.errors import UserError
+
+EMPTY = " "  # as SimCSE's code reads an empty cell
+LARGEST = 3e38  # scores are kept as float32
+
+Row = tuple[str, ...]
+"""A row of text: the text of each column, then the score if there is one."""
+
+
+class ScoreColumn(NamedTuple):
+    """A column of numbers. name: the column's name. ends: the lowest and the highest number, which become 0 and 1;
+    None: any number, unchanged."""
+
+    name: str
+    ends: tuple[float, float] | None
+
+    def cell(self, cell: object, place: str) -> str:
+        """The scaled number, as text. Raises UserError if the cell is not a number or is outside `ends`.
+
+        place: the file and row, for the message.
+        """
+        number = "" if isinstance(cell, bool) or "_" in str(cell) else cell  # only Python reads 1_0 as a number
+        try:
+            value = float(number) if isinstance(number, str | int | float) else math.nan
+        except (ValueError, OverflowError):
+            value = math.nan
+        if not abs(value) <= LARGEST:
+            why = f"{place}: {self.name} holds {repr(cell)[:40]}, not a number (`scores`={self.name})"
+            if re.fullmatch(r"-?\d+,\d+", str(cell)):
+                why += "; its decimal sign must be a point"
+            raise UserError(why)
+        if self.ends is None:
+            return repr(value)
+        low, high = self.ends
+        if not low <= value <= high:
+            raise UserError(
+                f"{place}: {self.name} is {value:g}, outside `score_range`=[{low:g},{high:g}]: set score_range to the "
+                "ends of the scale, or to null for any numbers"
+            )
+        return repr((value - low) / (high - low))
+
+    def in_words(self, scaled: float) -> str:
+        """The number of a row as in its column, and the scaled number for the objective."""
+        if self.ends is None:
+            return f"{self.name} {scaled:g}"
+        low, high = self.ends
+        return f"{self.name} {low + (high - low) * scaled:g}, scaled to {scaled:g}"
+
+
+Columns = Sequence[str | ScoreColumn]
+"""The columns to read, in this order: the name of a column of text, or a column of numbers."""
+
+
+def names_of(columns: Columns) -> list[str]:
+    """The names of all columns: text and numbers."""
+    return [column if isinstance(column, str) else column.name for column in columns]
+
+
+def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
+    """The columns. Raises UserError unless the header of the file, or of the hub's dataset, has each exactly once."""
+    there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
+    if columns is None:
+        raise UserError(
+            f"`columns` is not set: {file} has the columns {there} (a CSV's columns are its first line)",
+            instead="name one to three: `columns`=[A,B]",
+        )
+    for column in columns:
+        key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
+        if header.count(name) != 1:
+            count = "several columns" if name in header else "no column"
+            why = f"{file} has {count} {name}; it has {there}"
+            raise UserError(why, key=key, value=name, instead=f"name them: `{key}`=")
+    return columns
+
+
+def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row:
+    """The cells of a row as text; an empty cell becomes " ". where: the file and the row, for messages.
+
+    Raises UserError for a missing cell, for a cell that is not text (a number, a list, an object), and for half a
+    surrogate pair. In a column of scores, raises UserError for a cell that is not a number.
+    """
+    if missing := [name for name in names_of(columns) if name not in row]:
+        raise UserError(f"{where}: {', '.join(missing)} is missing")
+    cells = []
+    for column in columns:
+        if isinstance(column, str):
+            cells.append(text_of_cell(row[column], f"{where}: {column}"))
+        else:
+            cells.append(column.cell(row[column.name], where))
+    return tuple(cells)
+
+
+def text_of_cell(cell: object, where: str) -> str:
+    """One cell of `cells_of_row`."""
+    if cell is None or cell == "":
+        return EMPTY
+    if not isinstance(cell, str):
+        raise UserError(f"{where} holds {repr(cell)[:40]}, not text")
+    if not cell.isascii():
+        try:
+            cell.encode()
+        except UnicodeEncodeError as error:
+            raise UserError(f"{where} holds half a character ({error.reason})") from error
+    return cell

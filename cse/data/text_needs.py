@@ -1,0 +1,78 @@
+"""The text that settings name, as needs (cse.needs): FilesNeed, files; TextNeed, text of the user's own, with its
+columns; CorpusNeed, a published corpus. cse.data.text has a further one, for rows that are drawn from a corpus.
+"""
+
+from dataclasses import dataclass, field
+
+from cse.data.corpora import check_copy
+from cse.data.listing import files_of
+from cse.data.readers import read_rows
+from cse.errors import UserError, naming, within
+from cse.needs import FileNeed, Place
+from cse.ranges import text_encoding
+from cse.sources import hub
+from cse.sources.fetch import DatasetNeed
+
+
+class FilesNeed(FileNeed):
+    """A file of text, or a folder of such files."""
+
+    def check(self) -> None:
+        """See Need. Raises UserError for a folder or a file of another kind."""
+        with naming(path=self.key):
+            files_of(self.path, tell=False)
+
+
+@dataclass(frozen=True)
+class TextNeed(FilesNeed):
+    """Text of the user's own: a file, a folder of files or, if `repo` is set, a dataset of the hub.
+
+    columns: the columns of text that it must have; None: not known. subset, split: the parts of the dataset.
+    """
+
+    columns: list[str] | None = field(default=None, compare=False, kw_only=True)
+    encoding: str = field(default="utf-8", compare=False, kw_only=True)
+    repo: hub.Repo | None = field(default=None, compare=False, kw_only=True)
+    subset: str | None = field(default=None, compare=False, kw_only=True)
+    split: str = field(default="train", compare=False, kw_only=True)
+
+    def check(self) -> None:
+        """See Need. Opens only the first file. Raises UserError if it cannot be read or lacks a column."""
+        if self.repo is not None:
+            return
+        with naming(path=self.key):
+            first = files_of(self.path, tell=False)[0]
+        with within(self.key.rpartition(".")[0]):
+            try:
+                text_encoding(self.encoding)
+            except ValueError as error:
+                raise UserError(str(error), key="encoding", value=self.encoding) from error
+            read_rows(first, self.columns, self.encoding)
+
+    def find(self) -> Place:
+        """See Need."""
+        return super().find() if self.repo is None else hub.find_prepared(self.name, self.subset or "default")
+
+    def fetch(self) -> Place:
+        """See Need."""
+        if self.repo is not None:
+            hub.fetch_split(self.repo, self.subset, self.split)
+        return self.find()
+
+
+class CorpusNeed(DatasetNeed):
+    """A published corpus."""
+
+    def check_closely(self) -> None:
+        """See Need. Raises UserError for a copy with another number of rows."""
+        self.check()
+        if self.copy:
+            with naming(path=self.key):
+                check_copy(self.dataset, self.copy)
+
+
+def names_typed(columns: object) -> list[str] | None:
+    """The names of columns in settings that may not be checked yet; None if there are none."""
+    if columns is None:
+        return None
+    return [*map(str, columns)] if isinstance(columns, list) else [str(columns)]
