@@ -164,10 +164,14 @@ def table_lines(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     """
     csv.field_size_limit(MAX_CELL)
     lines = (line for _, line in whole_lines_of(file, encoding))
+    empty: list[str] = []
     header = next(lines, "")
+    while header and not header.strip("\r\n"):
+        empty.append(header)
+        header = next(lines, "")
     of_kind = "\t" if ending_of(file) == ".tsv" else ","
     delimiter = next((sign for sign in (of_kind, *DELIMITERS) if sign in header), of_kind)
-    reader = csv.reader(chain([header], lines), delimiter=delimiter, strict=True)
+    reader = csv.reader(chain(empty, [header], lines), delimiter=delimiter, strict=True)
     begin = 1
     try:
         for row in reader:

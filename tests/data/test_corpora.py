@@ -154,3 +154,11 @@ def test_a_copy_of_another_number_of_rows_is_none(tmp_path, monkeypatch, name):
         fetch_need(need)
     monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], rows=(len(ROWS[name]),)))
     assert look_for(need) == (copy, "")
+
+
+@pytest.mark.parametrize(("name", "key"), [("wiki1m", "file"), ("nli", "file"), ("openwebtext", "folder")])
+def test_a_copy_that_is_not_there_is_named_by_its_own_key(tmp_path, name, key):
+    text = corpus(name, tmp_path, **{key: str(tmp_path / "nowhere")})
+    for read in (text.find, lambda: list(text.function())):
+        with pytest.raises(MissingResource, match=rf"^rows\.{key}=.*nowhere"):
+            read()

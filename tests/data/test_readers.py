@@ -145,6 +145,14 @@ def test_the_header_says_what_is_between_the_cells(tmp_path, name, sign):
     assert read(tmp_path, name, content, ["second", "first"]) == [("two", "one, or; more")]
 
 
+@pytest.mark.parametrize(("name", "sign"), [("a.csv", ";"), ("a.tsv", ","), ("a.csv", "\t")])
+def test_empty_lines_before_the_header_do_not_change_the_delimiter(tmp_path, name, sign):
+    content = f"\n\r\nfirst{sign}second\none{sign}two\n"
+    assert read(tmp_path, name, content, ["second", "first"]) == [("two", "one")]
+    with pytest.raises(UserError, match="line 5: fields 1"):
+        read(tmp_path, name, f"{content}three\n", ["second", "first"])
+
+
 @pytest.mark.parametrize("path", ["lab/table", "lab/table-2.5", "lab/v1.en", "lab-1.0/table"])
 def test_a_name_of_the_hub_may_have_a_dot(path):
     assert is_on_hub(path)
