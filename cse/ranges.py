@@ -3,15 +3,15 @@
 Only the signature of a part says which values are valid. The laboratory checks a config against it before any work. A
 choice is a Literal, or a OneOf if a table already lists the names. NaN and infinity are refused everywhere.
 
-A signature also says the purpose of a setting. A setting without a mark is science: it determines training or scores.
-Any other purpose is a mark beside its type, `workers: Annotated[Natural, Mark.MACHINE]`, or in its type: a File, a
-Folder, an EncoderName and a Sentence are text that is used exactly as given (cse.lab.settings.roles).
+A signature also says what a setting is for. A setting without a Mark is science: it determines training or scores. Any
+other has a mark beside its type, `workers: Annotated[Natural, Mark.MACHINE]`, or in its type, as a File has
+(cse.lab.settings.roles).
 """
 
 import math
 import re
 from collections.abc import Iterable, Sequence
-from enum import Enum, auto
+from enum import Enum
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
@@ -20,35 +20,36 @@ from pydantic_core import CoreSchema, core_schema
 
 
 class Mark(Enum):
-    """The purpose of a setting, in the annotation of its parameter or key."""
+    """What an annotation says about a setting in addition to its type. Each mark's value is its meaning.
 
-    MACHINE = auto()
-    """The place of data, and the hardware."""
-    LOGGING = auto()
-    """Logging."""
-    BOOKKEEPING = auto()
-    """How a run is started, and where its folder is."""
-    UNFIXED = auto()
-    """Science that a resumed run may change, such as when it ends."""
-    HARMLESS = auto()
-    """Science that does not change any number in a table."""
-    NAMED = auto()
-    """Not science, but part of the name of a job's folder. Finished jobs are found by this name."""
-    REPEATED = auto()
-    """Not science, but part of the command that repeats a run."""
-    START = auto()
-    """In a command that starts several jobs, it belongs to the command, not to the jobs."""
-    ONCE = auto()
-    """A resumed run forgets it."""
-    RECORDED = auto()
-    """Set by the run itself: no command and no file sets it."""
-    SUMMED = auto()
-    """The record of a run keeps the checksum of the named file."""
-    ENCODER = auto()
-    """An encoder, or a file of word vectors."""
-    VERBATIM = auto()
-    """Used exactly as given, and never parsed: a place, or a name on the hub."""
+    A key without marks of purpose has those of the key above it: `hydra.launcher.n_jobs` has those of `hydra.launcher`.
+    """
 
+    # The purpose of a setting that is not science
+    MACHINE = "the place of data, and the hardware"
+    LOGGING = "what is logged, and where"
+    BOOKKEEPING = "how a run is started, and where its folder is"
+
+    # The purpose, more exactly: of science
+    UNFIXED = "a resumed run may change it, such as when it ends"
+    HARMLESS = "it does not change any number in a table"
+
+    # The purpose, more exactly: of the rest
+    NAMED = "part of the name of a job's folder, by which finished jobs are found"
+    REPEATED = "part of the command that repeats a run"
+    START = "in a command that starts several jobs, it belongs to the command, not to the jobs"
+    ONCE = "a resumed run forgets it"
+    RECORDED = "set by the run itself: no command and no file sets it"
+
+    # The value, whatever its purpose is: VALUE_MARKS
+    VERBATIM = "used exactly as given, and never parsed: a place, a name on the hub, a sentence"
+    ENCODER = "an encoder, or a file of word vectors"
+    SUMMED = "the record of a run keeps the checksum of the named file"
+
+
+VALUE_MARKS = frozenset({Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED})
+"""The marks that say what a value is. They do not replace the purpose that a key has from the key above it:
+`hydra.run.dir` is a Folder, and bookkeeping as `hydra.run` is."""
 
 Count = Annotated[int, Ge(1)]
 Several = Annotated[int, Ge(2)]

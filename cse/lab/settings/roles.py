@@ -1,9 +1,13 @@
-"""What a key of the settings is for: its role, as the declaration of the key says.
+"""What a key of the settings is for: its role, as the annotation of the key says.
 
-A declaration is an annotation in the signature of the part that takes the key, or in cse.lab.settings.schema for a key
-that no part takes. It may name marks (cse.ranges.Mark): `workers: Annotated[Natural, Mark.MACHINE]` makes
-trainer.workers a matter of the machine. A key without a mark has the role of the key above it, and without any the role
-science. Parts of the user's own declare in the same way. Read Role and `role_of`, then how declarations are found.
+The annotation is in the signature of the part that takes the key or, for a key that no part takes, in
+cse.lab.settings.schema. It may name marks: `workers: Annotated[Natural, Mark.MACHINE]` makes trainer.workers a matter
+of the machine. cse.ranges.Mark lists all marks. A key without a mark of purpose has the purpose of the key above it. If
+no key above it has one, it is science. Parts of the user's own declare in the same way.
+
+Role, role_of               what can be asked about a key
+marks_on_path and below     from a key to the marks in its annotation
+keys_with and below         the settings of a config that have some role
 """
 
 import os
@@ -19,31 +23,28 @@ from cse import ranges
 from cse.lab.settings.arguments import key_of
 from cse.lab.settings.conf_files import text_of
 from cse.lab.settings.groups import folders_of, section_of
-from cse.lab.settings.signatures import Annotation, classes_of, declared_by
+from cse.lab.settings.signatures import Annotation, declared_by
 from cse.lab.settings.values import Config, flattened
-from cse.ranges import Mark
+from cse.ranges import VALUE_MARKS, Mark
 from cse.score import evaluator_of
 
 Purpose = Literal["science", "machine", "logging", "bookkeeping"]
 
-Annotations = Sequence[Annotation | None]
-"""The annotation of each key on the path to a key, itself the last; None for a key that nothing declares."""
+Marks = frozenset[Mark]
 
 SCHEMA = "cse.lab.settings.schema"
-OF_VALUE = frozenset({Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED})
-"""The marks that say what a value is. A key keeps those that the keys above it have; its other marks replace theirs."""
+MARK = f"{Mark.__module__}.{Mark.__qualname__}"
 
 
 @dataclass(frozen=True)
 class Role:
-    """What a key is for. marks: of its declaration, and of the keys above it."""
+    """What a key is for. marks: of its annotation, and of the keys above it."""
 
-    marks: frozenset[Mark]
+    marks: Marks
 
     @property
     def purpose(self) -> Purpose:
-        """science: what is learned and scored. machine: where data lies and what the work runs on. logging: what is
-        logged, and where. bookkeeping: how the run is started, and where its folder is."""
+        """The purpose that a mark says; without such a mark science, which is what is learned and scored."""
         if Mark.MACHINE in self.marks:
             return "machine"
         if Mark.LOGGING in self.marks:
@@ -79,54 +80,78 @@ class Role:
 def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
     """The role of a dotted key, or of a group such as hydra/launcher.
 
-    settings: the config that has the key. Without one, or if its parts do not take the key, the choices of the key's
-    group say who takes it.
+    settings: the config that has the key. Without a config, or if its parts do not take the key, a choice of the key's
+    group says which part takes it.
     """
     key = key.replace("/", ".")
-    annotations = annotations_on_path(key, settings or {})
-    if annotations[-1] is None:
-        annotations = annotations_in_choices(key, tuple(folders_of(key.partition(".")[0])))
-    return Role(marks_along(tuple(annotations)))
+    path = marks_on_path(key, settings or {})
+    if path[-1] is None:
+        path = marks_in_choices(key, tuple(folders_of(key.partition(".")[0])))
+    return role_along(tuple(path))
 
 
-# From a key to its declaration
+@cache
+def role_along(path: Sequence[Marks | None]) -> Role:
+    """The role of the last key on a path: its purpose is the nearest that is marked, and all marks of values count."""
+    purpose: Marks = frozenset()
+    value: Marks = frozenset()
+    for marks in path:
+        if marks is not None:
+            purpose = marks - VALUE_MARKS or purpose
+            value |= marks & VALUE_MARKS
+    return Role(purpose | value)
 
 
-def annotations_on_path(key: str, settings: Mapping[str, object]) -> Annotations:
-    """The annotations of trainer and of trainer.lr for trainer.lr: first what the schema declares, then in each part
-    what its class declares."""
-    declared = declared_by(f"{SCHEMA}.Train") | declared_by(f"{SCHEMA}.Evaluate") | declared_by(f"{SCHEMA}.Elsewhere")
+# From a key to the marks in its annotation
+
+
+def marks_on_path(key: str, settings: Mapping[str, object]) -> list[Marks | None]:
+    """The marks of trainer and of trainer.lr for trainer.lr; None for a key that has no annotation."""
+    declared = declared_by(f"{SCHEMA}.Train") | declared_by(f"{SCHEMA}.Evaluate") | declared_by(f"{SCHEMA}.OnlyMarks")
     node: object = settings
-    annotations: list[Annotation | None] = []
+    path: list[Marks | None] = []
     for step in key.split("."):
         annotation = declared.get(step)
-        annotations.append(annotation)
+        path.append(None if annotation is None else marks_in(annotation))
         node = node.get(step) if isinstance(node, Mapping) else None
         if isinstance(node, Mapping) and "_target_" in node:
             declared = declared_by(str(node["_target_"]))
         else:
             declared = declared_inside(annotation or frozenset())
-    return annotations
+    return path
+
+
+@cache
+def marks_in(annotation: Annotation) -> Marks:
+    """The marks that an annotation names, as Mark.MACHINE, or that a type of cse.ranges has, as File has VERBATIM."""
+    marks: set[Mark] = set()
+    for full_name in annotation:
+        place, _, name = full_name.rpartition(".")
+        if place == MARK and name in Mark.__members__:
+            marks.add(Mark[name])
+        elif place == ranges.__name__:
+            marks |= {argument for argument in get_args(vars(ranges).get(name)) if isinstance(argument, Mark)}
+    return frozenset(marks)
 
 
 @cache
 def declared_inside(annotation: Annotation) -> dict[str, Annotation]:
-    """What the TypedDicts of the schema declare that an annotation names."""
+    """The annotations of the keys in a mapping whose type is a TypedDict of the schema."""
     declared: dict[str, Annotation] = {}
-    for name in classes_of(SCHEMA) & annotation:
-        declared |= declared_by(f"{SCHEMA}.{name}")
+    for full_name in annotation:
+        if full_name.startswith(f"{SCHEMA}."):
+            declared |= declared_by(full_name)
     return declared
 
 
 @cache
-def annotations_in_choices(key: str, folders: Sequence[Path]) -> Annotations:
-    """The annotations on the path to a key in the choice of its group that declares most of them. folders: the
-    group's."""
-    best = annotations_on_path(key, {})
+def marks_in_choices(key: str, folders: Sequence[Path]) -> list[Marks | None]:
+    """The marks on the path to a key in the choice of its group that declares most of it. folders: the group's."""
+    best = marks_on_path(key, {})
     for config in configs_of_choices(key.partition(".")[0], folders):
-        annotations = annotations_on_path(key, config)
-        if annotations.count(None) < best.count(None):
-            best = annotations
+        path = marks_on_path(key, config)
+        if path.count(None) < best.count(None):
+            best = path
     return best
 
 
@@ -135,7 +160,7 @@ def configs_of_choices(group: str, folders: Sequence[Path]) -> list[Config]:
     """The config that each choice of a group gives by its own file alone."""
     configs: list[Config] = []
     for folder in folders:
-        if not os.path.isdir(folder):  # nor is one whose name is too long
+        if not os.path.isdir(folder):  # Path.is_dir raises OSError for a name that is too long
             continue
         for file in sorted(folder.glob("*.yaml")):
             try:
@@ -148,30 +173,7 @@ def configs_of_choices(group: str, folders: Sequence[Path]) -> list[Config]:
     return configs
 
 
-@cache
-def marks_along(annotations: Annotations) -> frozenset[Mark]:
-    """The marks of the last key on a path: the nearest declaration says what it is for, all say what its value is."""
-    purpose: frozenset[Mark] = frozenset()
-    value: frozenset[Mark] = frozenset()
-    for annotation in annotations:
-        if annotation is None:
-            continue
-        marks = marks_named(annotation)
-        value |= marks & OF_VALUE
-        if marks - OF_VALUE:
-            purpose = marks - OF_VALUE
-    return purpose | value
-
-
-def marks_named(annotation: Annotation) -> frozenset[Mark]:
-    """The marks that an annotation names, as Mark.MACHINE, or that a type of cse.ranges has, as File has VERBATIM."""
-    marks = {Mark[name] for name in annotation & Mark.__members__.keys()}
-    for name in annotation:
-        marks |= {argument for argument in get_args(vars(ranges).get(name)) if isinstance(argument, Mark)}
-    return frozenset(marks)
-
-
-# Settings by their role
+# The settings of a config by their role
 
 
 def keys_with(mark: Mark, settings: Mapping[str, object]) -> dict[str, object]:

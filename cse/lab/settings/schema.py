@@ -1,5 +1,6 @@
-"""What a config may hold: the keys of conf/train.yaml and conf/evaluate.yaml that no part takes, with their types and
-marks, and the slots that parts stand in. cse.lab.settings.check reads the types, cse.lab.settings.roles the marks.
+"""The keys of conf/train.yaml and conf/evaluate.yaml that no part takes: each with its type and its marks.
+
+cse.lab.settings.check reads the types, cse.lab.settings.roles the marks (cse.ranges.Mark).
 """
 
 from collections.abc import Callable, Sequence
@@ -28,17 +29,17 @@ from cse.ranges import (
 )
 
 Part = Callable[..., object]
-"""A node with a `_target_`, which is checked against its own signature."""
+"""A mapping with a `_target_`, which is checked against the signature of that class or function."""
 
 
-def without_settings(node: dict[str, object]) -> dict[str, object]:
-    """The node. Raises ValueError for settings beside no choice, which nothing would read."""
+def check_empty(node: dict[str, object]) -> dict[str, object]:
+    """The node of a group without a choice. Raises ValueError for settings in it, which nothing would read."""
     if node:
         raise ValueError("has settings, but no choice reads them: choose aux_modality=visual or audio")
     return node
 
 
-NoPart = Annotated[dict[str, object], AfterValidator(without_settings)]
+NoPart = Annotated[dict[str, object], AfterValidator(check_empty)]
 """The node of a group without a choice."""
 
 
@@ -63,28 +64,15 @@ class Card(TypedDict):
     data_licence: Annotated[Sentence, MinLen(1)] | None
 
 
-class Paths(TypedDict):
-    """The marks of the one path that has no data: what is in it is made again. Its type is that of any path."""
-
-    cache: Annotated[Folder | None, Mark.MACHINE]
-
-
 class Shared(TypedDict):
     """The keys of both kinds of command."""
 
     allow_partial: Annotated[bool, Mark.MACHINE, Mark.NAMED, Mark.REPEATED]  # what data there is; the scores are marked
     smoke: Annotated[bool, Mark.UNFIXED]
     case: Annotated[str | None, Mark.UNFIXED]  # the name of several settings
-    paths: Annotated[dict[str, Folder | None], Mark.MACHINE, Mark.NAMED, Mark.REPEATED, Paths]
+    paths: dict[str, Folder | None]
     eval: Annotated[dict[str, Part], Mark.UNFIXED, Mark.HARMLESS]  # more scores, or fewer: each has data of its own
     tracker: Annotated[dict[str, Part], Mark.LOGGING]
-
-
-class AnyObjective(TypedDict):
-    """The keys that conf/train.yaml gives every objective beside the keys of its signature."""
-
-    widths: Annotated[Widths, MinLen(1)] | None
-    width_weights: list[Positive] | None
 
 
 @with_config(STRICT)
@@ -109,7 +97,7 @@ class Train(Shared, Starting):
     replaced: NotRequired[Annotated[dict[str, object], Mark.LOGGING, Mark.RECORDED]]
 
 
-class Afterwards(TypedDict):
+class Whitening(TypedDict):
     """BERT-whitening of the finished embeddings."""
 
     kind: WhiteningKind | None
@@ -130,35 +118,52 @@ class Evaluate(Shared):
     dtype: Literal["fp32", "bf16", "fp16"]
     splits: Annotated[list[Split], MinLen(1)]
     label: Annotated[Sentence | None, Mark.LOGGING]
-    whitening: Afterwards
+    whitening: Whitening
     jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.START]
 
 
-class HydrasFolder(TypedDict):
+KEYS_BY_KIND: dict[Kind, type] = {"train": Train, "evaluate": Evaluate}
+"""The keys that no part takes, by kind of command."""
+
+
+class ObjectiveExtras(TypedDict):
+    """The keys that conf/train.yaml gives every objective in addition to those of its signature."""
+
+    widths: Annotated[Widths, MinLen(1)] | None
+    width_weights: list[Positive] | None
+
+
+# Keys that have only marks here
+
+
+class Paths(TypedDict):
+    """The one path without data: what is in it is made again."""
+
+    cache: Annotated[Folder | None, Mark.MACHINE]
+
+
+class HydraFolder(TypedDict):
     """hydra.run and hydra.sweep."""
 
     dir: Folder
 
 
-class HydrasOwn(TypedDict):
+class HydraSettings(TypedDict):
     """Hydra's own settings."""
 
     launcher: Annotated[object, Mark.BOOKKEEPING, Mark.START]
     sweeper: Annotated[object, Mark.BOOKKEEPING, Mark.START]
     mode: Annotated[object, Mark.BOOKKEEPING, Mark.START]
-    run: Annotated[HydrasFolder, Mark.BOOKKEEPING, Mark.START]
-    sweep: Annotated[HydrasFolder, Mark.BOOKKEEPING, Mark.START]
+    run: Annotated[HydraFolder, Mark.BOOKKEEPING, Mark.START]
+    sweep: Annotated[HydraFolder, Mark.BOOKKEEPING, Mark.START]
 
 
-class Elsewhere(TypedDict):
-    """Keys of a command that are checked elsewhere: here are only their roles."""
+class OnlyMarks(TypedDict):
+    """Keys whose types are checked elsewhere: a path's by Shared, the others' by the sweep and by Hydra."""
 
     sweep: Annotated[str, Mark.BOOKKEEPING, Mark.START, Mark.REPEATED]
-    hydra: Annotated[HydrasOwn, Mark.LOGGING]
-
-
-KEYS_BY_KIND: dict[Kind, type] = {"train": Train, "evaluate": Evaluate}
-"""The keys that no part takes, by kind of command."""
+    paths: Annotated[Paths | dict[str, Folder | None], Mark.MACHINE, Mark.NAMED, Mark.REPEATED]
+    hydra: Annotated[HydraSettings, Mark.LOGGING]
 
 
 class Slot(NamedTuple):
@@ -175,7 +180,7 @@ class Slot(NamedTuple):
 
 SLOTS = {
     "model": Slot(passed=("dropout", "mlm", "unrecorded")),
-    "objective": Slot("cse.types.Objective", passed=("dim",), beside=AnyObjective),
+    "objective": Slot("cse.types.Objective", passed=("dim",), beside=ObjectiveExtras),
     "augmentation": Slot("cse.types.Augmentation"),
     "aux_modality": Slot("cse.types.AuxModality", passed=("dim",)),
     "eval": Slot("cse.types.Evaluator"),

@@ -1,11 +1,11 @@
-"""What a signature declares of each parameter, read from the source of the part.
+"""What a signature declares of each parameter, read from the source: the full names in its annotation.
 
 Nothing is imported: torch takes seconds, and the folder of a run may name somebody else's code, which reading a run
-must not run.
+must not run. For this reason alone, parts.py reads the same signatures in another way, from the imported part.
 """
 
 import ast
-import re
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
@@ -13,33 +13,32 @@ from importlib.util import find_spec, resolve_name
 from pathlib import Path
 
 Annotation = frozenset[str]
-"""The names in an annotation: of types, of marks, of what they lie in. {"Annotated", "Count", "Mark", "MACHINE"}."""
+"""The full names in an annotation: {"typing.Annotated", "cse.ranges.Count", "cse.ranges.Mark.MACHINE"}."""
+
+Definition = ast.FunctionDef | ast.ClassDef
+
+LITERAL = ("typing.Literal", "typing_extensions.Literal")
+ANNOTATED = ("typing.Annotated", "typing_extensions.Annotated")
 
 
 @cache
 def declared_by(target: str) -> dict[str, Annotation]:
-    """The annotation of each parameter of the class or function that a `_target_` names.
+    """The annotation of each parameter of the class or function with this full name.
 
-    A class that has no constructor, or passes **settings on, has the parameters of its bases, too. The fields of a
-    dataclass or a TypedDict count as parameters. Empty where there is no source.
+    A class that has no constructor, or passes **settings on, also has the parameters of its bases. The fields of a
+    dataclass or a TypedDict count as parameters. Empty if there is no source.
     """
-    followed: set[str] = set()
-    while target not in followed:
-        followed.add(target)
-        module, _, name = target.rpartition(".")
-        for node in tree_of(module).body:
-            if isinstance(node, ast.FunctionDef) and node.name == name:
-                return declared_by_function(node)
-            if isinstance(node, ast.ClassDef) and node.name == name:
-                return declared_by_class(node, module)
-        target = imports_of(module).get(name, target)
-    return {}
+    full_name, definition = definition_of(target)
+    module = full_name.rpartition(".")[0]
+    if isinstance(definition, ast.ClassDef):
+        return declared_by_class(definition, module)
+    return declared_by_function(definition, module) if definition else {}
 
 
-def declared_by_function(node: ast.FunctionDef) -> dict[str, Annotation]:
+def declared_by_function(function: ast.FunctionDef, module: str) -> dict[str, Annotation]:
     """The annotation of each argument of a function."""
-    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-    return {argument.arg: names_of_annotation(argument.annotation) for argument in arguments}
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return {argument.arg: frozenset(names_in_annotation(argument.annotation, module)) for argument in arguments}
 
 
 def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Annotation]:
@@ -48,21 +47,69 @@ def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Annotation]:
     passes_on = True
     for statement in node.body:
         if isinstance(statement, ast.AnnAssign):
-            declared[ast.unparse(statement.target)] = names_of_annotation(statement.annotation)
+            declared[ast.unparse(statement.target)] = frozenset(names_in_annotation(statement.annotation, module))
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
-            declared |= declared_by_function(statement)
+            declared |= declared_by_function(statement, module)
             passes_on = statement.args.kwarg is not None
     for base in node.bases if passes_on else ():
-        first, dot, rest = ast.unparse(base).partition(".")
-        origin = imports_of(module).get(first, f"{module}.{first}")
-        if origin != f"{module}.{node.name}":  # class A(A), of a name that `import *` has brought
-            declared = declared_by(f"{origin}{dot}{rest}") | declared
+        name = full_name_of(ast.unparse(base), module)
+        if name != f"{module}.{node.name}":  # class A(A), of a name that `import *` has brought
+            declared = declared_by(name) | declared
+    declared.pop("self", None)
     return declared
 
 
-def names_of_annotation(annotation: ast.expr | None) -> Annotation:
-    """The names in an annotation, also in one that is in quotes."""
-    return frozenset(re.findall(r"\w+", ast.unparse(annotation) if annotation else ""))
+def names_in_annotation(annotation: ast.expr | None, module: str) -> Iterator[str]:
+    """The full name of each type and mark in an annotation of a module. Text in a Literal is no type; other text is."""
+    match annotation:
+        case ast.Name() | ast.Attribute():
+            yield full_name_of(ast.unparse(annotation), module)
+        case ast.Constant(value=str(text)):
+            with suppress(SyntaxError):
+                yield from names_in_annotation(ast.parse(text, mode="eval").body, module)
+        case ast.Subscript(value=outer, slice=inner):
+            name = full_name_of(ast.unparse(outer), module)
+            yield name
+            items = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            for position, item in enumerate(items):
+                is_text = name in LITERAL or (name in ANNOTATED and position > 0)
+                if not (is_text and isinstance(item, ast.Constant)):
+                    yield from names_in_annotation(item, module)
+        case ast.expr():
+            for part in ast.iter_child_nodes(annotation):
+                if isinstance(part, ast.expr):
+                    yield from names_in_annotation(part, module)
+
+
+# From a name to its source
+
+
+def full_name_of(name: str, module: str) -> str:
+    """The full name of what a module calls by this name: "cse.ranges.Mark.MACHINE" of "Mark.MACHINE".
+
+    What the module does not import is its own. A name from another package stays as imported: to follow it would mean
+    to read the long sources of typing and torch.
+    """
+    first, dot, rest = name.partition(".")
+    target = imports_of(module).get(first, f"{module}.{first}")
+    if target.partition(".")[0] == module.partition(".")[0]:
+        target, _ = definition_of(target)
+    return target + dot + rest
+
+
+@cache
+def definition_of(target: str) -> tuple[str, Definition | None]:
+    """(full name, source) of a class or function, through the modules that import it from each other. Of anything else
+    the source is None."""
+    followed: set[str] = set()
+    while target not in followed:
+        followed.add(target)
+        module, _, name = target.rpartition(".")
+        for node in tree_of(module).body:
+            if isinstance(node, Definition) and node.name == name:
+                return target, node
+        target = imports_of(module).get(name, target)
+    return target, None
 
 
 @cache
@@ -85,19 +132,14 @@ def imports_of(module: str) -> dict[str, str]:
 
 
 @cache
-def classes_of(module: str) -> frozenset[str]:
-    """The names of the classes in a module."""
-    return frozenset(node.name for node in tree_of(module).body if isinstance(node, ast.ClassDef))
-
-
-@cache
 def tree_of(module: str) -> ast.Module:
-    """The source of a module, parsed; empty if it has none here."""
+    """The source of a module, parsed; empty if it has none here.
+
+    A source with a mistake counts as empty: the check of a config imports the part, and says what is wrong.
+    """
     spec = spec_of(module)
     if spec is not None and spec.origin is not None and spec.origin.endswith(".py"):
-        with suppress(
-            OSError, SyntaxError, ValueError
-        ):  # the check of a config imports the part, and says what is wrong
+        with suppress(OSError, SyntaxError, ValueError):
             return ast.parse(Path(spec.origin).read_bytes())
     return ast.Module([], [])
 

@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 from cse.lab.settings.compose import composed, resolved, without_hydra
 from cse.lab.settings.groups import choices
 from cse.lab.settings.roles import fixed_settings, keys_with, repeats_a_run, role_of
-from cse.lab.settings.schema import Elsewhere, HydrasOwn, Paths
+from cse.lab.settings.schema import HydraSettings, OnlyMarks, Paths
 from cse.lab.settings.values import flattened
 from cse.ranges import Mark
 
@@ -25,7 +25,7 @@ def composed_keys() -> set[str]:
 
 
 def test_no_entry_names_a_key_that_no_config_has():
-    places = {"": Elsewhere, "hydra.": HydrasOwn, "paths.": Paths}
+    places = {"": OnlyMarks, "hydra.": HydraSettings, "paths.": Paths}
     declared = {f"{place}{name}" for place, kind in places.items() for name in kind.__annotations__}
     assert declared - composed_keys() == {*OF_LINES}
 
@@ -110,6 +110,40 @@ def test_a_part_of_ones_own_says_what_its_settings_are_for(tmp_path, monkeypatch
     assert role_of("objective.prior").is_verbatim  # from its YAML, without a config
     assert not role_of("objective.shards").names_a_job
     assert "own_loss" not in sys.modules
+
+
+OWN_NAMES = """
+from typing import Annotated, Literal
+from cse import ranges
+from cse.ranges import Count as Many, File, Mark as M
+
+
+class Card:
+    \"\"\"No key of the schema.\"\"\"
+
+
+class Folder:
+    \"\"\"No type of cse.ranges.\"\"\"
+
+
+class Weighted:
+    def __init__(self, kind: Literal["File", "MACHINE"], note: Annotated[str, "File"], card: Card, place: Folder,
+                 prior: ranges.File, table: "File | None", shards: Annotated[Many, M.MACHINE]): ...
+"""
+
+
+def test_a_name_in_an_annotation_means_what_its_module_says(tmp_path, monkeypatch):
+    """A name that is only written like a type, a mark or a mapping of ours has no marks."""
+    (tmp_path / "own_names.py").write_text(OWN_NAMES)
+    monkeypatch.syspath_prepend(tmp_path)
+    card = {"data_licence": "CC0"}
+    given = {"objective": {"_target_": "own_names.Weighted", "card": card, "kind": "File", "note": "n"}}
+    marks = {key: role_of(f"objective.{key}", given).marks
+             for key in ("kind", "note", "card", "place", "prior", "table", "shards")}  # fmt: skip
+    nothing, verbatim = frozenset(), frozenset({Mark.VERBATIM})
+    assert marks == {"kind": nothing, "note": nothing, "card": nothing, "place": nothing, "prior": verbatim,
+                     "table": verbatim, "shards": frozenset({Mark.MACHINE})}  # fmt: skip
+    assert role_of("objective.card.data_licence", given).marks == nothing
 
 
 def test_a_key_that_no_choice_has_takes_the_marks_of_the_nearest_key_that_one_has():
