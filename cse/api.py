@@ -35,8 +35,7 @@ from cse.lab.run.start import start_training
 from cse.lab.settings.arguments import Argument
 from cse.lab.settings.command import normalized, read_command, texts_of_settings
 from cse.lab.settings.compose import without_hydra
-from cse.lab.settings.groups import PROGRAMS, Kind, choices
-from cse.lab.settings.user_folders import adopt_folders
+from cse.lab.settings.groups import PROGRAMS, Kind, adopt_folders, choices
 from cse.lab.settings.values import flattened
 from cse.lab.sweep.sweep_command import starts_many
 from cse.ranges import AnyPooling

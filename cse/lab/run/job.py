@@ -20,8 +20,7 @@ from cse.lab.run.evaluators import check_selection
 from cse.lab.run.resume import call_with, functions_in
 from cse.lab.settings.arguments import Argument, shell_line, texts_of
 from cse.lab.settings.compose import resolved
-from cse.lab.settings.groups import PROGRAMS, Kind
-from cse.lab.settings.user_folders import config_dirs
+from cse.lab.settings.groups import PROGRAMS, Kind, config_dirs
 from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger("cse")

@@ -8,7 +8,7 @@ pydantic's words:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 
-A value from a file of the user's own has the file and the line behind it (cse.lab.settings.user_values).
+A value from a file of the user's own has the file and the line behind it (cse.lab.settings.user_files).
 """
 
 import re
@@ -30,7 +30,7 @@ from cse.lab.settings.part_contract import why_not_loaded, why_not_made
 from cse.lab.settings.pydantic_types import NOT_SET, names_taken, refusal_in_words, types_of, validator, without_parts
 from cse.lab.settings.references import given_key, referred_keys, written_values
 from cse.lab.settings.schema import KEYS_BY_KIND, slot_of
-from cse.lab.settings.user_values import written_at
+from cse.lab.settings.user_files import written_at
 from cse.lab.settings.values import Config, flattened, nodes_in
 
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text

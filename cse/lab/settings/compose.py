@@ -16,7 +16,7 @@ from cse.lab.settings.arguments import Argument, parse_argument
 from cse.lab.settings.groups import CONF_DIR, ONE_CHOICE_ONLY, Kind, choices, is_group, user_folders
 from cse.lab.settings.mistakes import no_choice
 from cse.lab.settings.references import fill_in_environment
-from cse.lab.settings.user_values import RECORDED_AT, find_user_files
+from cse.lab.settings.user_files import RECORDED_AT, find_user_files
 from cse.lab.settings.values import Config
 
 COMPOSING = threading.RLock()

@@ -1,17 +1,20 @@
-"""The config groups and their choices, in conf/ and in the user's own folders. Nothing slow is imported, so that --help
-answers at once.
+"""The config groups and their choices, in conf/ and in the user's own folders, which --config-dir adds.
+
+Nothing slow is imported, so that --help answers at once.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from cse.errors import UserError
 from cse.lab.settings.conf_files import Default, declared_package, groups_listed, names_listed
 
 PACKAGE_DIR = Path(__file__).resolve().parents[2]
 CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACKAGE_DIR.parent / "conf")
 SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
-"""conf/ and sweeps/ beside cse/ in a checkout, inside it in an installed wheel."""
+"""conf/ and sweeps/ are next to cse/ in a checkout, and inside it in an installed wheel."""
 
 Kind = Literal["train", "evaluate"]
 """The kind of a command: what cse-train does, or what cse-eval does. conf/KIND.yaml is where its settings begin."""
@@ -25,17 +28,13 @@ OPTIONAL_GROUPS = ("experiment", "variant", "sweep")
 GLOBAL_GROUPS = (*OPTIONAL_GROUPS, "recipe")
 """The groups whose files set keys of the whole config. The other choices of a run choose its recipe."""
 ONE_CHOICE_ONLY = ("model", "objective", "augmentation", "aux_modality")
-"""The groups whose choices name the files of conf/recipe. Of a list of choices Hydra would find none, silently."""
+"""The groups whose choices name the files of conf/recipe. For a list of choices Hydra would find none, silently."""
 SWEEP_KEYS = ("cases", "report", "same_runs_as", "search_each")
-"""The keys that a sweep's file has beside settings."""
-
-FOLDERS_VARIABLE = "CSE_CONF"
-"""The environment variable with folders laid out as conf/ is, joined as in PATH. --config-dir sets it, as all processes
-of a run and of a sweep's jobs inherit it, those on a cluster too."""
+"""The keys that a sweep's file has in addition to settings."""
 
 
 def groups(kind: Kind) -> dict[str, Default]:
-    """The groups of a kind of command in the order of its defaults list, each with what it has there."""
+    """The groups of a kind of command in the order of its defaults list, each with its line in that list."""
     return groups_listed(Path(CONF_DIR, f"{kind}.yaml"))
 
 
@@ -58,21 +57,22 @@ def file_of(group: str, choice: str) -> Path:
 
 
 def section_of(group: str, file: Path) -> list[str]:
-    """Where in a config the settings of a choice lie: [] at the top, ["eval", NAME], or [GROUP]."""
+    """The place in a config of the settings of a choice: [] at the top, ["eval", NAME], or [GROUP]."""
     if declared_package(file) == "_global_":
         return []
     return [group, file.stem] if group == "eval" else [group]
 
 
 def included(file: Path) -> list[Path]:
-    """A choice's file, after the files of its group that its defaults list names, or where the list has `_self_`."""
+    """A choice's file with the files of its group that its defaults list names, in the order in which they are read."""
     listed = names_listed(file)
     files: list[Path] = []
     for name in listed if "_self_" in listed else [*listed, "_self_"]:
         if name == "_self_":
             files.append(file)
             continue
-        places = [folder / f"{name}.yaml" for folder in folders_of(file.parent.name)]  # a group is its folder's name
+        group = file.parent.name
+        places = [folder / f"{name}.yaml" for folder in folders_of(group)]
         for path in filter(Path.is_file, places):
             files += included(path)
     return files
@@ -84,6 +84,73 @@ def folders_of(group: str) -> list[Path]:
     return [ours, *(folder / group for folder in user_folders())]
 
 
+# The folders of the user's own
+
+
+FOLDERS_VARIABLE = "CSE_CONF"
+"""The environment variable with folders laid out as conf/ is, joined as in PATH. --config-dir sets it, as all processes
+of a run and of a sweep's jobs inherit it, those on a cluster too."""
+
+
 def user_folders() -> list[Path]:
     """The folders that --config-dir or CSE_CONF names."""
     return [Path(folder) for folder in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep) if folder]
+
+
+def config_dirs() -> list[str]:
+    """The arguments that name these folders: --config-dir FOLDER for each."""
+    return [argument for folder in user_folders() for argument in ("--config-dir", str(folder))]
+
+
+def adopt_folders(arguments: Sequence[str]) -> list[str]:
+    """Add the folders of --config-dir to the user's own. Returns the arguments without it.
+
+    Raises UserError for a flag without a folder, a folder that cannot be used, and a choice whose name is taken.
+    """
+    others: list[str] = []
+    names = [str(folder) for folder in user_folders()]
+    remaining = iter(arguments)
+    for argument in remaining:
+        flag, equals, value = argument.partition("=")
+        if flag not in ("--config-dir", "-cd"):
+            others.append(argument)
+            continue
+        names.append(value if equals else next(remaining, ""))
+        if not names[-1]:
+            raise UserError(f"{flag} lacks its value: type --config-dir FOLDER")
+    folders = list(dict.fromkeys(Path(name).expanduser().absolute() for name in names))
+    for folder in folders:
+        refuse_folder(folder)
+    refuse_taken_names(folders)
+    if folders:
+        os.environ[FOLDERS_VARIABLE] = os.pathsep.join(map(str, folders))
+    return others
+
+
+def refuse_folder(folder: Path) -> None:
+    """Raise UserError for a folder that does not exist, has no choices, or has a name that cannot be in CSE_CONF."""
+    if os.pathsep in str(folder):
+        raise UserError(f"--config-dir {folder}: {FOLDERS_VARIABLE} joins folders by {os.pathsep}: rename this one")
+    if not folder.is_dir():
+        raise UserError(f"--config-dir {folder}: there is no such folder")
+    if not any((folder / name).is_dir() for name in group_folders()):
+        raise UserError(f"--config-dir {folder}: it has no folder of a group, such as objective/ or eval/")
+
+
+def group_folders() -> list[str]:
+    """The names of the folders that a folder of the user's own may have: those in conf/, and sweep."""
+    return [*sorted(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()), "sweep"]
+
+
+def refuse_taken_names(folders: Sequence[Path]) -> None:
+    """Raise UserError for a file that cse or an earlier folder has too, at any depth: only the first would be read."""
+    owners = {path.relative_to(CONF_DIR): "cse" for path in Path(CONF_DIR).rglob("*.yaml")}
+    owners |= {Path("sweep", path.relative_to(SWEEPS_DIR)): "cse" for path in Path(SWEEPS_DIR).rglob("*.yaml")}
+    for folder in {folder.resolve(): folder for folder in folders}.values():  # a link and its folder are the same
+        for path in sorted(path for group in group_folders() for path in (folder / group).rglob("*.yaml")):
+            name = path.relative_to(folder)
+            owner = owners.setdefault(name, str(folder))
+            if owner != str(folder):
+                group = "sweep" if name.parts[0] == "sweep" else name.parent.as_posix()  # PAPER/TABLE is one choice
+                choice = name.with_suffix("").as_posix().removeprefix(f"{group}/")
+                raise UserError(f"{path}: {group}={choice} is a choice of {owner} already; give yours another name")

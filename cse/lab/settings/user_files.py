@@ -1,24 +1,40 @@
-"""The files of the user's own in the config groups: each loaded as Hydra loads ours, or refused with its name and line.
+"""Load the files of the user's own in the config groups, or refuse them, and say which of them gave a value.
+
+UserSource        loads a file, as Hydra does
+check_file        refuses what Hydra would take and nothing would read, by the roles of the keys
+UserFile          a file that a config was composed of, and where its settings lie in the config
+written_at        the place of a value
+overridden        the values that a later file of cse replaces
 
 A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config, and an evaluator lies in eval.NAME,
-whether or not a `# @package` says so. Where there is such a comment, its place in the file does not matter.
+with or without a comment `# @package`. Where in the file this comment is does not matter.
 """
 
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple, cast
 
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra.core.default_element import ResultDefault
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.conf_files import declared_package, line_of, text_of
-from cse.lab.settings.groups import GLOBAL_GROUPS, groups
+from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, SWEEP_KEYS, groups, user_folders
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.values import Config, flattened
+from cse.lab.settings.schema import Starting
+from cse.lab.settings.values import Config, flattened, nodes_in, same
 from cse.ranges import Mark
 
-STARTING = ("jobs", "dry_run", *(f"hydra.sweeper.{key}" for key in ("params", "n_trials", "batch", "seed")))
-"""The keys that say how to start several jobs, and that a sweep's file may set."""
+SWEEP_STARTS = (
+    *Starting.__annotations__,
+    *(f"hydra.sweeper.{key}" for key in ("params", "n_trials", "batch", "seed")),
+)
+"""The keys on how to start several jobs that a sweep's file may set."""
+
+RECORDED_AT = "hydra.user_files"
+"""Where a composed config has the files of the user's own that it was composed of: {path: package}."""
 
 
 class UserSource(FileConfigSource):
@@ -57,6 +73,25 @@ def package_of(path: Path, group: str, content: DictConfig) -> str | None:
 
 def check_file(path: Path, group: str, package: str | None, content: Config) -> None:
     """Raise UserError for what Hydra would take and nothing would read. group: without its subgroups."""
+    check_spelling(path, content)
+    defaults = content.get("defaults") or []
+    place = line_of(path, ["defaults"])
+    if not isinstance(defaults, list):
+        raise UserError(f"{place}: defaults is a list: below it, `  - {defaults}`")
+    for entry in defaults:
+        check_entry(place, entry)
+    if package == "_global_":
+        group_names = {*groups("train"), "recipe"}
+        for entry in defaults:
+            if isinstance(entry, dict):
+                check_choices(place, group, entry, group_names)
+        for key, value in content.items():
+            check_no_choice(path, key, value, group_names)
+        check_effect(path, group, content)
+
+
+def check_spelling(path: Path, content: Config) -> None:
+    """Raise UserError for a key at the top that is no text, or has a dot."""
     for key in content:
         if not isinstance(key, str):
             raise UserError(f"{path}: the key {key} is no text: put it in quotes, or name a setting")
@@ -66,19 +101,6 @@ def check_file(path: Path, group: str, package: str | None, content: Config) -> 
             for parent in reversed(parents):
                 nested = f"{parent}: {{{nested}}}"
             raise UserError(f"{line_of(path, [key])}: {key} is no key: write {nested}")
-    defaults = content.get("defaults") or []
-    place = line_of(path, ["defaults"])
-    if not isinstance(defaults, list):
-        raise UserError(f"{place}: defaults is a list: below it, `  - {defaults}`")
-    for default in defaults:
-        check_entry(place, default)
-    if package == "_global_":
-        group_names = {*groups("train"), "recipe"}
-        for default in defaults:
-            for name, choice in default.items() if isinstance(default, dict) else ():
-                check_hydras_choice(place, group, name, choice)
-                check_override(place, name, choice, group_names)
-        check_keys(path, group, content, group_names)
 
 
 def check_entry(place: str, entry: object) -> None:
@@ -94,36 +116,109 @@ def check_entry(place: str, entry: object) -> None:
         raise UserError(f"{place}: `- {written}` names no file: write `- CHOICE`, or `- GROUP: CHOICE`, all of text")
 
 
-def check_hydras_choice(place: str, group: str, name: str, choice: object) -> None:
-    """Raise UserError for a choice of Hydra's own groups in a defaults list, which is read where it is typed."""
-    if "hydra/" in name and not (group == "sweep" and "hydra/sweeper" in name):
-        raise UserError(f"{place}: {name}: {choice} has no effect in a file: give it on the command line")
+def check_choices(place: str, group: str, entry: Config, group_names: set[str]) -> None:
+    """Raise UserError for an entry of a defaults list that has no effect: a choice of Hydra's own groups, which is read
+    where it is typed, and a choice that Hydra would look for in the file's own group."""
+    for name, choice in entry.items():
+        if "hydra/" in name and not (group == "sweep" and "hydra/sweeper" in name):
+            raise UserError(f"{place}: {name}: {choice} has no effect in a file: give it on the command line")
+        bare = name.removeprefix("override ").removeprefix("/").strip()
+        if bare in group_names and name != f"override /{bare}":
+            raise UserError(f"{place}: `- {name}: {choice}` is written `- override /{bare}: {choice}`")
 
 
-def check_override(place: str, name: str, choice: object, group_names: set[str]) -> None:
-    """Raise UserError for a choice in a defaults list that Hydra would look for in the file's own group."""
-    bare = name.removeprefix("override ").removeprefix("/").strip()
-    if bare in group_names and name != f"override /{bare}":
-        raise UserError(f"{place}: `- {name}: {choice}` is written `- override /{bare}: {choice}`")
+def check_no_choice(path: Path, key: str, value: object, group_names: set[str]) -> None:
+    """Raise UserError for a choice that is written as a setting."""
+    if key in group_names and isinstance(value, str | list):
+        choice = value if isinstance(value, str) else f"[{','.join(map(str, value))}]"
+        raise UserError(
+            f"{line_of(path, [key])}: {key}: {choice} is a choice: write `defaults:`, and below it "
+            f"`  - override /{key}: {choice}`"
+        )
 
 
-def check_keys(path: Path, group: str, content: Config, group_names: set[str]) -> None:
-    """Raise UserError for a choice that is written as a setting, and for a key that is read where it is typed."""
-    for key, value in content.items():
-        if key in group_names and isinstance(value, str | list):
-            choice = value if isinstance(value, str) else f"[{','.join(map(str, value))}]"
-            raise UserError(
-                f"{line_of(path, [key])}: {key}: {choice} is a choice: write `defaults:`, and below it "
-                f"`  - override /{key}: {choice}`"
-            )
+def check_effect(path: Path, group: str, content: Config) -> None:
+    """Raise UserError for a key that a run records, and for a key that is read where it is typed."""
+    for key in content:
         if Mark.RECORDED in role_of(key).marks:
             raise UserError(f"{line_of(path, [key])}: {key} is what a run records: no file sets it")
     allowed: tuple[str, ...] = ("hydra.run.dir",) if group in GLOBAL_GROUPS else ()
     if group == "sweep":
-        allowed = STARTING
+        allowed = SWEEP_STARTS
     for key in flattened(content):
         is_typed_alone = key.startswith("hydra") or role_of(key).purpose == "bookkeeping"
         if is_typed_alone and not key.startswith(allowed):
             raise UserError(
                 f"{line_of(path, key.split('.'))}: {key} has no effect in a file: give it on the command line"
             )
+
+
+# Which file gave a value
+
+
+class UserFile(NamedTuple):
+    """A file that a config was composed of. package: where its settings lie in the config, "" at the top."""
+
+    path: Path
+    package: str
+
+    @property
+    def place(self) -> str:
+        """What the keys of its settings begin with in the config: "trainer.", or ""."""
+        return f"{self.package}." if self.package else ""
+
+    def read_settings(self) -> Config:
+        """Its settings, as the file has them."""
+        return OmegaConf.to_container(OmegaConf.load(self.path))  # type: ignore[return-value]
+
+    def line_of(self, inside: str) -> str:
+        """FILE:LINE of a key, as the file has it."""
+        return line_of(self.path, inside.split("."))
+
+
+def find_user_files(defaults: Iterable[ResultDefault]) -> list[UserFile]:
+    """The files of the user's own in the defaults list that Hydra composes, in its order."""
+    files: list[UserFile] = []
+    for default in defaults:
+        name = f"{default.config_path}.yaml"
+        for folder in user_folders():
+            if (folder / name).is_file() and not Path(CONF_DIR, name).exists():
+                files.append(UserFile(folder / name, default.package or ""))
+    return files
+
+
+def recorded_user_files(config: DictConfig) -> list[UserFile]:
+    """The user's files that a config was composed of, in Hydra's order. Hydra's node has them; [] without that node."""
+    recorded = OmegaConf.select(config, RECORDED_AT) or {}
+    return [UserFile(Path(path), package) for path, package in recorded.items()]
+
+
+def written_at(config: DictConfig, key: str, value: object) -> str:
+    """` (FILE:LINE)` of the config's last own file that gives a key this value, or one inside it; "" if none does."""
+    for file in reversed(recorded_user_files(config)):
+        if file.package and file.place.startswith(f"{key}."):
+            return f" ({file.path})"
+        if not key.startswith(file.place):
+            continue
+        inside = key.removeprefix(file.place)
+        for written_key, written in nodes_in(file.read_settings()):
+            if written_key == inside and (str(written) == str(value) or "${" in str(written)):
+                return f" ({file.line_of(inside)})"
+    return ""
+
+
+def overridden(config: DictConfig, files: Sequence[UserFile], typed: Collection[str]) -> list[str]:
+    """A sentence for each value of the files that a later file of ours replaces. typed: the command's keys."""
+    settings = flattened(cast("Config", OmegaConf.to_container(config, resolve=True)))
+    sentences: dict[str, str] = {}
+    for file in files:
+        for inside, value in flattened(file.read_settings()).items():
+            key = f"{file.place}{inside}"
+            sentences.pop(key, None)
+            if inside.split(".")[0] in ("defaults", "hydra", *SWEEP_KEYS) or key in typed or "${" in str(value):
+                continue
+            final = settings.get(key)
+            written = [value] if isinstance(final, list) and not isinstance(value, list) else value
+            if not same(written, final):
+                sentences[key] = f"but {key}={final} by a later file, not {value} ({file.line_of(inside)})"
+    return list(sentences.values())

@@ -7,7 +7,7 @@ job is a process of its own, in a folder named after what it runs.
 from cse.files import make_folder
 from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.command import Command
-from cse.lab.settings.user_folders import config_dirs
+from cse.lab.settings.groups import config_dirs
 from cse.lab.sweep.grid import Grid
 from cse.lab.sweep.outcomes import Outcomes
 from cse.lab.sweep.plan import Place, Plan

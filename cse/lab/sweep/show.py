@@ -7,7 +7,7 @@ from cse.errors import UserError
 from cse.lab.folder.status import State
 from cse.lab.run.needs import look_for
 from cse.lab.settings.arguments import shell_line, texts_of
-from cse.lab.settings.user_folders import config_dirs
+from cse.lab.settings.groups import config_dirs
 from cse.lab.sweep.checks import needs_of_jobs, refusals_of
 from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
 from cse.lab.sweep.outcomes import Outcome, Outcomes, score_in_words

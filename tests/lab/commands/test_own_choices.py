@@ -12,7 +12,7 @@ from cse.errors import UserError
 from cse.lab.settings import groups
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed
-from cse.lab.settings.user_folders import adopt_folders
+from cse.lab.settings.groups import adopt_folders
 
 
 @pytest.fixture
