@@ -7,7 +7,7 @@ import toys
 from hydra.utils import get_class
 
 from cse.errors import UserError
-from cse.lab.settings.check import validate
+from cse.lab.settings.check import validate_command
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import CONF_DIR, choices
 
@@ -25,4 +25,4 @@ def test_a_yaml_without_its_package_is_refused():
     config = composed("train", [])
     config.eval = {"_target_": "cse.eval.demo.Demo"}
     with pytest.raises(UserError, match=r"cse\.eval\.demo\.Demo.*# @package eval\.NAME"):
-        validate(config, "train")
+        validate_command(config, "train")

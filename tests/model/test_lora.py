@@ -10,7 +10,7 @@ from tiny_encoders import exported, tokens_of
 from toys import composed
 
 from cse.errors import UserError
-from cse.lab.settings.check import validate
+from cse.lab.settings.check import validate_command
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.training.checkpoint import frozen_names
@@ -107,7 +107,7 @@ def test_a_small_update_of_bf16_weights_is_in_the_merged_model(tiny, tmp_path, k
 ])  # fmt: skip
 def test_impossible_settings_of_an_adapter_are_refused(lora, key):
     with pytest.raises(UserError, match=key):
-        validate(composed(f"model.lora={lora}", "data=text", "data.path=x"), "train")
+        validate_command(composed(f"model.lora={lora}", "data=text", "data.path=x"), "train")
 
 
 @pytest.mark.parametrize(

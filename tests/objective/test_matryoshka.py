@@ -12,7 +12,7 @@ from toys import composed
 
 from cse.errors import UserError
 from cse.lab.run.build import make_objective
-from cse.lab.settings.check import validate
+from cse.lab.settings.check import validate_command
 from cse.model.heads import MLPHead
 from cse.objective.matryoshka import Matryoshka
 from cse.objective.simcse import Simcse, info_nce
@@ -124,6 +124,6 @@ def test_widths_and_weights_that_do_not_fit_are_refused(widths, weights, named):
 
 def test_repeated_widths_and_weights_without_widths_are_refused():
     with pytest.raises(UserError, match=r"widths"):
-        validate(composed("objective.widths=[8,8]"), "train")
+        validate_command(composed("objective.widths=[8,8]"), "train")
     with pytest.raises(UserError, match=r"widths"):
         make_objective(composed("objective.width_weights=[1]").objective, 8)

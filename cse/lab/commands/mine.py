@@ -24,7 +24,7 @@ from cse.eval.geometry import cosines_in_chunks, unit_rows
 from cse.files import replaced_file
 from cse.lab.commands.report_settings import parsed_value
 from cse.lab.run.instantiate import make
-from cse.lab.settings.check import validate_keys
+from cse.lab.settings.check import validate_settings
 from cse.lab.settings.compose import resolved
 from cse.ranges import STRICT, Count, Name, Natural, NonNegative
 from cse.types import Document, Query
@@ -64,7 +64,7 @@ def mine(arguments: Sequence[str]) -> None:
     """Write the pairs of `data` with their negatives. arguments: of Mining, and of cse-train."""
     own = [argument for argument in arguments if argument.partition("=")[0] in DEFAULTS]
     given = {argument.partition("=")[0]: parsed_value(argument) for argument in own}
-    mining = resolved(validate_keys(OmegaConf.create({**DEFAULTS, **given}), Mining))
+    mining = resolved(validate_settings(OmegaConf.create({**DEFAULTS, **given}), Mining))
     out = Path(mining["out"] or "")
     if out.suffix != ".csv":
         raise UserError(f"out={mining['out'] or ''}: name the table to write, out=FILE.csv")

@@ -12,7 +12,7 @@ from pydantic import with_config
 from typing_extensions import TypedDict
 
 from cse.errors import UserError
-from cse.lab.settings.check import validate_keys
+from cse.lab.settings.check import validate_settings
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.suggest import nearest
@@ -55,7 +55,7 @@ def reporting_settings(arguments: list[str]) -> Config:
         check_argument(argument, known, given)
         key, _, value = argument.partition("=")
         given[key] = value if is_text(key, value) else parsed_value(argument)
-    config = resolved(validate_keys(OmegaConf.create({**defaults, **given}), Reporting))
+    config = resolved(validate_settings(OmegaConf.create({**defaults, **given}), Reporting))
     check_together(config, defaults)
     config["runs"] = config["runs"] or []
     return config

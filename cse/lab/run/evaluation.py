@@ -36,7 +36,7 @@ from cse.lab.run.needs import encoder_folder
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.resume import Origin, resumed
 from cse.lab.run.texts import texts_with_objectives
-from cse.lab.settings.check import validate
+from cse.lab.settings.check import validate_command
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.mistakes import explaining
 from cse.lab.sharing import score_tables
@@ -194,7 +194,7 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
     """
     try:
         with explaining([], "train"):
-            cfg = validate(resumed(Origin("checkpoint", run), []), "train")
+            cfg = validate_command(resumed(Origin("checkpoint", run), []), "train")
         texts = texts_learned_from(run, cfg)
         nodes, key = cfg.get("eval") or {}, evaluator_of(cfg.trainer.select or "")
         selecting = build_evaluators({key: nodes[key]} if key in nodes else {})

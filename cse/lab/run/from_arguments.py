@@ -52,9 +52,9 @@ def checked_config(config: DictConfig, kind: Kind) -> DictConfig:
 
     Raises UserError, or OmegaConf's error for a reference to no key.
     """
-    from cse.lab.settings.check import validate
+    from cse.lab.settings.check import validate_command
 
-    settings = validate(config, kind)
+    settings = validate_command(config, kind)
     if kind == "train":
         settings.trainer.select = selected_score(settings)
     OmegaConf.set_readonly(settings, True)

@@ -5,11 +5,11 @@
 2. arguments.py has Argument, one KEY=VALUE of a command, and command.py reads a command into its Arguments and flags.
 3. compose.py lets Hydra compose conf/train.yaml, the chosen files and the Arguments into a config, and references.py
    fills in the values that other keys or the environment give.
-4. --config-dir adds choices of the user's own: user_folders.py adopts the folder, user_files.py loads a file through
-   the plugin hydra_plugins/cse_own.py, and user_values.py says which file gave a value.
+4. --config-dir adds choices of the user's own: groups.py adopts the folder, and user_files.py loads a file through the
+   plugin hydra_plugins/cse_own.py, and says which file gave a value.
 5. mistakes.py writes one message for a wrong argument: lookup.py knows every setting and choice, and suggest.py what a
    wrong name means, with the table other_trainers.yaml.
-6. check.py checks each value: pydantic_types.py has the types in the signature of the part that takes it,
-   part_contract.py what the part must be, and schema.py the keys that no part takes.
+6. check.py checks each value: parts.py by the signature of the part that takes it, schema.py has the keys that no part
+   takes, and nodes.py checks the values of one part, or of these keys, with pydantic.
 7. roles.py says what a key is for, by the same signatures, which signatures.py reads from the source.
 """

@@ -1,77 +1,53 @@
-"""Check every setting of a config against the signature of the part that takes it, before any work.
+"""Check every setting of a config, before any work.
 
-`validate` walks a composed config. Pydantic checks each node with a `_target_`, nested ones too, against the
-annotations of that class's constructor, or of that function (cse.lab.settings.pydantic_types). The class must be one
-that cse can use (cse.lab.settings.part_contract). The keys that no part takes are checked against the types of the
-command (cse.lab.settings.schema). Nothing is built. One error has all violations, each with its key as typed and in
-pydantic's words:
+validate_command    the config of cse-train or cse-eval
+validate_settings   a config with any keys of its own
+check_nodes         each node by itself: the keys that no part takes here, by their types in cse.lab.settings.schema
+                    (nodes.py), and each part by the signature of its class (parts.py)
+unread_keys         the keys that nothing reads
+sentences_of        what is wrong
+
+One error has all violations, each with its key as typed and in pydantic's words. A value from a file of the user's own
+has the file and the line behind it:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
-
-A value from a file of the user's own has the file and the line behind it (cse.lab.settings.user_files).
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import deepcopy
 from itertools import chain
-from typing import NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails, SchemaValidator
 
 from cse.errors import UserError
 from cse.lab.settings.arguments import spell_value
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.groups import Kind, file_of
-from cse.lab.settings.part_contract import why_not_loaded, why_not_made
-from cse.lab.settings.pydantic_types import NOT_SET, names_taken, refusal_in_words, types_of, validator, without_parts
+from cse.lab.settings.nodes import NOT_SET, CheckedNode, Violation, check_node
+from cse.lab.settings.parts import check_part
 from cse.lab.settings.references import given_key, referred_keys, written_values
-from cse.lab.settings.schema import KEYS_BY_KIND, slot_of
+from cse.lab.settings.schema import KEYS_BY_KIND
 from cse.lab.settings.user_files import written_at
 from cse.lab.settings.values import Config, flattened, nodes_in
 
-NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text
+
+def validate_command(config: DictConfig, kind: Kind) -> DictConfig:
+    """`validate_settings` for the config of a kind of command."""
+    return validate_settings(config, KEYS_BY_KIND[kind])
 
 
-def validate(cfg: DictConfig, kind: Kind) -> DictConfig:
-    """The config, checked, with the keys of a kind of command; see validate_keys."""
-    return validate_keys(cfg, KEYS_BY_KIND[kind])
-
-
-class Violation(NamedTuple):
-    """What is wrong with a setting. value: as typed, behind its =; "" if it is missing or its key alone is wrong."""
-
-    key: str
-    reason: str
-    value: str = ""
-
-
-class Checked(NamedTuple):
-    """What pydantic makes of the settings of a node, by dotted key of the config.
-
-    converted: the value of each setting that it converts, if it refuses none. violations: what it refuses.
-    """
-
-    converted: Config
-    violations: Sequence[Violation] = ()
-
-
-def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
-    """A copy of the config, checked, each value of the type that takes it.
+def validate_settings(config: DictConfig, keys: type) -> DictConfig:
+    """A copy of the config, checked, with each value converted to the type of its key.
 
     keys: a TypedDict of the keys that no part takes. Raises one UserError for all violations, or OmegaConf's error for
     a reference to a key that does not exist.
     """
-    own = without_hydra(cfg)
+    own = without_hydra(config)
     settings, written = resolved(own), written_values(own)
     referred = referred_keys(written)
     helpers = {key.partition(".")[0] for key in referred} - keys.__annotations__.keys()
-    top = {key: value for key, value in settings.items() if key not in helpers}
-    nodes = [check_node("", top, validator(keys), [*keys.__annotations__])]
-    nodes += [check_part(key, node) for key, node in nodes_of_parts(settings)]
+    nodes = check_nodes(settings, keys, helpers)
 
     missing = OmegaConf.missing_keys(own)
     violations = [Violation(key, NOT_SET) for key in sorted(missing)]
@@ -81,95 +57,53 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
         if key not in missing:
             violations.append(violation._replace(key=key))
     if violations:
-        raise UserError("; ".join(sentences_of(violations, cfg)))
-
-    checked = deepcopy(cfg)
-    for node in nodes:
-        for key, value in node.converted.items():
-            is_equal = OmegaConf.select(checked, key) == value  # 2 for 2.0: another key may refer to 2 itself
-            OmegaConf.update(checked, key if is_equal else given_key(key, written), value)
-    return checked
+        raise UserError("; ".join(sentences_of(violations, config)))
+    return with_converted(config, nodes, written)
 
 
-def nodes_of_parts(settings: Config) -> Iterator[tuple[str, Config]]:
-    """(dotted key, settings) of each part, also of one inside another."""
+def check_nodes(settings: Config, keys: type, helpers: Collection[str]) -> list[CheckedNode]:
+    """Check the keys that no part takes, then each part, also one inside another.
+
+    helpers: the keys at the top that only serve as what other values refer to.
+    """
+    top = {key: value for key, value in settings.items() if key not in helpers}
+    nodes = [check_node("", top, keys)]
     for key, node in nodes_in(settings):
         if key and isinstance(node, dict) and "_target_" in node:
-            yield key, node
-
-
-def check_part(key: str, node: Config) -> Checked:
-    """Check the settings of the part at a key, and that it can be made of them."""
-    target, slot = str(node["_target_"]), slot_of(key)
-    try:
-        types = types_of(target, slot.beside)
-    except (ImportError, NameError, ValueError, TypeError) as error:  # NameError: of an annotation
-        return Checked({}, [Violation(f"{key}._target_", why_not_loaded(target, error), f"={target}")])
-    checked = check_node(f"{key}.", node, types, names_taken(target))
-    why = "" if checked.violations else why_not_made(slot, node)
-    return Checked({}, [Violation(f"{key}._target_", why, f"={target}")]) if why else checked
-
-
-def check_node(place: str, node: Config, types: SchemaValidator, names: Sequence[str]) -> Checked:
-    """Check the settings of a node against these types.
-
-    place: the start of the node's keys, "trainer.", or "" at the top. names: the settings that there are.
-    """
-    settings = without_parts(node)
-    try:
-        converted = flattened(types.validate_python(settings, strict=True))
-    except ValidationError as refused:
-        violations: list[Violation] = []
-        for error in refused.errors():
-            key, value = setting_at(error, node)
-            violations.append(Violation(place + key, refusal_in_words(error, names), value))
-        return Checked({}, violations)
-    before = flattened(settings)
-    changed: Config = {}
-    for key, value in converted.items():
-        plain = list(value) if isinstance(value, tuple) else value
-        if repr(plain) != repr(before[key]):  # 1 for 1.0 is equal, and of another type
-            changed[place + key] = plain
-    return Checked(changed)
+            nodes.append(check_part(key, node))
+    return nodes
 
 
 def unread_keys(settings: Config, helpers: Collection[str], referred: Collection[str]) -> Iterator[Violation]:
-    """The keys that no part takes and no value refers to: in `paths`, and below helpers.
-
-    helpers: the keys at the top that only serve as what other values refer to. referred: what values refer to.
-    """
+    """The keys that no part takes and no value refers to: in `paths`, and below helpers. referred: what values refer
+    to."""
     why = "there is no such setting, and no value refers to it"
     above = tuple(f"{key}." for key in referred)
     for key, value in flattened({key: settings[key] for key in helpers & settings.keys()}).items():
         if not f"{key}.".startswith(above):
-            yield Violation(key, why, f"={spell_value(value)}")
+            yield Violation(key, why, spell_value(value))
     ours = OmegaConf.load(file_of("paths", "default"))
     for key in settings.get("paths", ()):
         if key not in ours and f"paths.{key}" not in referred:
             yield Violation(f"paths.{key}", why)
 
 
-def sentences_of(violations: Iterable[Violation], cfg: DictConfig) -> Iterator[str]:
+def sentences_of(violations: Iterable[Violation], config: DictConfig) -> Iterator[str]:
     """What is wrong with each setting, KEY=VALUE or KEY, and the place of the user's own file that sets it."""
-    reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
+    reasons: dict[tuple[str, str | None], list[str]] = defaultdict(list)
     for key, reason, value in violations:
         if reason not in reasons[key, value]:
             reasons[key, value].append(reason)
     for (key, value), several in reasons.items():
-        yield f"{key}{value}: {' or '.join(several)}{written_at(cfg, key, OmegaConf.select(cfg, key))}"
+        setting = key if value is None else f"{key}={value}"
+        yield f"{setting}: {' or '.join(several)}{written_at(config, key, OmegaConf.select(config, key))}"
 
 
-def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str]:
-    """The dotted key that an error is about, and "=" with its value, or "" if it is missing.
-
-    Pydantic's location also names members of unions and places in lists; a list is one setting.
-    """
-    path: list[str] = []
-    value: object = node
-    for step in error["loc"]:
-        if isinstance(value, dict) and step in value:
-            path, value = [*path, str(step)], value[step]
-    if error["type"] == "missing" and isinstance(value, dict):  # and not a number of a pair
-        return ".".join([*path, str(error["loc"][-1])]), ""
-    text = repr(value) if isinstance(value, str) and NUMBER.fullmatch(value) else spell_value(value, quotes=False)
-    return ".".join(path), f"={text}"
+def with_converted(config: DictConfig, nodes: Sequence[CheckedNode], written: Config) -> DictConfig:
+    """A copy of the config with the values that its checked nodes convert. written: the config's values, unresolved."""
+    checked = deepcopy(config)
+    for node in nodes:
+        for key, value in node.converted.items():
+            is_equal = OmegaConf.select(checked, key) == value  # 2 for 2.0: another key may refer to 2 itself
+            OmegaConf.update(checked, key if is_equal else given_key(key, written), value)
+    return checked

@@ -3,8 +3,8 @@
 cse.lab.settings.check reads the types, cse.lab.settings.roles the marks (cse.ranges.Mark).
 """
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Literal, NamedTuple, NotRequired
+from collections.abc import Callable
+from typing import Annotated, Literal, NotRequired
 
 from annotated_types import MinLen
 from pydantic import AfterValidator, with_config
@@ -164,32 +164,3 @@ class OnlyMarks(TypedDict):
     sweep: Annotated[str, Mark.BOOKKEEPING, Mark.START, Mark.REPEATED]
     paths: Annotated[Paths | dict[str, Folder | None], Mark.MACHINE, Mark.NAMED, Mark.REPEATED]
     hydra: Annotated[HydraSettings, Mark.LOGGING]
-
-
-class Slot(NamedTuple):
-    """What may stand at a key whose value is a part.
-
-    base: the class that the part must inherit; "" for any. passed: what cse.lab.run.build passes to it beside its
-    settings. beside: a TypedDict of the keys in its node that are not the part's own.
-    """
-
-    base: str = ""
-    passed: Sequence[str] = ()
-    beside: type | None = None
-
-
-SLOTS = {
-    "model": Slot(passed=("dropout", "mlm", "unrecorded")),
-    "objective": Slot("cse.types.Objective", passed=("dim",), beside=ObjectiveExtras),
-    "augmentation": Slot("cse.types.Augmentation"),
-    "aux_modality": Slot("cse.types.AuxModality", passed=("dim",)),
-    "eval": Slot("cse.types.Evaluator"),
-}
-"""The slots by group; any part may stand elsewhere. No signature says what a group is for: build is what takes it."""
-
-
-def slot_of(key: str) -> Slot:
-    """The slot at a dotted key. An evaluator stands at eval.NAME."""
-    group, _, rest = key.partition(".")
-    is_slot = rest != "" and "." not in rest if group == "eval" else rest == ""
-    return SLOTS.get(group, Slot()) if is_slot else Slot()

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.errors import UserError, check_loads
 from cse.lab.run.resume import started_from
 from cse.lab.settings.arguments import RUN_ALONE, Argument, merged, texts_of, values_of
-from cse.lab.settings.check import validate_keys
+from cse.lab.settings.check import validate_settings
 from cse.lab.settings.command import MULTIRUN, Command
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import PROGRAMS
@@ -134,7 +134,7 @@ def options_of(arguments: Sequence[Argument], sweep: AnySweep) -> tuple[DictConf
     texts += [sweep.argument] if sweep.argument else []
     with explaining(texts, "train"):
         config = composed("train", texts)
-        options = validate_keys(OmegaConf.masked_copy(config, [*Starting.__annotations__, "hydra"]), Starting)
+        options = validate_settings(OmegaConf.masked_copy(config, [*Starting.__annotations__, "hydra"]), Starting)
     if config.hydra.runtime.choices["hydra/sweeper"] == "basic":
         return options, None
     for key in ("n_trials", "batch"):

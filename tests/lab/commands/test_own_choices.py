@@ -10,7 +10,7 @@ from typed import exit_code
 
 from cse.errors import UserError
 from cse.lab.settings import groups
-from cse.lab.settings.check import validate
+from cse.lab.settings.check import validate_command
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import adopt_folders
 
@@ -33,7 +33,7 @@ def test_a_choice_of_ones_own_is_listed_and_composed(own, capsys, flag):
     assert exit_code("cse-train", "objective=?", *flag.format(own).split()) == 0
     assert "Views are near" in capsys.readouterr().out
     assert os.environ[groups.FOLDERS_VARIABLE] == str(own)
-    assert validate(composed("train", ["objective=nearby"]), "train").objective._target_ == "nearby_loss.Nearby"
+    assert validate_command(composed("train", ["objective=nearby"]), "train").objective._target_ == "nearby_loss.Nearby"
 
 
 def test_a_choice_of_ones_own_may_include_a_file_of_ours(own, capsys):
@@ -121,7 +121,7 @@ def test_a_part_or_a_setting_that_is_not_there_is_one_sentence(own, written, tol
     adopt_folders(["--config-dir", str(own)])
     (own / "objective" / "nearby.yaml").write_text(f"_target_: {written}\n")
     with pytest.raises(UserError, match=re.escape(told)) as refused:
-        validate(composed("train", ["objective=nearby"]), "train")
+        validate_command(composed("train", ["objective=nearby"]), "train")
     assert len(str(refused.value).splitlines()) == 1
 
 

@@ -25,7 +25,7 @@ from cse.lab.settings.arguments import (
     spell_argument,
     texts_of,
 )
-from cse.lab.settings.check import validate
+from cse.lab.settings.check import validate_command
 from cse.lab.settings.command import normalized, read_arguments, split_flags, texts_of_settings
 from cse.lab.settings.compose import composed
 
@@ -212,7 +212,7 @@ def test_what_an_agent_writes_of_python_is_read(typed, meant):
 @pytest.mark.parametrize("key", ["model.prefix", "model.template", "tracker.wandb.group", "data.columns"])
 def test_text_in_place_of_null_is_refused(key, text):
     with pytest.raises(UserError, match=re.escape(key)):
-        validate(composed("train", [f"{key}={text}", "tracker=wandb"]), "train")
+        validate_command(composed("train", [f"{key}={text}", "tracker=wandb"]), "train")
 
 
 def test_letters_that_a_runs_files_cannot_hold_are_refused(monkeypatch):

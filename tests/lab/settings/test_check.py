@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.run.instantiate import make
-from cse.lab.settings.check import validate
+from cse.lab.settings.check import validate_command
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import choices
 
@@ -56,7 +56,7 @@ def validated(chosen: str, *words: str) -> DictConfig:
         key, _, value = word.partition("=")
         parsed = OmegaConf.create(f"value: {value}").value if value else ""
         OmegaConf.update(config, key, parsed, merge=False, force_add=True)
-    return validate(config, "evaluate" if chosen == "evaluate" else "train")
+    return validate_command(config, "evaluate" if chosen == "evaluate" else "train")
 
 
 def refused(chosen: str, *words: str) -> list[str]:
@@ -92,7 +92,7 @@ def test_a_part_that_cannot_be_imported_is_named(target):
 
 def test_a_value_that_has_to_be_given_is_named():
     with pytest.raises(UserError, match=r"data\.path"):
-        validate(composed("train", ["data=text"]), "train")
+        validate_command(composed("train", ["data=text"]), "train")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_value_that_two_keys_refer_to_has_the_type_of_each():
     OmegaConf.update(config, "my_number", 2, force_add=True)
     for key in ("trainer.clip", "trainer.max_steps"):
         OmegaConf.update(config, key, "${my_number}")
-    trainer = validate(config, "train").trainer
+    trainer = validate_command(config, "train").trainer
     assert repr((trainer.clip, trainer.max_steps)) == "(2.0, 2)"
 
 
@@ -141,7 +141,7 @@ GIVEN = {"text": ["data.path=x"], "mixture": ["data.sources={one:{path:x}}"]}
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_choice_fits_its_signature(group):
     for name in choices(group):
-        validate(composed("train", [f"{group}={name}", *GIVEN.get(name, [])]), "train")
+        validate_command(composed("train", [f"{group}={name}", *GIVEN.get(name, [])]), "train")
 
 
 @pytest.mark.parametrize("group", ["model", "augmentation", "eval"])
@@ -204,7 +204,7 @@ def test_a_part_that_cannot_be_made_of_its_settings_is_named(tmp_path, monkeypat
     config = base("").copy()
     config.objective = {"_target_": f"own_objectives.{name}"}
     with pytest.raises(UserError, match=rf"objective\._target_=own_objectives\.{name}: .*({why})"):
-        validate(config, "train")
+        validate_command(config, "train")
 
 
 VIEWS = """
@@ -240,7 +240,7 @@ def test_an_augmentation_without_the_method_of_its_level_is_named(tmp_path, monk
     config.augmentation = {"_target_": f"own_views.{name}"}
     said = rf"^augmentation\._target_=own_views\.{name}: lacks the method {why}$"
     with pytest.raises(UserError, match=said) if why else nullcontext():
-        validate(config, "train")
+        validate_command(config, "train")
 
 
 def test_a_mistake_inside_a_part_keeps_its_traceback(tmp_path, monkeypatch):
@@ -248,6 +248,6 @@ def test_a_mistake_inside_a_part_keeps_its_traceback(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     config = base("").copy()
     config.objective = {"_target_": "own_objectives.Mistaken"}
-    validate(config, "train")
+    validate_command(config, "train")
     with pytest.raises(InstantiationException, match="len"):
         make(config.objective, dim=3)

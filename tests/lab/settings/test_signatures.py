@@ -8,12 +8,12 @@ import pytest
 import yaml
 from hydra.utils import get_object
 
-from cse.lab.settings.check import validate
+from cse.lab.settings.check import validate_command
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import CONF_DIR
-from cse.lab.settings.pydantic_types import names_taken, takers_of
-from cse.lab.settings.roles import marks_named, role_of
-from cse.lab.settings.signatures import declared_by, imports_of, tree_of
+from cse.lab.settings.parts import takers_of, types_of
+from cse.lab.settings.roles import marks_in, role_of
+from cse.lab.settings.signatures import declared_by, definition_of, imports_of, tree_of
 from cse.lab.settings.values import nodes_in
 from cse.ranges import Mark
 
@@ -32,7 +32,7 @@ INHERITING = (
 def package(tmp_path, monkeypatch):
     """A function that writes modules of a package of the user's own. It can be imported until the test ends."""
     monkeypatch.syspath_prepend(tmp_path)
-    for cached in (declared_by, imports_of, tree_of):
+    for cached in (declared_by, definition_of, imports_of, tree_of, types_of):
         cached.cache_clear()
 
     def write(modules: dict[str, str]) -> Path:
@@ -65,10 +65,10 @@ def test_a_class_of_a_package_declares_what_its_constructor_takes(package, state
         "ownpkg/__init__.py": exports[0], "ownpkg/inner/__init__.py": exports[1], "ownpkg/base.py": BASE,
         "ownpkg/inner/impl.py": INHERITING.format(statement, base),
     })  # fmt: skip
-    assert declared_by(target).keys() == {"self", "weight", "shards"}
+    assert declared_by(target).keys() == {"weight", "shards"}
     assert Mark.MACHINE in role_of("objective.shards", {"objective": {"_target_": target}}).marks
     assert "ownpkg" not in sys.modules
-    assert {*names_taken(target)} == {*declared_by(target), "settings"}
+    assert types_of(target).__annotations__.keys() == declared_by(target).keys()
 
 
 def test_a_part_that_its_package_exports_is_checked(package):
@@ -79,7 +79,7 @@ def test_a_part_that_its_package_exports_is_checked(package):
     })  # fmt: skip
     config = composed("train", []).copy()
     config.objective = {"_target_": "ownpkg.Mine", "margin": 1}
-    assert validate(config, "train").objective.margin == 1.0
+    assert validate_command(config, "train").objective.margin == 1.0
 
 
 @pytest.mark.parametrize("text", ["from . import ownpkg", "from ...x import Mine", "from .ownpkg import Mine"])
@@ -96,9 +96,9 @@ def targets_of_conf() -> list[str]:
     return sorted(target for target in targets if target.startswith("cse."))
 
 
-def marks_in(hint: object) -> set[Mark]:
+def marks_of_type(hint: object) -> set[Mark]:
     """The marks of a type, at any depth."""
-    return {hint} if isinstance(hint, Mark) else {mark for inner in get_args(hint) for mark in marks_in(inner)}
+    return {hint} if isinstance(hint, Mark) else {mark for inner in get_args(hint) for mark in marks_of_type(inner)}
 
 
 @pytest.mark.parametrize("target", targets_of_conf())
@@ -110,6 +110,6 @@ def test_the_source_says_the_same_as_the_imported_part(target):
     hints.pop("return", None)
     hints.pop("settings", None)
     declared = declared_by(target)
-    assert {name: marks_in(hint) for name, hint in hints.items()} == {
-        name: set(marks_named(declared[name])) for name in hints
+    assert {name: marks_of_type(hint) for name, hint in hints.items()} == {
+        name: set(marks_in(declared[name])) for name in hints
     }

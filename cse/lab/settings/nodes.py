@@ -1,0 +1,153 @@
+"""Check one node of a config, a mapping of settings, against the types of its keys. Pydantic checks the values.
+
+check_node            the check of one node
+without_parts         the settings of a node; a part inside it, which is checked by itself, is masked
+validator             pydantic's validator, which first converts what a command line cannot express
+reason_of, setting_at  what is wrong, in plain words, and the key that it is about
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, SchemaValidator, core_schema
+
+from cse.lab.settings.arguments import spell_value
+from cse.lab.settings.suggest import nearest, value_here
+from cse.lab.settings.values import SWITCH, Config, flattened
+
+NESTED = object()
+"""Stands for a part inside a node."""
+NOT_SET = "is not set"
+HYDRA_KEYS = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
+"""The keys of a part's node that Hydra reads; the others are its settings."""
+NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)
+
+CONVERSIONS = {
+    "bool": lambda value: SWITCH.get(value.lower(), value) if isinstance(value, str) else value,
+    "str": lambda value: str(value) if type(value) is int else value,
+    "list": lambda value: [value] if isinstance(value, str | int | float) and value != "" else value,
+    "tuple": lambda value: tuple(value) if isinstance(value, list) else value,
+}
+"""What a command line cannot express exactly: what is typed, converted to the type that pydantic names so."""
+
+
+class Violation(NamedTuple):
+    """What is wrong with a setting. value: as typed; None if it is missing or its key alone is wrong."""
+
+    key: str
+    reason: str
+    value: str | None = None
+
+
+class CheckedNode(NamedTuple):
+    """The result for a node, by dotted key of the config.
+
+    converted: the value of each setting that pydantic converts, if it refuses none. violations: what it refuses.
+    """
+
+    converted: Config
+    violations: Sequence[Violation] = ()
+
+
+def check_node(place: str, node: Config, keys: type) -> CheckedNode:
+    """Check the settings of a node. place: the start of the node's keys in the config, "trainer.", or "" at the top.
+
+    keys: a TypedDict of the settings that there are.
+    """
+    settings = without_parts(node)
+    try:
+        converted = flattened(validator(keys).validate_python(settings, strict=True))
+    except ValidationError as refused:
+        violations: list[Violation] = []
+        for error in refused.errors():
+            key, value = setting_at(error, node)
+            violations.append(Violation(place + key, reason_of(error, [*keys.__annotations__]), value))
+        return CheckedNode({}, violations)
+    before = flattened(settings)
+    changed: Config = {}
+    for key, value in converted.items():
+        plain = list(value) if isinstance(value, tuple) else value
+        if repr(plain) != repr(before[key]):  # 1 for 1.0 is equal, and of another type
+            changed[place + key] = plain
+    return CheckedNode(changed)
+
+
+def without_parts(node: Config) -> Config:
+    """The settings of a node, with NESTED in place of every part in them."""
+    return {key: mask_parts(value) for key, value in node.items() if key not in HYDRA_KEYS}
+
+
+def mask_parts(value: object) -> object:
+    """The value with NESTED in place of every part in it."""
+    if isinstance(value, dict):
+        return NESTED if "_target_" in value else {key: mask_parts(child) for key, child in value.items()}
+    return [mask_parts(child) for child in value] if isinstance(value, list) else value
+
+
+@cache
+def validator(keys: type) -> SchemaValidator:
+    """Pydantic's validator of a TypedDict, with CONVERSIONS before each of its types."""
+    return SchemaValidator(converting(TypeAdapter(keys).core_schema))
+
+
+def converting(schema: Any) -> Any:
+    """A schema of pydantic's, with CONVERSIONS before every type in it, and parts where it has classes."""
+    match schema:
+        case list():
+            return [converting(inner) for inner in schema]
+        case {"type": "callable" | "is-instance" | "dataclass"}:
+            return core_schema.no_info_plain_validator_function(accept_part)
+        case {"type": "json-or-python"}:  # a Sequence; a config has what JSON has
+            return converting(schema["json_schema"])
+        case dict():
+            inside = {key: converting(value) for key, value in schema.items()}
+            convert = CONVERSIONS.get(str(schema.get("type")))
+            return core_schema.no_info_before_validator_function(convert, inside) if convert else inside
+    return schema
+
+
+def accept_part(value: object) -> object:
+    """The value. Raises ValueError for one that is no part."""
+    if value is not NESTED:
+        raise ValueError(
+            "should be a mapping with a _target_ (MODULE.CLASS), its own or that of a file in its defaults"
+        )
+    return value
+
+
+def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str | None]:
+    """(dotted key, value as typed) of the setting that an error of pydantic's is about; None if it is missing.
+
+    Pydantic's location also names members of unions and places in lists; a list is one setting.
+    """
+    path: list[str] = []
+    value: object = node
+    for step in error["loc"]:
+        if isinstance(value, dict) and step in value:
+            path, value = [*path, str(step)], value[step]
+    if error["type"] == "missing" and isinstance(value, dict):  # and not a number of a pair
+        return ".".join([*path, str(error["loc"][-1])]), None
+    is_quoted = isinstance(value, str) and NUMBER.fullmatch(value)  # without quotes it would be no text
+    return ".".join(path), repr(value) if is_quoted else spell_value(value, quotes=False)
+
+
+def reason_of(error: ErrorDetails, settings: Sequence[str] = ()) -> str:
+    """What is wrong, in pydantic's words or our own. settings: the names that there are, as another may be meant."""
+    if error["input"] is NESTED:
+        return f"is one part where several may be: its YAML opens with # @package {error['loc'][0]}.NAME"
+    match error["type"]:
+        case "missing":
+            return NOT_SET
+        case "extra_forbidden":
+            return f"there is no such setting{nearest(str(error['loc'][-1]), settings)}"
+        case "dict_type":
+            return "should be a mapping, in quotes, '{KEY:VALUE,KEY:VALUE}', as a shell takes unquoted braces apart"
+        case "string_type" if isinstance(error["input"], float):
+            return "should be a valid string, which a number is in quotes, \"'NUMBER'\""
+    is_named = bool(error["loc"]) and isinstance(error["input"], str)
+    ours = value_here(str(error["loc"][0]), error["input"]) if is_named else ""
+    translation = f"; {error['input']} is {ours!r} here" if ours else ""  # pooling=cls_before_pooler
+    return re.sub("^(Value error, |Input (?=should))", "", error["msg"]).replace("valid tuple", "list") + translation

@@ -1,0 +1,234 @@
+"""Check one part of a config, a mapping with a `_target_`: its settings, and the class or function that it names.
+
+check_part      the check of one part
+types_of        the settings that the class takes, with their types, by the annotations of its constructor
+check_contract  what the class must be for cse to use it where it stands (SLOTS)
+
+The class is imported, and nothing is built.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from inspect import Parameter, getmodule, isabstract, isclass, isfunction, signature
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+from hydra.utils import get_object
+from pydantic import BeforeValidator, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
+from pydantic_core import SchemaError
+from typing_extensions import TypedDict
+
+from cse.errors import in_short
+from cse.lab.settings.nodes import HYDRA_KEYS, CheckedNode, Violation, check_node, reason_of, validator
+from cse.lab.settings.schema import ObjectiveExtras
+from cse.lab.settings.suggest import nearest
+from cse.lab.settings.values import Config
+from cse.ranges import STRICT, no_word_for_null
+
+if TYPE_CHECKING:  # needs typing_extensions 4.13
+    from typing_extensions import TypeForm
+
+
+class UnusablePart(Exception):
+    """Why cse cannot use the class or function that a `_target_` names."""
+
+
+class Slot(NamedTuple):
+    """What the class of a part must fit at its key.
+
+    base: the class that it must inherit; "" for any. passed: what cse.lab.run.build passes to it in addition to its
+    settings. extras: a TypedDict of the keys in its node that it does not take.
+    """
+
+    base: str = ""
+    passed: Sequence[str] = ()
+    extras: type | None = None
+
+
+SLOTS = {
+    "model": Slot(passed=("dropout", "mlm", "unrecorded")),
+    "objective": Slot("cse.types.Objective", passed=("dim",), extras=ObjectiveExtras),
+    "augmentation": Slot("cse.types.Augmentation"),
+    "aux_modality": Slot("cse.types.AuxModality", passed=("dim",)),
+    "eval": Slot("cse.types.Evaluator"),
+}
+"""The slots by group. At any other key, any part may stand."""
+
+
+def slot_of(key: str) -> Slot:
+    """The slot at a dotted key. An evaluator stands at eval.NAME."""
+    group, _, rest = key.partition(".")
+    is_slot = rest != "" and "." not in rest if group == "eval" else rest == ""
+    return SLOTS.get(group, Slot()) if is_slot else Slot()
+
+
+def check_part(key: str, node: Config) -> CheckedNode:
+    """Check the part at a dotted key: its settings and, if they are right, that its class can be made of them."""
+    target, slot = str(node["_target_"]), slot_of(key)
+    try:
+        checked = check_node(f"{key}.", node, types_of(target, slot.extras))
+        if not checked.violations:
+            check_contract(slot, node)
+    except UnusablePart as unusable:
+        return CheckedNode({}, [Violation(f"{key}._target_", str(unusable), target)])
+    return checked
+
+
+# The settings that a class takes
+
+
+@cache
+def types_of(target: str, extras: type | None = None) -> type:
+    """A TypedDict of what a class or function takes. No key is required: our code passes the rest.
+
+    extras: a TypedDict of further keys. Raises UnusablePart for a class that cannot be imported.
+    """
+    try:
+        takers = takers_of(get_object(target))
+        fields: dict[str, object] = get_type_hints(extras, include_extras=True) if extras else {}
+        for taker in takers:
+            fields = fields_of(taker) | fields
+        config = STRICT | ConfigDict(extra="ignore" if passes_on(takers[-1]) else "forbid")
+        types: type = with_config(config)(TypedDict(target, fields, total=False))  # type: ignore[operator]
+        validator(types)  # reads the annotations
+    except (ImportError, NameError, ValueError, TypeError) as error:
+        raise UnusablePart(why_not_imported(target, error)) from error
+    return types
+
+
+def why_not_imported(target: str, error: Exception) -> str:
+    """Why importing a class, or reading its annotations, raised an error: for example, its module has no such name."""
+    if isinstance(error, NameError):
+        return f"cannot be checked, as an annotation of its constructor names what is not imported ({in_short(error)})"
+    absent = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
+    place, _, name = (absent or target).rpartition(".")
+    if there := sys.modules.get(place):
+        names = [module.name for module in iter_modules(vars(there).get("__path__", ()))]
+        names += [key for key, value in vars(there).items() if getmodule(value) is there]
+        hint = nearest(name, names) or f"; it has {', '.join(names)}"
+        return f"{place} has no {name}{hint}"
+    where = "; PYTHONPATH=FOLDER says where it is" if absent and f"{target}.".startswith(f"{absent}.") else ""
+    return f"cannot be imported ({in_short(error.__cause__ or error)}){where}"
+
+
+def takers_of(part: Callable[..., object]) -> list[Callable[..., object]]:
+    """What takes the settings: a function; a class's constructor, and those of its bases to which it passes **settings
+    on."""
+    if not isclass(part):
+        return [part]
+    takers: list[Callable[..., object]] = []
+    for base in part.__mro__:
+        if "__init__" in vars(base):
+            takers.append(vars(base)["__init__"])
+            if not passes_on(takers[-1]):
+                break
+    return takers
+
+
+def passes_on(taker: Callable[..., object]) -> bool:
+    """Whether a constructor or a function takes **settings."""
+    return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(taker).parameters.values())
+
+
+def fields_of(taker: Callable[..., object]) -> dict[str, object]:
+    """The type of each parameter of a constructor, or of a function."""
+    hints = get_type_hints(taker, include_extras=True)
+    fields: dict[str, object] = {}
+    for name, parameter in signature(taker).parameters.items():
+        if name != "self" and parameter.kind is not Parameter.VAR_KEYWORD:
+            fields[name] = checkable(hints.get(name, object))
+            kinds = get_args(fields[name])
+            if type(None) in kinds:
+                is_part = any(get_origin(kind) is Callable for kind in kinds)
+                fields[name] = Annotated[fields[name], BeforeValidator(null_for_none if is_part else no_word_for_null)]
+    return fields
+
+
+def null_for_none(value: object) -> object:
+    """The value of a part that may be left out: null for the word none, by which groups name it."""
+    return None if value == "none" else value
+
+
+def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
+    """The type, or `object`, which allows anything, for one that pydantic cannot check, as a Protocol."""
+    try:
+        TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
+    except (PydanticUserError, SchemaError):
+        return object
+    return hint
+
+
+# What a class must be
+
+
+def check_contract(slot: Slot, node: Config) -> None:
+    """Raise UnusablePart unless a part can be made of its settings and of what cse passes, and fits its slot.
+
+    A part that is made later, or of a list of arguments, is not checked.
+    """
+    part = get_object(node["_target_"])
+    if node.get("_partial_") or "_args_" in node:
+        return
+    if isabstract(part):
+        raise UnusablePart(f"lacks the method {', '.join(sorted(part.__abstractmethods__))}")
+    if slot.base and isclass(part):
+        base = get_object(slot.base)
+        check_base(part, base)
+        check_methods(part, base)
+        check_attributes(part, base)
+        if slot is SLOTS["augmentation"]:
+            check_level(part, base)
+    check_call(part, slot, node)
+
+
+def check_base(part: type, base: type) -> None:
+    """Raise UnusablePart unless a part inherits the base of its slot."""
+    if not issubclass(part, base):
+        raise UnusablePart(f"must inherit {base.__module__}.{base.__qualname__}")
+
+
+def check_methods(part: type, base: type) -> None:
+    """Raise UnusablePart unless each method of a part takes what cse passes to that of its base."""
+    for name, of_base in vars(base).items():
+        method = getattr(part, name)
+        if name == "__init__" or not (isfunction(of_base) and isfunction(method)):
+            continue
+        passed = list(signature(of_base).parameters)
+        try:
+            signature(method).bind(*passed)
+        except TypeError as error:
+            raise UnusablePart(f"its {name} must take ({', '.join(passed)}): {error}") from error
+
+
+def check_attributes(part: type, base: type) -> None:
+    """Raise UnusablePart unless each attribute of a part's class has a value that its base's annotation allows."""
+    hints = get_type_hints(base)
+    for name in [name for name in vars(base) if name in hints]:
+        value = getattr(part, name)
+        try:
+            if not isinstance(value, property):
+                TypeAdapter(hints[name]).validate_python(value, strict=True)
+        except ValidationError as refused:
+            raise UnusablePart(f"its {name}={value!r} {reason_of(refused.errors()[0])}") from refused
+
+
+def check_level(part: Any, base: Any) -> None:
+    """Raise UnusablePart unless an augmentation has the method that its level calls."""
+    method_of_level = {"text": "views", "tokens": "tokens"}
+    written = {level: name for level, name in method_of_level.items() if getattr(part, name) is not getattr(base, name)}
+    if part.level not in method_of_level or part.level in written:
+        return
+    hint = "".join(f' (it has {name}: is level = "{level}" missing in the class?)' for level, name in written.items())
+    raise UnusablePart(f"lacks the method {method_of_level[part.level]}{hint}")
+
+
+def check_call(part: Any, slot: Slot, node: Config) -> None:
+    """Raise UnusablePart unless a part's constructor, or a function, takes its settings and what cse passes."""
+    extras = slot.extras.__annotations__ if slot.extras else ()
+    settings = {key: value for key, value in node.items() if key not in (*HYDRA_KEYS, *extras)}
+    try:
+        signature(part).bind(**dict.fromkeys(slot.passed), **settings)
+    except TypeError as error:
+        passed = f" (cse itself passes {', '.join(slot.passed)})" if slot.passed else ""
+        raise UnusablePart(f"{error}{passed}") from error
