@@ -1,6 +1,6 @@
-"""A YAML file of conf/, of sweeps/ or of the user's own as text: its comments, its defaults list, its lines.
+"""Read a YAML file of conf/, of sweeps/ or of the user's own as text: its comments, its defaults list, its lines.
 
-A YAML reader drops comments, so the lines of a file are read as text. PyYAML says where its defaults list is.
+A YAML reader drops comments, so a file's lines are read as text. PyYAML says where in them the defaults list is.
 """
 
 import re
@@ -19,7 +19,7 @@ KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
 """A line of YAML: indentation, key, value, comment."""
 
 GOES_ON = re.compile(r"^(( *)\w+:.* # ?.*)\n\2 +# ?(.*)$", re.MULTILINE)
-"""A key with a comment beside it that continues on the line below."""
+"""A key with a comment on its line that continues on the line below."""
 
 PACKAGE = re.compile(r"^\s*#\s*@package[:\s]+(\S+)\s*$", re.MULTILINE)
 """The comment by which Hydra knows where in a config a file's settings lie."""
@@ -42,7 +42,7 @@ def declared_package(file: Path) -> str | None:
 
 
 class DefaultsList(NamedTuple):
-    """The defaults list of a file. lines: where it stands, counted from 0, without the end."""
+    """The defaults list of a file. lines: the numbers of its lines, from 0."""
 
     entries: "Sequence[yaml.Node]" = ()
     lines: range = range(0)
@@ -50,7 +50,7 @@ class DefaultsList(NamedTuple):
 
 @cache
 def defaults_in(text: str) -> DefaultsList:
-    """The defaults list of a file's text; empty where there is none, or no YAML, which composing the file says."""
+    """The defaults list of a file's text; empty without such a list. Composing refuses text that is no YAML."""
     import yaml
 
     try:
@@ -80,7 +80,7 @@ def pair_of(node: "yaml.Node | None", key: str) -> "tuple[yaml.Node, yaml.Node] 
 
 
 class Default(NamedTuple):
-    """What a defaults list has for a group: the choices of a line that names none, and the comment."""
+    """The line of a group in a defaults list: its choices, which a command has if it names none, and its comment."""
 
     choices: list[str]
     comment: str
@@ -129,7 +129,7 @@ def body(file: Path, comment: bool = False) -> list[str]:
 def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
     """(dotted key, value, comment) of each line of YAML that has a key. A value is "" for a mapping below it.
 
-    A comment may be beside its key, continue below it, or be above it.
+    A comment may be on the line of its key, continue below it, or be above it.
     """
     while (joined := GOES_ON.sub(r"\1 \3", text)) != text:
         text = joined
@@ -148,7 +148,7 @@ def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def line_of(file: Path, keys: Sequence[str]) -> str:
-    """FILE:LINE of a key, by the keys above it and itself; FILE alone if another file sets it."""
+    """FILE:LINE of a key; FILE alone if another file sets it. keys: those above it and itself, ["trainer", "lr"]."""
     import yaml
 
     node: yaml.Node | None = yaml.compose(text_of(file))

@@ -1,5 +1,6 @@
-"""Plain values of settings: as one flat dictionary, {"trainer": {"lr": 1e-5}} as {"trainer.lr": 1e-5}; and when two are
-the same, however a command, YAML or JSON wrote them.
+"""The settings of a config as plain values: all of them by dotted key, and whether two values are the same.
+
+A command, YAML and JSON write the same value in different ways: 1e-3, "1e-3" and 0.001.
 """
 
 import re
@@ -7,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 Config = dict[str, Any]
-"""A composed configuration as plain values; its groups are dictionaries of the same kind."""
+"""A config as plain values: {"seed": 1, "trainer": {"lr": 1e-5}}."""
 
 YAML_TEXT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 """A number that YAML 1.1 reads as text, as it has no point or no sign in its exponent."""
@@ -16,7 +17,7 @@ SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "fal
 
 
 def flattened(config: Mapping[str, object], prefix: str = "") -> Config:
-    """Every value that is not itself a mapping, under its dotted key; empty mappings disappear."""
+    """{"trainer.lr": 1e-5} of {"trainer": {"lr": 1e-5}}: each value by its dotted key, without empty mappings."""
     flat: Config = {}
     for name, value in config.items():
         key = f"{prefix}{name}"
@@ -25,7 +26,7 @@ def flattened(config: Mapping[str, object], prefix: str = "") -> Config:
 
 
 def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted key, content) of a tree of mappings and lists, and of everything in it."""
+    """(dotted key, value) of a tree of mappings and lists itself, and of everything in it."""
     yield key, tree
     children: list[tuple[object, object]] = []
     if isinstance(tree, dict):
@@ -44,15 +45,15 @@ def format_value(value: object) -> str:
 
 
 def same_as_any(value: object, others: object) -> bool:
-    """Whether a value is the same as another or, if that is a list and this is none, as one in it."""
+    """Whether a value is the same as another or, if only the other is a list, as a value in that list."""
     if isinstance(others, (list, tuple)) and not isinstance(value, (list, tuple)):
         return any(same(value, item) for item in others)
     return same(value, others)
 
 
 def same(value: object, other: object) -> bool:
-    """Whether a value equals another. 32, "32" and 32.0 are the same, 1.1 and "1.1" too; two texts only if they are
-    written alike ("1.10" and "1.1" are two versions); 1 and true are not the same."""
+    """Whether a value is the same as another. 32, "32" and 32.0 are, and 1.1 and "1.1". Two texts are only if they are
+    written alike, as "1.10" and "1.1" may be versions. 1 and true are not."""
     if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(value) == len(other) and all(map(same, value, other))
     ours, theirs = in_one_form(value), in_one_form(other)
@@ -64,8 +65,8 @@ def same(value: object, other: object) -> bool:
 
 
 def in_one_form(value: object) -> Any:
-    """The value in one form: a number as a float of twelve digits (0.06 and 0.01 * 6 are one), also one that YAML
-    leaves as text (1e-3), and a bool as text. Other text stays what it is: the version 1.10 is not 1.1, nor 007 7."""
+    """The value in a form that same values share: a number as a float of twelve digits, by which 0.01 * 6 is 0.06;
+    1e-3, which YAML reads as text, as this number; a bool as text. Other text stays: 1.10 is not 1.1, 007 is not 7."""
     if isinstance(value, (list, tuple)):
         return [in_one_form(item) for item in value]
     if isinstance(value, dict):
@@ -80,7 +81,7 @@ def in_one_form(value: object) -> Any:
 
 
 def number_in(text: str) -> float | None:
-    """The number that a text writes; None if it is none."""
+    """The number that a text writes; None for other text."""
     try:
         return float(text)
     except (ValueError, OverflowError):
