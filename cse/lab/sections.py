@@ -1,4 +1,4 @@
-"""Tables with what a reader must know beside them, as Markdown and as LaTeX.
+"""Tables with what a reader must know of them, as Markdown and as LaTeX.
 
 To read: a `Section` is a table, and its docstring says what each medium takes from it. `markdown` and `latex` write a
 list of sections. The terminal and the page of a report are in cse.lab.report.show.
@@ -36,11 +36,11 @@ BEYOND_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2010-\u2026]")
 
 BOTH_COLUMNS = 5  # columns of numbers; a table of more spans both columns of a paper
 FITTED = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
-"""What makes a table no wider than its column of the paper, and leaves a narrow one as it is."""
+"""LaTeX that makes a wide table as narrow as its column of the paper."""
 
 
 class GridCell(NamedTuple):
-    """A cell of a paper's table, as text: our number, the published number, and our difference from it."""
+    """A cell of a paper's table, as text: our number, the published number, our difference from it, and the verdict."""
 
     ours: str
     published: str
@@ -51,23 +51,23 @@ class GridCell(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """A table of text with its heading and what a reader must know beside it.
+    """A table of text with its title and what a reader must know of it.
 
-    What shows it takes from it:
-        terminal       `shown` and `lines_below`; or a paragraph for each row
-        Markdown       `shown` and `lines_below`
-        LaTeX          `grid`, else `shown`; the legend in the caption, the notes in comments
-        page           `grid` and `shown`, or `table` if a reader sorts it, or a paragraph for each row; `lines_below`
-    CSV files have unrounded numbers, so these are no sections: see cse.lab.report.show.document.Report.csv.
+    What each medium takes from it:
+        terminal    `shown` and `lines_below`; or a paragraph for each row
+        Markdown    `shown` and `lines_below`
+        LaTeX       `grid`, else `shown`; the legend in the caption, and the notes in comments
+        page        `grid` and `shown`; or the whole `table`, if a reader sorts it; or a paragraph for each row
+        CSV         nothing: its numbers are not rounded (cse.lab.report.show.document.Report.csv)
 
-    table: text in each cell; "" where there is none.
+    table: text in each cell; "" in an empty cell.
     hidden: the columns that only a page has, where a reader may switch them on.
-    layout: how a page shows the table: its rows; rows that a reader sorts and filters; or a paragraph for each row,
-        also on the terminal, for rows that are too long: a claim, its verdict, and further facts by name.
-    colours: of the rows on a page, by which charts name them.
-    grid: the table as a paper prints it, with a GridCell in each cell.
-    notes: what to know.
-    legend: what the signs, p and intervals mean.
+    layout: how a page shows the table: its rows; rows that a reader sorts and filters; or a paragraph for each row.
+        The terminal has these paragraphs too. Each has a claim, its verdict, and further facts by name.
+    colours: the colour of each row on a page, which charts have too.
+    grid: the table in the layout of its paper, with a GridCell in each cell.
+    notes: lines below the table.
+    legend: lines on what the signs, p and intervals mean.
     missing: what has not run, and why.
     label_columns: how many columns, the first ones of `shown`, name a row.
     bold: the best cells, by row and column of `shown`.
@@ -98,48 +98,34 @@ class Section:
 
     @property
     def lines_below(self) -> list[str]:
-        """What stands below the table: the legend, the notes, and what is missing."""
+        """The lines below the table: the legend, the notes, and what is missing."""
         missing = [f"Missing: {'; '.join(self.missing)}."] if self.missing else []
         return [*self.legend, *self.notes, *missing]
 
     def markdown(self) -> str:
-        """The table and the lines below it; above it, its title if it has one."""
+        """The title, the table and the lines below it."""
         heading = f"## {' '.join(self.title.split())}\n\n" if self.title else ""
         listed = "".join(f"- {' '.join(line.split())}\n" for line in self.lines_below)
         return f"{heading}{to_markdown(self.shown)}\n" + (f"\n{listed}" if listed else "")
 
     def latex(self) -> str:
-        """A booktabs table for \\input, at most as wide as the text; what the caption lacks is in comments.
+        """A booktabs table for \\input, in the layout of its paper if there is one.
 
-        It has the form of the paper if there is one, and no column of folders. A table of many columns spans both
-        columns of a two-column paper.
+        The legend is in the caption, and the notes are in comments.
         """
-        table, words, bold = (self.shown, self.label_columns, self.bold) if self.grid is None else in_lines(self.grid)
-        cells = table.map(latex_cell)
-        for row, column in bold:
-            cells.iloc[row, column] = rf"\textbf{{{cells.iloc[row, column]}}}"
-        cells = cells.drop(columns="folder", errors="ignore")
-        cells.columns = [latex_head(name.removeprefix(self.column_prefix)) for name in cells.columns]
-        numbers = len(cells.columns) - words
-        legend = [line for line in self.legend if self.grid is None or not line[0].isalnum()]  # a paper has signs alone
+        if self.grid is None:
+            table, label_columns, bold = self.shown, self.label_columns, self.bold
+            legend = list(self.legend)
+        else:
+            table, label_columns, bold = in_lines(self.grid)
+            legend = [line for line in self.legend if not line[0].isalnum()]  # a paper has the signs alone
+        cells = latex_cells(table, bold, self.column_prefix)
         caption = " ".join([f"{(self.caption or self.title).rstrip('.')}.", *legend])
-        environment = "table*" if numbers > BOTH_COLUMNS else "table"
-        latex = cells.to_latex(
-            index=False,
-            escape=False,
-            column_format="l" * words + "r" * numbers,
-            caption=caption.translate(LATEX),
-            label="tab:" + re.sub(r"[^\w.]+", "-", self.label).strip("-"),
-        )
-        latex = latex.replace("\\begin{table}\n", f"\\begin{{{environment}}}\n\\centering\n", 1)
-        latex = latex.replace("\\end{table}", f"\\end{{{environment}}}")
-        latex = latex.replace("\\begin{tabular}", FITTED + "\\begin{tabular}").replace(
-            "\\end{tabular}", "\\end{tabular}}"
-        )
-        comments = [r"needs \usepackage{booktabs,graphicx}", *(line for line in self.lines_below if line not in legend)]
-        others = "".join(dict.fromkeys(BEYOND_LATIN.findall(latex)))
-        if others:
-            comments.insert(1, f"compile it with LuaLaTeX or XeLaTeX, and a font that has {others}")
+        latex = booktabs(cells, label_columns, caption, self.label)
+        comments = [r"needs \usepackage{booktabs,graphicx}"]
+        if others := "".join(dict.fromkeys(BEYOND_LATIN.findall(latex))):
+            comments.append(f"compile it with LuaLaTeX or XeLaTeX, and a font that has {others}")
+        comments += [line for line in self.lines_below if line not in legend]
         return "".join(f"% {' '.join(comment.splitlines())}\n" for comment in comments) + latex
 
 
@@ -174,6 +160,32 @@ def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, int, list[tuple[int, 
             bold += [(len(lines), 2 + column) for column, cell in enumerate(cells) if cell.is_best]
             lines.append(["", "ours", *(cell.ours for cell in cells)])
     return pd.DataFrame(lines, columns=[str(grid.index.name), "", *grid.columns], dtype=object), 2, bold
+
+
+def latex_cells(table: "pd.DataFrame", bold: Sequence[tuple[int, int]], column_prefix: str) -> "pd.DataFrame":
+    """The table in LaTeX without its column of folders. bold, column_prefix: as in Section."""
+    cells = table.map(latex_cell)
+    for row, column in bold:
+        cells.iloc[row, column] = rf"\textbf{{{cells.iloc[row, column]}}}"
+    cells = cells.drop(columns="folder", errors="ignore")
+    return cells.set_axis([latex_head(name.removeprefix(column_prefix)) for name in cells.columns], axis=1)
+
+
+def booktabs(cells: "pd.DataFrame", label_columns: int, caption: str, label: str) -> str:
+    """A booktabs table, at most as wide as the text. A table of many columns spans both columns of a paper."""
+    numbers = len(cells.columns) - label_columns
+    environment = "table*" if numbers > BOTH_COLUMNS else "table"
+    latex = cells.to_latex(
+        index=False,
+        escape=False,
+        column_format="l" * label_columns + "r" * numbers,
+        caption=caption.translate(LATEX),
+        label="tab:" + re.sub(r"[^\w.]+", "-", label).strip("-"),
+    )
+    latex = latex.replace("\\begin{table}\n", f"\\begin{{{environment}}}\n\\centering\n", 1)
+    latex = latex.replace("\\end{table}", f"\\end{{{environment}}}")
+    latex = latex.replace("\\begin{tabular}", FITTED + "\\begin{tabular}")
+    return latex.replace("\\end{tabular}", "\\end{tabular}}")
 
 
 def latex_head(name: str) -> str:

@@ -51,7 +51,7 @@ class KeysThatDiffer:
 
     @cached_property
     def of_settings(self) -> list[str]:
-        """The keys by which runs are of one setting or of another: the columns of a table of settings.
+        """The keys whose values tell to which setting a run belongs: the columns of a table of settings.
 
         Somebody typed such a key for a run, and it `makes_settings`. Among runs that have the same values of the keys
         `standing_for` it, it still has several. `origin`, the folder where several are compared, comes first. A value

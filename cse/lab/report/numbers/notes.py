@@ -1,4 +1,4 @@
-"""What both reports say in a line of text beside their numbers: of seeds, of training, and of retrieved captions."""
+"""Lines of text that several reports have below their tables: on seeds, on training, and on retrieved captions."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast

@@ -42,7 +42,7 @@ ROUNDING = 1e-12
 class Value:
     """A mean over n seeds with its standard deviation, ours or published.
 
-    sd: None if it is not known. note: what a garbled cell of a paper prints.
+    sd: None if it is not known. note: what a garbled cell of a paper says.
     """
 
     mean: float
@@ -96,7 +96,7 @@ def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confide
 
 
 Side = Mapping[str, float] | float
-"""One side of a comparison: scores by their seeds; or one score, of an encoder that is only scored, or published."""
+"""One side of a comparison: scores by their seeds; or a single score, published, or of an encoder only scored."""
 
 
 def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
@@ -168,7 +168,7 @@ def paired(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Eff
 def values_vary(values: Sequence[float] | np.ndarray, size: float | None = None) -> bool:
     """Whether values differ by more than the rounding of floats.
 
-    size: of the numbers that they were computed from, if these are larger (70.2 - 70.1 is 0.1 but for 1e-14).
+    size: of the numbers that they were computed from, if these are larger (70.2 - 70.1 is 0.1 with an error of 1e-14).
     """
     return bool(np.ptp(values) > ROUNDING * (np.max(np.abs(values)) if size is None else size))
 

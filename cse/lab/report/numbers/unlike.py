@@ -1,4 +1,4 @@
-"""In what runs are unlike each other that one number joins, or one table compares: other code, data or scoring.
+"""In what the runs of one number, or of one table, are unlike each other: code, training data, scoring.
 
 To read: `unlike_in_one` is about the runs of one number, and `unlike_in_all` about all runs of a table. Both ask which
 training files differ (`changed_texts`) and what may have changed the scores (`scored_differently`).

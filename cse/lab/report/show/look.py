@@ -47,7 +47,7 @@ DARK = {"ground": "#15171a", "ink": "#e6e8ea", "dim": "#9aa0a8", "line": "#363a4
 """Of the page, where a browser prefers light or dark: its ground, its text and dimmed text, its lines, soft grounds."""
 
 SIZES = {"head": "1.5rem", "score": "1.9rem", "title": "1.05rem", "table": ".85rem", "small": ".87rem"}
-"""Of the page's text, beside its body's 15 pixels."""
+"""Sizes of the page's text. Its body has 15 pixels."""
 
 
 class Tone(NamedTuple):
