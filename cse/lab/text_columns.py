@@ -1,7 +1,7 @@
 """Plain text in columns, and as wide as the terminal.
 
-To read: `to_columns` writes rows as lines. `in_column` wraps a text beside its head. The others wrap lines of help, a
-command, a list and YAML at the terminal's width.
+To read: `to_columns` writes rows as lines. `in_column` wraps a text in a column after its head. The other functions
+wrap lines of help, a command, a list and YAML at the terminal's width.
 """
 
 import re
@@ -34,7 +34,7 @@ def padded(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[t
 
 
 def in_column(head: str, text: str, width: int) -> str:
-    """A text beside its head, wrapped at the width, in a column that begins where the head ends."""
+    """A head and a text. The text is wrapped at the width, in a column that begins where the head ends."""
     return textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False)
 
 
@@ -66,18 +66,18 @@ def at_width(line: str) -> str:
 
 
 def command_at_width(command: str, indent: str, width: int) -> str:
-    """A command in lines of this width that a shell reads as one: each but the last ends with a backslash."""
+    """A command in several lines of this width that a shell reads as one command: each ends with a backslash."""
     lines = textwrap.wrap(command, width - 2 - len(BELOW), break_long_words=False, break_on_hyphens=False)
     return f" \\\n{BELOW}".join([indent + lines[0], *lines[1:]])
 
 
 def list_at_width(head: str, values: str, width: int) -> str:
-    """Values with commas between them, beside their head. A line ends behind a comma, and no blank is added."""
+    """A head, and values separated by commas. A line ends after a comma, and no blank is added."""
     return in_column(head, values.replace(",", ", "), width).replace(", ", ",")
 
 
 def yaml_at_width(lines: Sequence[str]) -> list[str]:
-    """Lines of YAML at the terminal's width. If one is wider, comments are wrapped; a wide one stands above its key."""
+    """Lines of YAML at the terminal's width. If a line is wider, comments are wrapped, and its comment is above it."""
     width = terminal_width()
     if all(len(line) <= width for line in lines):
         return list(lines)

@@ -50,29 +50,30 @@ LICENCE = 52  # characters of a licence in the list of all datasets
 def main() -> None:
     """The console script. Exit codes: 0 all is here, 1 something is missing, 2 the user's mistake."""
     with exit_on_error():
-        arguments = [argument for argument in arguments_or_exit(HELP) if argument not in MULTIRUN]
-        verb, asked = (arguments or [""])[0], arguments[1:]
-        if verb not in ("list", "fetch", "mine") or any(argument.startswith("-") for argument in asked):
-            raise UserError(
-                f"{' '.join(arguments) or 'cse-data'}: give cse-data list, fetch or mine, then dataset names or "
-                "settings (cse-data --help)"
-            )
+        verb, asked = read_verb(arguments_or_exit(HELP))
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-        if verb == "list":
-            startup.quiet()
-            sys.exit(list_data(asked))
-        startup.settle_hub()  # before the hub's client is imported, which would wait for each thing
+        if verb != "list":
+            startup.settle_hub()  # before the hub's client is imported, which would wait for each thing
         startup.quiet()
         if verb == "mine":
             from cse.lab.commands.mine import mine
 
             mine(asked)
             sys.exit(0)
-        sys.exit(fetch_data(asked))
+        sys.exit(list_data(asked) if verb == "list" else fetch_data(asked))
+
+
+def read_verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """What to do (list, fetch or mine), and with which arguments. Raises UserError for anything else."""
+    verb, *asked = [argument for argument in arguments if argument not in MULTIRUN] or [""]
+    if verb not in ("list", "fetch", "mine") or any(argument.startswith("-") for argument in asked):
+        given = " ".join([verb, *asked]) or "cse-data"
+        raise UserError(f"{given}: give cse-data list, fetch or mine, then dataset names or settings (cse-data --help)")
+    return verb, asked
 
 
 def list_data(asked: Sequence[str]) -> int:
-    """Print all datasets, the named ones, or what a command reads. Returns 1 if something that was asked for is
+    """Print all datasets, the datasets that are named, or what a command reads. Returns 1 if what is asked for is
     missing."""
     from cse.lab.sweep.reads import names_of_datasets, needs_asked
 
@@ -86,7 +87,7 @@ def list_data(asked: Sequence[str]) -> int:
 
 
 def print_catalogue() -> None:
-    """Print a line for each dataset: those that are here, with their places, and the others, with their licences."""
+    """Print a line for each dataset: first what is here, with its place, then what is not, with its licence."""
     paths = resolved(composed("train", []).paths)
     copies = {f"paths.{name}": place for name, place in paths.items()}
     cache = Path(paths["cache"])
@@ -162,8 +163,10 @@ def print_needs(needs: Sequence[Need], arguments: Sequence[str]) -> int:
 
 
 def fetch_data(asked: Sequence[str]) -> int:
-    """Fetch the named datasets, or what a command reads, to where runs look for it. If one cannot be fetched, the
-    others still are. Returns 1 if something cannot be fetched, 2 for a mistake of the user's."""
+    """Fetch the named datasets, or what a command reads, to where runs look for it, even if one of them fails.
+
+    Returns 1 if something cannot be fetched, 2 for a mistake of the user's.
+    """
     if not asked:
         raise UserError("fetch NAME... or fetch ARGUMENTS: what? cse-data list shows what there is")
     from cse.lab.run.needs import fetch_need

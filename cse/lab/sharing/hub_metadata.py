@@ -85,7 +85,7 @@ def read_license_and_language(name: str) -> Weights:
 
 
 def languages_of(config: Config, base: str | list[str] | None) -> str | list[str] | None:
-    """The languages of the trained encoder: those of card.languages, else those of its base model and its text.
+    """The languages of the trained encoder: what card.languages says, else what its base model and its text have.
 
     None if it is not known which language the text is in. base: the languages on the base model's card.
     """

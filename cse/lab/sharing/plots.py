@@ -37,7 +37,7 @@ def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | Non
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write the figure as PNG, and as SVG beside it."""
+    """Write the figure as PNG, and as SVG in the same folder."""
     figure.draw_without_rendering()  # the layout takes most of the time: once for both files
     figure.set_layout_engine(None)
     for file in (path, path.with_suffix(".svg")):

@@ -70,7 +70,7 @@ class Wandb:
         project, entity, id        where the run is; a null id is drawn
         group, job_type            null: RunInfo's group and kind
         name, notes                null: OBJECTIVE-MODEL-sSEED, and the command line
-        tags                       beside the choices; a text may hold several with commas between them
+        tags                       in addition to the choices; a text may hold several, separated by commas
         artifact                   whether to upload best/ when the run is done
         init_timeout, finish_timeout  seconds for the start and for the last upload
     """
