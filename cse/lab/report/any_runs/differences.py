@@ -77,6 +77,11 @@ class Tested:
     equivalent_p_holm: float
     equivalent: str
 
+    @property
+    def is_tested(self) -> bool:
+        """Whether there are enough seeds, or test items, for the test."""
+        return not math.isnan(self.effect.p)
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -189,12 +194,19 @@ def differences_to(base: Group, groups: Mapping[Setting, Group], terms: Terms) -
     paired = run_tests([partial(compare_pairs, group.side, base.side) for group in groups.values()], terms)
     lines = []
     for (setting, group), by_means, by_seed in zip(groups.items(), unpaired, paired, strict=True):
-        significant = is_shown(by_means.p_holm, 1 - terms.confidence)
-        needed = "" if significant else seeds_to_tell(by_means.effect.size, terms, sides_with_seeds(base, group))
-        tied = None if math.isnan(by_means.p_holm) else not significant
-        if few_seeds([base, group]):
-            by_means, by_seed, tied = replace(by_means, equivalent=""), replace(by_seed, equivalent=""), None
-        lines.append(Difference(setting, group, by_means, by_seed, tied, needed))
+        is_judged = not few_seeds([base, group])
+        is_significant = is_shown(by_means.p_holm, 1 - terms.confidence)
+        needed = "" if is_significant else seeds_to_tell(by_means.effect.size, terms, sides_with_seeds(base, group))
+        lines.append(
+            Difference(
+                setting,
+                group,
+                by_means if is_judged else replace(by_means, equivalent=""),
+                by_seed if is_judged else replace(by_seed, equivalent=""),
+                tied=not is_significant if is_judged and by_means.is_tested else None,
+                seeds_to_tell=needed,
+            )
+        )
     return lines
 
 
@@ -310,7 +322,7 @@ def with_p(word: str, p: float) -> str:
 
 def number_of_tests(tests: Sequence[Tested]) -> int:
     """How many settings are tested, as some have too few seeds for a test."""
-    return sum(not math.isnan(tested.p_holm) for tested in tests)
+    return sum(tested.is_tested for tested in tests)
 
 
 def note_on_lower(lower: int) -> str:
@@ -334,7 +346,7 @@ def note_on_pairs(seed: str, base: Group, others: Sequence[Group]) -> str:
 def legend_of_tests(differences: Differences) -> list[str]:
     """What the signs and the p values of the table mean."""
     notes = [f"{TIED}: not significantly different."] if any(line.tied for line in differences.lines) else []
-    tested = [line.unpaired for line in differences.lines if not math.isnan(line.unpaired.p_holm)]
+    tested = [line.unpaired for line in differences.lines if line.unpaired.is_tested]
     names = ", ".join(dict.fromkeys(TEST_NAMES.get(test.effect.test, test.effect.test) for test in tested))
     if len(tested) > 1:
         notes.append(
