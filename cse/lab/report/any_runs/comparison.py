@@ -248,7 +248,7 @@ def setting_named(comparison: Comparison, name: str) -> Setting:
     """
     labelled = [setting for setting in comparison.settings if setting.label == name]
     if labelled:
-        return the_one(comparison, labelled, f"baseline={name}")
+        return single_setting(comparison, labelled, f"baseline={name}")
     candidates: list[Setting] = []
     if "=" in name:
         dotted = {key.short: key.dotted for key in comparison.keys}
@@ -258,7 +258,7 @@ def setting_named(comparison: Comparison, name: str) -> Setting:
             for setting in comparison.settings
             if all(has_value(setting.runs[0], key, values) for key, values in conditions)
         ]
-    return the_one(comparison, candidates or settings_below(comparison, [Path(name)]), f"baseline={name}")
+    return single_setting(comparison, candidates or settings_below(comparison, [Path(name)]), f"baseline={name}")
 
 
 def settings_below(comparison: Comparison, places: Sequence[Path]) -> list[Setting]:
@@ -271,8 +271,8 @@ def settings_below(comparison: Comparison, places: Sequence[Path]) -> list[Setti
     ]
 
 
-def the_one(comparison: Comparison, candidates: Sequence[Setting], named: str) -> Setting:
-    """The only candidate. Raises UserError if there is none, or several. named: what named it."""
+def single_setting(comparison: Comparison, candidates: Sequence[Setting], named: str) -> Setting:
+    """The only candidate. Raises UserError if there is none, or several. named: the argument that names it."""
     if len(candidates) == 1:
         return candidates[0]
     labels = first_few([in_shell(setting.label) for setting in candidates or comparison.settings])

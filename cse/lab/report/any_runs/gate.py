@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cse.errors import UserError
 from cse.lab.folder.facts import code_in_short
 from cse.lab.folder.runs import Run, grouped
-from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named, settings_below, the_one
+from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named, settings_below, single_setting
 from cse.lab.report.formats import bounds, digits_of, first_few, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
 from cse.lab.report.numbers.statistics import holm, is_shown
@@ -89,7 +89,7 @@ def compare_with_others(
 def first_setting(comparison: Comparison, least: float, baseline: str | None, named: Sequence[Path]) -> Setting:
     """The setting that is to be better. Raises UserError if nothing says which."""
     if named:
-        return the_one(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
+        return single_setting(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
     if not baseline:
         raise UserError(f"gate={least:g}: which is to be better? runs=[A,B]: A; baseline=KEY=VALUE: the best of all")
     if comparison.best is None:
