@@ -37,11 +37,8 @@ def more_seeds_command(
     given = values_of(run.arguments)
     # with the arguments of its case its folder would not have the name that the sweep gives it
     of_case = arguments_of_case(given.get("sweep", ""), given.get("case", ""))
-    repeated = [
-        argument
-        for argument in repeatable_arguments(run, keys)
-        if not argument.startswith(f"{key}=") and argument not in of_case
-    ]
+    beside_case = [argument for argument in repeatable_arguments(run, keys) if argument not in of_case]
+    repeated = [argument for argument in beside_case if not argument.startswith(f"{key}=")]
     place = spell_argument("hydra.sweep.dir", str(place_of_more_seeds(run, folders)))
     return shell_line("cse-train", *own_choices(run), "-m", *repeated, f"{key}={','.join(map(str, further))}", place)
 
