@@ -12,7 +12,7 @@ any_runs/           any runs compared
     names               how tables name settings and folders, and how a user types them
   gate                whether a setting is shown to be better by so much
   differences         how far settings are apart (differences.csv)
-  settings_table      a row for each setting (settings.csv); remarks: what to know of its runs
+  settings_table      a row for each setting (settings.csv), and what to know of its runs
   runs_table          a row for each run (runs.csv); commands: that repeat a run, or train more seeds
   charts              by plotly
 paper/              a sweep's runs beside its paper's table

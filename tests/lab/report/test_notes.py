@@ -5,9 +5,14 @@ from dataclasses import replace
 import pytest
 from run_folders import leave_heartbeat
 
-from cse.lab.report.any_runs.gate import rest_on_other_data
 from cse.lab.report.numbers.notes import seen_in_training
-from cse.lab.report.numbers.unlike import changed_texts, scored_differently, unlike_in_all, unlike_in_one
+from cse.lab.report.numbers.unlike import (
+    changed_texts,
+    rest_on_other_data,
+    scored_differently,
+    unlike_in_all,
+    unlike_in_one,
+)
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.missing_jobs import missing_jobs
 

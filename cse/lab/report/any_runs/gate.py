@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse.errors import UserError
-from cse.lab.folder.facts import code_in_short
-from cse.lab.folder.runs import Run, grouped
+from cse.lab.folder.runs import grouped
 from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named, settings_below, single_setting
 from cse.lab.report.formats import bounds, digits_of, first_few, probability, signed
-from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
+from cse.lab.report.numbers.groups import compare_groups, few_seeds
 from cse.lab.report.numbers.statistics import holm, is_shown
-from cse.lab.report.numbers.unlike import changed_texts
+from cse.lab.report.numbers.unlike import why_unlike
 from cse.lab.settings.values import Config
-from cse.score import evaluator_of
 
 
 class Gate(NamedTuple):
@@ -95,39 +93,6 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
     if comparison.best is None:
         raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
     return comparison.best
-
-
-def why_unlike(ours: Group, theirs: Group, score: str) -> str:
-    """Why no difference of two groups would say anything of their settings; "" if it would."""
-    both = [*ours.runs, *theirs.runs]
-    if rest_on_other_data(both, score):
-        return "they were scored on different data"
-    if ours.modified or theirs.modified:
-        return "its data are incomplete or modified"
-    if any(len(set(map(code_in_short, side.runs))) > 1 for side in (ours, theirs)):
-        return "the runs of a setting are of different code"
-    if changed_texts(ours.runs) or changed_texts(theirs.runs) or changed_texts(both, same_file_names_only=True):
-        return "they were trained on different data of one name"
-    return ""
-
-
-def rest_on_other_data(runs: Sequence[Run], score: str) -> bool:
-    """Whether a score of the runs rests on files of one name with other contents, or on other files altogether."""
-    evaluator = evaluator_of(score)
-    read = [run.data[evaluator].get("files", {}) if evaluator in run.data else {} for run in runs]
-    first, *others = [{name: file.get("sha256") for name, file in files.items()} for files in read]
-    return any(are_other_data(first, files, is_dev=score.startswith("dev/")) for files in others)
-
-
-def are_other_data(ours: dict[str, str | None], theirs: dict[str, str | None], *, is_dev: bool) -> bool:
-    """Whether two evaluations read other data. ours, theirs: the checksum of each file, by name."""
-    shared = ours.keys() & theirs.keys()
-    if any(ours[name] != theirs[name] for name in shared):
-        return True
-    if shared and is_dev:  # a run that scored fewer splits has read fewer files
-        return False
-    further, of_theirs = ({files[name] for name in files.keys() - shared} for files in (ours, theirs))
-    return bool(further and of_theirs) and further.isdisjoint(of_theirs)
 
 
 def seeds_without(score: str, setting: Setting, key: str) -> str:

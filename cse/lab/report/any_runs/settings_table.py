@@ -5,23 +5,26 @@ To read: `settings_section`, which has the table as text (`settings_table`) and 
 """
 
 import os
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pandas as pd
 
+from cse.lab.folder.runs import Run, grouped
 from cse.lab.folder.status import counted
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.evaluations import notes_on_evaluations
 from cse.lab.report.any_runs.names import folders_below
-from cse.lab.report.any_runs.remarks import data_problems, notes_on_selection, remarks
+from cse.lab.report.formats import counted_noun, first_few
 from cse.lab.report.numbers.groups import few_seeds
-from cse.lab.report.numbers.notes import nearest_captions
-from cse.lab.report.numbers.unlike import unlike_in_all, unlike_in_one
+from cse.lab.report.numbers.notes import nearest_captions, no_better_remarks, seen_in_training
+from cse.lab.report.numbers.unlike import joins_unlike, unlike_in_all, unlike_in_one
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of, setting_colours
 from cse.lab.sections import Section
-from cse.lab.sharing.score_tables import MODIFIED
+from cse.lab.sharing.score_tables import MODIFIED, problems_of
 
+MOST_PROBLEMS = 12  # of data, which have a line each; further ones are counted
 SMOKE = " (smoke runs, of tiny sizes, whose scores mean nothing)"
 
 
@@ -116,9 +119,10 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
     return pd.DataFrame(rows, dtype=object)
 
 
-def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
-    """What a reader must know of a setting's included runs."""
-    return remarks(setting.included, comparison.scores.all, comparison.seed)
+def runs_in_words(setting: Setting) -> str:
+    """How many runs of a setting are included; if some are not finished, of how many."""
+    done, runs = len(setting.included), setting.expected
+    return str(runs) if done == runs else f"{done} of {runs}"
 
 
 def score_text(comparison: Comparison, setting: Setting, name: str) -> str:
@@ -192,7 +196,42 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     return notes
 
 
-def runs_in_words(setting: Setting) -> str:
-    """How many runs of a setting are included; if some are not finished, of how many."""
-    done, runs = len(setting.included), setting.expected
-    return str(runs) if done == runs else f"{done} of {runs}"
+def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
+    """What a reader must know of a setting's included runs."""
+    runs, seed = setting.included, comparison.seed
+    seeds = grouped(runs, seed)
+    lines = []
+    if all(run.get(seed) is not None for run in runs) and len(runs) > len(seeds):
+        lines.append(f"{len(runs)} runs of {counted_noun(len(seeds), 'seed')}; each seed counts once")
+    lines += joins_unlike(unlike_in_one(runs, seed, also_settings=True))
+    lines += no_better_remarks(runs) + seen_in_training(runs)
+    return lines + partly_scored(runs, comparison.scores.all, seed)
+
+
+def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed: str) -> list[str]:
+    """A line for the scores that only some seeds have, over which their means are. seed: the key of seeds."""
+    seeds = grouped(runs, seed).values()
+    partly: dict[int, list[str]] = {}
+    for metric in metrics:
+        number = sum(any(metric in run.metrics for run in of_seed) for of_seed in seeds)
+        if 0 < number < len(seeds):
+            partly.setdefault(number, []).append(metric)
+    return [f"only {number} of {len(seeds)} seeds have {first_few(names)}" for number, names in sorted(partly.items())]
+
+
+def data_problems(runs: Sequence[Run]) -> list[str]:
+    """What is wrong with the data of marked scores."""
+    marked = [run for run in runs if run.modified]
+    problems = list(dict.fromkeys(line for run in marked for line in problems_of(run.data)))
+    more = [f"partial: {len(problems) - MOST_PROBLEMS} more problems"] if len(problems) > MOST_PROBLEMS else []
+    return problems[:MOST_PROBLEMS] + more
+
+
+def notes_on_selection(runs: Sequence[Run], ranking: str | None) -> list[str]:
+    """A line if some runs selected their step by another score than the one that ranks settings (None: none does)."""
+    selecting = [run.get("trainer.select") for run in runs]
+    counts = Counter(str(name) for name in selecting if name not in (None, ranking))
+    if not (ranking and counts):
+        return []
+    others = ", ".join(f"{count} by {name}" for name, count in sorted(counts.items()))
+    return [f"Settings are ranked by {ranking}. Some runs selected their checkpoint by another score: {others}."]
