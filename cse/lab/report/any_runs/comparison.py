@@ -1,8 +1,8 @@
 """Runs compared: runs that differ in their seed alone are a `Setting`, and the settings are ranked.
 
 To read: `compare_runs` makes a `Comparison`. `runs_by_setting` puts runs together, `keys_of` picks the keys that name
-settings, and `best_first` ranks. `setting_named` finds the setting that a user names. Neither the names nor the order
-of folders change anything here.
+settings, and `best_first` ranks. `setting_named` finds the setting that a user names. The names and the order of
+folders change nothing here.
 """
 
 import math
@@ -42,7 +42,7 @@ class Key(NamedTuple):
     Runs of trainer.lr=1e-5 and trainer.lr=3e-5 have Key(dotted="trainer.lr", short="lr", in_label=True, is_shown=True).
 
     dotted: the key as a command and the CSV files have it. short: as tables for people have it.
-    in_label: whether labels have its value: the values of these few keys tell all settings apart.
+    in_label: whether labels have its value. Labels have few keys, and no two settings have the same label.
     is_shown: whether tables of text have a column of it; the page and the CSV files have all keys.
     """
 
@@ -137,10 +137,8 @@ class Comparison:
     @cached_property
     def formats(self) -> dict[str, str]:
         """The format of each score, and of its deviation, in every table."""
-        formats = {}
-        for score in self.scores.all:
-            formats[score] = format_of(setting.means[score].mean for setting in self.settings if score in setting.means)
-        return formats
+        means = {score: [setting.means.get(score) for setting in self.settings] for score in self.scores.all}
+        return {score: format_of(mean.mean for mean in of_score if mean) for score, of_score in means.items()}
 
     @cached_property
     def of_encoders(self) -> bool:
@@ -151,7 +149,7 @@ class Comparison:
         return max(map(len, named)) <= 1
 
     def compared_group(self, setting: Setting, score: str) -> Group:
-        """The side of a setting in a comparison by a score. A single checkpoint has no seeds there."""
+        """A setting's runs, as they are compared by a score. A single checkpoint is compared as one that has no seeds."""
         group = setting.groups[score]
         return group.without_seeds() if self.of_encoders else group
 

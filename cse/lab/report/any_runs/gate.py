@@ -58,7 +58,7 @@ def judge_gate(comparison: Comparison, config: Config, named: Sequence[Path]) ->
 def compare_with_others(
     comparison: Comparison, score: str, first: Setting, others: Sequence[Setting], *, least: float, confidence: float
 ) -> Gate:
-    """The gate between the first setting and each other one, all of which have the score."""
+    """The gate between the first setting and each of the others. All of them have the score."""
     sign = -1 if comparison.lower_is_better(score) else 1
     ours = comparison.compared_group(first, score)
     groups = [comparison.compared_group(setting, score) for setting in others]
@@ -96,7 +96,7 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
 
 
 def seeds_without(score: str, setting: Setting, key: str) -> str:
-    """A line for the seeds of a setting that lack a score, as they failed, diverged or are not done; "" if none does.
+    """A line on the seeds of a setting that lack a score, as they failed, diverged or are not done; "" if none does.
 
     Without them, the mean of the other seeds is not what the setting scores. key: of seeds.
     """

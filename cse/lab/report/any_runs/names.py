@@ -36,7 +36,7 @@ PLAIN = re.compile(r"[^']*('[\w./:@%+-]*'[^']*)*")
 def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()) -> dict[str, str]:
     """{key: its shortest ending that no other key has}: trainer.lr is lr.
 
-    dot: what separates a key's words. taken: endings that name something else.
+    dot: what separates the parts of a key. taken: endings that name something else.
     """
     names = [*keys, *taken]
 
@@ -45,8 +45,8 @@ def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()
 
     shortened = {}
     for key in keys:
-        words = key.split(dot)
-        endings = (dot.join(words[-count:]) for count in range(1, len(words) + 1))
+        parts = key.split(dot)
+        endings = (dot.join(parts[-count:]) for count in range(1, len(parts) + 1))
         shortened[key] = next(filter(is_alone, endings), key)
     return shortened
 
@@ -90,8 +90,8 @@ def label_of(run: Run, names: Mapping[str, str], texts: Mapping[str, str]) -> st
     run: any run of the setting. names: {dotted key: its short name}. texts: the values as tables write them, by dotted
     key; "" where the setting has none.
     """
-    words = [f"{name}={in_label(run.get(key), texts[key])}" for key, name in names.items() if texts[key] != ""]
-    return ", ".join(words) or "all"
+    values = [f"{name}={in_label(run.get(key), texts[key])}" for key, name in names.items() if texts[key] != ""]
+    return ", ".join(values) or "all"
 
 
 def in_label(value: object, text: str) -> str:
@@ -131,20 +131,20 @@ def common_beginning(names: Sequence[str]) -> str:
     return "".join(letter for letter, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
 
 
-def named_settings(words: str) -> dict[str, list[str]]:
+def named_settings(text: str) -> dict[str, list[str]]:
     """The values that KEY=VALUE,OTHER,KEY=VALUE names, by key.
 
     As in a sweep, OTHER is a further value of the key before it. A comma in brackets or quotes separates nothing. The
     whole text may stand in brackets.
     """
     settings: dict[str, list[str]] = {}
-    if words[:1] == "[" and words[-1:] == "]" and "=" in words:
-        words = words[1:-1]
-    for word in BETWEEN_COMMAS.findall(words):
-        key, equals, value = word.partition("=")
+    if text[:1] == "[" and text[-1:] == "]" and "=" in text:
+        text = text[1:-1]
+    for part in BETWEEN_COMMAS.findall(text):
+        key, equals, value = part.partition("=")
         if equals or not settings:
             values = settings.setdefault(key.strip(), [])
-        values.append((value if equals else word).strip())
+        values.append((value if equals else part).strip())
     return settings
 
 

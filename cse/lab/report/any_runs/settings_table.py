@@ -130,9 +130,8 @@ def score_text(comparison: Comparison, setting: Setting, name: str) -> str:
     score, form = setting.means.get(name), comparison.formats.get(name)
     if score is None:
         return ""
-    words = [f"{score.mean:{form}}"]
-    words += [] if score.sd is None else [f"{PLUS_MINUS} {score.sd:{form}}"]
-    return " ".join(words) + marks([setting], name)
+    spread = "" if score.sd is None else f" {PLUS_MINUS} {score.sd:{form}}"
+    return f"{score.mean:{form}}{spread}{marks([setting], name)}"
 
 
 def marks(settings: Iterable[Setting], name: str) -> str:
@@ -185,7 +184,7 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     notes += nearest_captions({setting.label: setting.included[-1] for setting in settings if setting.included})
     notes += [f"{setting.label}: {remark}" for setting in settings for remark in remarks_on(setting, comparison)]
     noted = {
-        word for setting in settings for word in unlike_in_one(setting.included, comparison.seed, also_settings=True)
+        line for setting in settings for line in unlike_in_one(setting.included, comparison.seed, also_settings=True)
     }
     notes += unlike_in_all("settings", every, noted)
     if not_shown := [key.short for key in comparison.keys if not key.is_shown]:
