@@ -149,7 +149,7 @@ class Comparison:
         return max(map(len, named)) <= 1
 
     def compared_group(self, setting: Setting, score: str) -> Group:
-        """A setting's runs, as they are compared by a score. A single checkpoint is compared as one that has no seeds."""
+        """A setting's runs as they are compared by a score: a single checkpoint is compared without seeds."""
         group = setting.groups[score]
         return group.without_seeds() if self.of_encoders else group
 
