@@ -1,5 +1,25 @@
-"""The report of any runs: start at `runs_report`, whose functions call the other files in this order.
+"""Any runs compared: `cse-report runs=FOLDER`.
 
-which_runs (with evaluations), comparison (with scores, trials and names), gate, differences, settings_table, runs_table
-(with commands), charts.
+How folders become a report:
+
+1. The runs in them are read. The scores of later cse-evals join the runs that they scored.
+2. Runs that differ in their seed alone are a setting. A dev score ranks the settings.
+3. Each setting is compared with the best one. A gate says whether a setting is better by so much.
+4. Tables, CSV files and charts show all this.
+
+To read, in this order:
+
+runs_report     the report
+which_runs      1: the runs that a user asks for
+evaluations     1: later cse-evals of them
+comparison      2: a `Setting`, a `Comparison`, and which setting is best
+scores          2: which score ranks the settings, and which scores tables show
+trials          2: which runs a search made, and when these count
+names           2: how tables name settings and folders, and how a user types these names
+differences     3: how far settings are apart, as a section and as differences.csv
+gate            3: whether a setting is shown to be better by so much
+settings_table  4: a row for each setting, as a section and as settings.csv
+runs_table      4: a row for each run, as a section and as runs.csv
+commands        4: the command that repeats a run, and the one that trains more seeds
+charts          4: by plotly
 """
