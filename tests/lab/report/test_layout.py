@@ -32,7 +32,7 @@ def table_of(*lines, **about):
     """The section of these lines of report.csv."""
     columns = list(dict.fromkeys(one["column"] for one in lines))
     rows = {one["row"]: [None] * len(columns) for one in lines}
-    cells = {(one["row"], one["column"]): Cell(split="test", **one) for one in lines}
+    cells = [Cell(split="test", **one) for one in lines]
     printed = PublishedTable(title="A table", split="test", columns=columns, rows=rows)
     return replace(as_section(printed, cells), **about)
 
@@ -60,7 +60,7 @@ def wide():
 
 def test_a_table_of_captions_has_no_column():
     """NonLing-CSE's Table C.1: what its models retrieved stands in the notes."""
-    assert as_section(PublishedTable(title="Captions", split="none", columns=[]), {}).table.empty
+    assert as_section(PublishedTable(title="Captions", split="none", columns=[]), []).table.empty
 
 
 def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):

@@ -31,7 +31,7 @@ from cse.lab.report.numbers.statistics import (
 from cse.lab.report.paper.departures import departures_in
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.report_block import ReportBlock
-from cse.lab.report.paper.sweep_runs import CellPlace, Groups, SweepRuns
+from cse.lab.report.paper.sweep_runs import CellPlace, SweepRuns
 from cse.lab.report.verdicts import (
     DIFFERS,
     NOT_RUN,
@@ -89,10 +89,6 @@ class Cell:
     no_better: bool | None = None
 
 
-Cells = dict[CellPlace, Cell]
-"""The cells of the published table, in its order."""
-
-
 @dataclass(frozen=True)
 class RankedColumn:
     """The rows of a column that have the same score and statistic, so that one may be the best.
@@ -119,7 +115,7 @@ class RankedColumn:
         return self.spread.sd if self.spread else None
 
 
-def ranked_columns(groups: Groups, confidence: float) -> list[RankedColumn]:
+def ranked_columns(groups: Mapping[CellPlace, Group], confidence: float) -> list[RankedColumn]:
     """The cells that runs may fill, ranked within each column, score and statistic."""
     alike: dict[tuple[str, str | None, str], dict[str, Group]] = {}
     for (row, column), group in groups.items():
@@ -132,11 +128,11 @@ def ranked_columns(groups: Groups, confidence: float) -> list[RankedColumn]:
     return ranked
 
 
-def cells_of(sweep: SweepRuns, table: PublishedTable, ranked: Sequence[RankedColumn]) -> Cells:
-    """Every cell of the sweep's published table. ranked: the columns of the cells that runs may fill."""
+def cells_of(sweep: SweepRuns, table: PublishedTable, ranked: Sequence[RankedColumn]) -> list[Cell]:
+    """The cells of the published table, in its order. ranked: the columns of the cells that runs may fill."""
     ranked_at = {(row, column.column): column for column in ranked for row in column.groups}
     places = [(row, column) for row, numbers in table.cells.items() for column in numbers]
-    return {(row, column): cell_at(row, column, sweep, table, ranked_at.get((row, column))) for row, column in places}
+    return [cell_at(row, column, sweep, table, ranked_at.get((row, column))) for row, column in places]
 
 
 def cell_at(row: str, column: str, sweep: SweepRuns, table: PublishedTable, ranked: RankedColumn | None) -> Cell:

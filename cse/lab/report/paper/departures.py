@@ -86,9 +86,13 @@ class PlannedSettings:
 
 
 def mark_departures(runs: Sequence[Run], sweep: str, seed: str) -> list[Run]:
-    """The runs, each with its departures from its sweep. sweep: for a run whose command names none."""
+    """The runs, each of full size with its departures from its sweep. sweep: for a run whose command names none."""
     plan_of = cache(partial(planned_settings, seed=seed))  # composed once for all runs of a job
-    return [replace(run, departures=departures_from_sweep(run, named_sweep(run, sweep), plan_of, seed)) for run in runs]
+    marked = []
+    for run in runs:
+        departures = () if run.is_smoke else departures_from_sweep(run, named_sweep(run, sweep), plan_of, seed)
+        marked.append(replace(run, departures=departures))
+    return marked
 
 
 def named_sweep(run: Run, otherwise: str) -> str:

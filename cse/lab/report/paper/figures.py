@@ -24,9 +24,6 @@ from cse.lab.settings.values import Config, in_one_form, number_in
 from cse.lab.sharing.plots import cosine_histograms, new_figure
 from cse.lab.sharing.score_tables import IS_MODIFIED
 
-Series = dict[str, list[Run]]
-"""The runs of each series, by its name."""
-
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
 FEW_TICKS = 8  # values of x that each have a tick
 INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
@@ -36,11 +33,13 @@ INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
 class Drawing:
     """A figure that is yet to be drawn.
 
-    series: the runs that count, without departures and copies. published: the paper's figure. seed: the key of seeds.
+    series: by name, the runs that count, without departures and copies.
+    published: the paper's figure.
+    seed: the key of seeds.
     """
 
     plot: Plot
-    series: Series
+    series: dict[str, list[Run]]
     published: PublishedFigure | None
     seed: str
 
@@ -69,16 +68,14 @@ def draw_figure(plot: Plot, block: ReportBlock, runs: list[Run]) -> Figure | Non
     if published:
         plot.check_split(published.split)
     done = [run for run in runs if run.is_done and run.matches(plot.where)]
-    by_name = {name: its_runs for name, its_runs in series_of(plot, block, done).items() if its_runs}
-    if not by_name:
-        return None
-    series = {name: without_departures(its_runs, block.paper_setting) for name, its_runs in by_name.items()}
-    once = {name: once_each(planned, block.seed) for name, planned in series.items()}
-    figure = FIGURES[plot.kind](Drawing(plot, once, published, block.seed))
+    found = series_of(plot, block, done)
+    series = {name: without_departures(its_runs, block.paper_setting) for name, its_runs in found.items() if its_runs}
+    once = {name: once_each(its_runs, block.seed) for name, its_runs in series.items()}
+    figure = FIGURES[plot.kind](Drawing(plot, once, published, block.seed)) if series else None
     if figure is None:
         return None
     title = plot.title or (published.title if published else plot.name)
-    modified = any(plot.shows(score) for planned in series.values() for run in planned for score in run.modified)
+    modified = any(plot.shows(score) for its_runs in series.values() for run in its_runs for score in run.modified)
     figure.suptitle(f"{title}\n{IS_MODIFIED}" if modified else title)
     return figure
 
@@ -90,7 +87,7 @@ def published_beside(plot: Plot, paper: str) -> PublishedFigure | None:
     return published_figure(paper, plot.published or plot.name)
 
 
-def series_of(plot: Plot, block: ReportBlock, runs: list[Run]) -> Series:
+def series_of(plot: Plot, block: ReportBlock, runs: list[Run]) -> dict[str, list[Run]]:
     """The runs of each series of the plot. Without `series`, the table's rows are the series of a scatter, path or
     cosines; any other kind has a single series."""
     wheres = plot.series

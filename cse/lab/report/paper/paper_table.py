@@ -5,7 +5,7 @@ and `cells_frame` report.csv. Then come the lines below the table: what is missi
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from cse.lab.report.numbers.notes import (
 )
 from cse.lab.report.numbers.statistics import Value
 from cse.lab.report.numbers.unlike import joins_unlike, unlike_in_all, unlike_in_one
-from cse.lab.report.paper.cells import Cell, Cells, RankedColumn, cells_of, ranked_columns
+from cse.lab.report.paper.cells import Cell, RankedColumn, cells_of, ranked_columns
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.missing_jobs import missing_jobs
 from cse.lab.report.paper.published import PublishedTable
@@ -41,20 +41,20 @@ def paper_table(sweep: SweepRuns, table: PublishedTable) -> tuple[Section, pd.Da
         as_section(table, cells, what_rows_are(sweep.block)),
         label=sweep.name,
         notes=[*table.notes, *notes_on_cells(sweep, ranked)],
-        legend=legend_of_cells(sweep, cells.values()),
+        legend=legend_of_cells(sweep, cells),
         missing=list(dict.fromkeys(missing)),
     )
     return section, cells_frame(cells)
 
 
-def as_section(table: PublishedTable, cells: Cells, rows_are: str = "model") -> Section:
+def as_section(table: PublishedTable, cells: Sequence[Cell], rows_are: str = "model") -> Section:
     """The table as text, without facts that no cell has. rows_are: what names a row.
 
     With up to two columns, each number has a line, with its facts side by side. With more, each row of the paper has a
     block with a line for each fact, under the paper's own columns.
     """
     texts = facts_as_text(table, cells)
-    marked = [cell.is_marked for cell in cells.values()]
+    marked = [cell.is_marked for cell in cells]
     best = pd.DataFrame({name: np.array(marked, dtype=bool) & (name == "ours") for name in texts}, index=texts.index)
     if len(table.columns) > 2:
         text, best = in_blocks(texts, best)
@@ -71,13 +71,13 @@ def what_rows_are(block: ReportBlock) -> str:
     return keys.pop().rpartition(".")[2] if len(keys) == 1 and keys != {"case"} else "model"
 
 
-def facts_as_text(table: PublishedTable, cells: Cells) -> pd.DataFrame:
+def facts_as_text(table: PublishedTable, cells: Sequence[Cell]) -> pd.DataFrame:
     """A line for each cell, and a column for each fact that a cell has; the index has the cell's row and column."""
     splits = {column: table.split_of(column) for column in table.columns}
     names = {column: column if split == "none" else f"{column} ({split})" for column, split in splits.items()}
     texts = pd.DataFrame(
-        {name: [fact(cell, table.digits(cell.column)) for cell in cells.values()] for name, fact in FACTS.items()},
-        index=pd.MultiIndex.from_tuples([(row, names[column]) for row, column in cells], names=["row", "column"]),
+        {name: [fact(cell, table.digits(cell.column)) for cell in cells] for name, fact in FACTS.items()},
+        index=pd.MultiIndex.from_tuples([(cell.row, names[cell.column]) for cell in cells], names=["row", "column"]),
     )
     return texts.loc[:, (texts != "").any()]
 
@@ -95,10 +95,10 @@ def in_blocks(texts: pd.DataFrame, best: pd.DataFrame) -> tuple[pd.DataFrame, pd
     return lines.set_axis(["", "", *texts.columns], axis=1), best[filled]
 
 
-def as_in_paper(table: PublishedTable, cells: Cells, rows_are: str) -> pd.DataFrame:
+def as_in_paper(table: PublishedTable, cells: Sequence[Cell], rows_are: str) -> pd.DataFrame:
     """The table as its paper publishes it. rows_are: what names a row."""
     lines: dict[str, list[GridCell]] = {row: [] for row in table.cells}
-    for cell in cells.values():
+    for cell in cells:
         digits = table.digits(cell.column)
         lines[cell.row].append(
             GridCell(
@@ -171,10 +171,10 @@ FACTS: dict[str, Callable[[Cell, int | None], str]] = {
 """The facts of a cell as text, by the name of their column. The second argument is the decimals of a score."""
 
 
-def cells_frame(cells: Cells) -> pd.DataFrame:
+def cells_frame(cells: Sequence[Cell]) -> pd.DataFrame:
     """report.csv: a row for each cell, unrounded. None and "": it is not known."""
     rows = []
-    for cell in cells.values():
+    for cell in cells:
         published, ours = cell.published, cell.ours
         rows.append(
             {
@@ -228,7 +228,7 @@ def unscored_cells(sweep: SweepRuns) -> list[str]:
     return lines
 
 
-def legend_of_cells(sweep: SweepRuns, cells: Collection[Cell]) -> list[str]:
+def legend_of_cells(sweep: SweepRuns, cells: Sequence[Cell]) -> list[str]:
     """What the signs beside numbers, the verdicts and the intervals mean."""
     block = sweep.block
     signs = {

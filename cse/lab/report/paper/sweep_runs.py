@@ -29,9 +29,6 @@ from cse.lab.sweep.grid import combinations
 CellPlace = tuple[str, str]
 """The row and the column of a cell, as the paper names them."""
 
-Groups = dict[CellPlace, Group]
-"""The group of each cell that runs may fill."""
-
 
 @dataclass(frozen=True)
 class SweepRuns:
@@ -39,27 +36,33 @@ class SweepRuns:
 
     block: the sweep's `report:` block, checked.
     published: the paper's table; None if the sweep draws figures only.
-    runs: the runs of full size, with their departures.
+    every_run: all its runs, those of full size with their departures.
     expected: the axes of every planned job.
     confidence: of tests and intervals.
     name: the sweep's.
     places: the folders that were searched.
-    every_run: `runs` and `smoke`, as they were found.
-    smoke: the runs of tiny sizes.
     """
 
     block: ReportBlock
     published: PublishedTable | None
-    runs: list[Run]
+    every_run: list[Run]
     expected: list[Config]
     confidence: float
     name: str = ""
     places: Sequence[Path] = ()
-    every_run: Sequence[Run] = ()
-    smoke: Sequence[Run] = ()
 
     @cached_property
-    def groups(self) -> Groups:
+    def runs(self) -> list[Run]:
+        """The runs of full size."""
+        return [run for run in self.every_run if not run.is_smoke]
+
+    @property
+    def smoke(self) -> list[Run]:
+        """The smoke runs, of tiny sizes."""
+        return [run for run in self.every_run if run.is_smoke]
+
+    @cached_property
+    def groups(self) -> dict[CellPlace, Group]:
         """The group of every cell that runs may fill."""
         return groups_of(self.block, self.runs)
 
@@ -74,17 +77,15 @@ def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
     table = published_table(raw["paper"], raw["table"]) if raw.get("table") else None
     block = checked_block(raw, table, file, tolerance=config["tolerance"])
     places = folders or [sweep.folder_of_jobs([])]
-    every_run = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
+    runs = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
     return SweepRuns(
         block,
         table,
-        runs=mark_departures([run for run in every_run if not run.is_smoke], sweep.name, block.seed),
+        every_run=mark_departures(runs, sweep.name, block.seed),
         expected=planned_axes(sweep, block.seed),
         confidence=config["confidence"],
         name=name,
         places=places,
-        every_run=every_run,
-        smoke=[run for run in every_run if run.is_smoke],
     )
 
 
@@ -134,7 +135,7 @@ def planned_axes(sweep: sweeps.Sweep, seed: str) -> list[Config]:
     return rows
 
 
-def groups_of(block: ReportBlock, runs: list[Run]) -> Groups:
+def groups_of(block: ReportBlock, runs: list[Run]) -> dict[CellPlace, Group]:
     """The group of every cell that runs may fill, in the order of the published table.
 
     A cell is filled by the finished runs that its row and its column select; by those without departures, if there are
