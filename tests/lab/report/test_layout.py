@@ -40,8 +40,9 @@ def table_of(*lines, **about):
 @pytest.fixture
 def narrow():
     filled = {
-        "row": "A & B_1", "column": "Avg.", "published": Value(76.96, 0.38, 5), "ours": Value(76.75, 0.3536, 2),
-        "runs": 2, "expected_runs": 5, "difference": Effect(-0.21, -3.387, 2.967), "gain_published": 1.22,
+        "row": "A & B_1", "column": "Avg.", "published": Value(76.96, 0.38, 5),
+        "group": Group([], 2, {"1": 76.5, "2": 77.0}), "expected_runs": 5,
+        "difference": Effect(-0.21, -3.387, 2.967), "gain_published": 1.22,
         "gain": Effect(1.3, 0.1, 2.5, p=1e-5), "p_student": 0.02347, "verdict": "PASS",
     }  # fmt: skip
     garbled = Value(72.0, note="printed /2")
@@ -51,11 +52,10 @@ def narrow():
 
 @pytest.fixture
 def wide():
-    cell = {"row": "row", "verdict": "DIFFERS", "runs": 1}
-    columns = enumerate(["STS12", "STS13", "Avg."])
-    return table_of(
-        *(cell | {"column": name, "published": Value(70.0 + i), "ours": Value(60.0 + i)} for i, name in columns)
-    )
+    cell = {"row": "row", "verdict": "DIFFERS"}
+    numbers = [{"published": Value(70.0 + i), "group": Group([], 1, {"1": 60.0 + i})} for i in range(3)]
+    columns = zip(["STS12", "STS13", "Avg."], numbers, strict=True)
+    return table_of(*(cell | {"column": name} | both for name, both in columns))
 
 
 def test_a_table_of_captions_has_no_column():

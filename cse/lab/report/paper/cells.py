@@ -49,22 +49,18 @@ NO_RUNS = Group([], 0, {}, aggregate="")
 
 @dataclass(frozen=True)
 class Cell:
-    """A published number and ours. A cell that no run fills has the defaults.
+    """A published number and our runs. A cell that no run fills has the defaults.
 
     published: None if the paper publishes no number.
     p_published: the p of the row's test against its baseline, as the paper publishes it.
     gain_published: the published number minus the number of the baseline's row.
-    ours: the mean of `values`; None without a run.
-    values: our value for each seed.
-    runs: how many distinct runs there are (Group.distinct).
+    group: our runs.
     expected_runs: how many jobs are planned; None if the sweep cannot tell.
     difference: ours minus the published number.
     gain: ours minus ours in the baseline's row, by Welch's test, which does not assume equal variances.
     p_student: the p of the gain by Student's test, as in NonLing-CSE's Table 3.
     tied_with_best: whether it is the best of its RankedColumn, or tied with the best.
     is_marked: whether it is, and has enough seeds for a verdict, as the best has.
-    data: "whole", or "partial" if the runs were scored on modified data.
-    no_better: whether a run is no better than its encoder untrained.
     """
 
     row: str
@@ -73,11 +69,7 @@ class Cell:
     published: Value | None = None
     p_published: str = ""
     gain_published: float | None = None
-    metric: str = ""
-    aggregate: str = ""
-    ours: Value | None = None
-    values: Sequence[float] = ()
-    runs: int = 0
+    group: Group = NO_RUNS
     expected_runs: int | None = None
     difference: Effect = NO_EFFECT
     gain: Effect = NO_EFFECT
@@ -85,8 +77,11 @@ class Cell:
     tied_with_best: bool | None = None
     is_marked: bool = False
     verdict: str = ""
-    data: str = ""
-    no_better: bool | None = None
+
+    @property
+    def ours(self) -> Value | None:
+        """The mean over seeds; None without a run."""
+        return mean_and_sd(self.group.values) if self.group.values else None
 
 
 @dataclass(frozen=True)
@@ -137,11 +132,9 @@ def cells_of(sweep: SweepRuns, table: PublishedTable, ranked: Sequence[RankedCol
 
 def cell_at(row: str, column: str, sweep: SweepRuns, table: PublishedTable, ranked: RankedColumn | None) -> Cell:
     """A cell of the published table, with our side. ranked: the rows it is ranked with; None if no run may fill it."""
-    published = table.cells[row][column]
-    group = ranked.groups[row] if ranked else NO_RUNS
-    is_filled = bool(group.values)
-    gain, p_student = gain_in(sweep, row, column) if is_filled else (NO_EFFECT, math.nan)
+    published, group = table.cells[row][column], ranked.groups[row] if ranked else NO_RUNS
     verdict = verdict_on_cell(row, column, sweep, table, ranked)
+    gain, p_student = gain_in(sweep, row, column, group)
     return Cell(
         row,
         column,
@@ -149,20 +142,14 @@ def cell_at(row: str, column: str, sweep: SweepRuns, table: PublishedTable, rank
         published=published,
         p_published=table.p_values.get((row, column), ""),
         gain_published=published_gain(sweep.block, table, row, column),
-        metric=group.metric or "",
-        aggregate=group.aggregate,
-        ours=mean_and_sd(group.values) if is_filled else None,
-        values=group.values,
-        runs=group.distinct,
+        group=group,
         expected_runs=number_of_jobs(row, column, sweep) if ranked else None,
         difference=difference_to(published, group, verdict, sweep.confidence),
         gain=gain,
         p_student=p_student,
-        tied_with_best=row in ranked.tied if ranked and is_filled else None,
+        tied_with_best=row in ranked.tied if ranked and group.values else None,
         is_marked=row in ranked.marked if ranked else False,
         verdict=verdict,
-        data=data_of_group(group),
-        no_better=group.no_better if is_filled else None,
     )
 
 
@@ -183,23 +170,16 @@ def number_of_jobs(row: str, column: str, sweep: SweepRuns) -> int | None:
     return sum(all(key in job and same_as_any(job[key], value) for key, value in where.items()) for job in jobs)
 
 
-def data_of_group(group: Group) -> str:
-    """Whether a group's runs were scored on whole or on modified data; "" without runs."""
-    if not group.values:
-        return ""
-    return "partial" if group.modified else "whole"
+def gain_in(sweep: SweepRuns, row: str, column: str, group: Group) -> tuple[Effect, float]:
+    """The gain of a cell's group over the row's baseline by Welch's test, and its p by Student's test.
 
-
-def gain_in(sweep: SweepRuns, row: str, column: str) -> tuple[Effect, float]:
-    """The gain of a filled cell over its row's baseline by Welch's test, and its p by Student's test.
-
-    It is empty without a baseline or its runs, and for a key's value. It has no interval and no p if one side has too
-    few seeds for a test.
+    It is empty without runs on both sides, and for a key's value. It has no interval and no p if a side has too few
+    seeds for a test.
     """
     baselines = sweep.block.baselines
-    if row not in baselines or sweep.block.columns[column].config:
+    if not group.values or row not in baselines or sweep.block.columns[column].config:
         return NO_EFFECT, math.nan
-    group, base = sweep.groups[row, column], sweep.groups[baselines[row], column]
+    base = sweep.groups[baselines[row], column]
     if not base.values:
         return NO_EFFECT, math.nan
     gain = compare_seeds(group.side, base.side, sweep.confidence)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cse.lab.report.formats import bounds, first_few, number, probability, signed
+from cse.lab.report.numbers.groups import Group
 from cse.lab.report.numbers.notes import (
     detectable_difference,
     nearest_captions,
@@ -133,21 +134,22 @@ def our_number(cell: Cell, digits: int | None) -> str:
     """Our number, how runs make it, the marks of modified data and of a tie, and how many runs are missing."""
     if cell.ours is None:
         return ""
-    words = [with_spread(cell.ours, digits)]
-    words += [made_of(cell, cell.ours.n)] if cell.runs > cell.ours.n else []
-    words += [MODIFIED] if cell.data == "partial" else []
-    words += [NO_BETTER] if cell.no_better else []
+    runs, words = cell.group.distinct, [with_spread(cell.ours, digits)]
+    words += [made_of(cell.group)] if runs > cell.ours.n else []
+    words += [MODIFIED] if cell.group.modified else []
+    words += [NO_BETTER] if cell.group.no_better else []
     words += [TIED] if cell.is_marked else []
-    words += [f"[{cell.runs} of {cell.expected_runs} runs]"] if cell.runs < (cell.expected_runs or 0) else []
+    words += [f"[{runs} of {cell.expected_runs} runs]"] if runs < (cell.expected_runs or 0) else []
     return " ".join(words)
 
 
-def made_of(cell: Cell, seeds: int) -> str:
-    """How the runs of a cell make its number, if a seed has several runs."""
+def made_of(group: Group) -> str:
+    """How the runs of a group make its number, if a seed has several runs."""
+    seeds = len(group.values)
     if seeds == 1:
-        return f"{cell.aggregate} of {cell.runs}"
-    each = "" if cell.aggregate == "mean" else f"the {cell.aggregate} of each of "
-    return f"mean over {each}{seeds} seeds, {cell.runs} runs"
+        return f"{group.aggregate} of {group.distinct}"
+    each = "" if group.aggregate == "mean" else f"the {group.aggregate} of each of "
+    return f"mean over {each}{seeds} seeds, {group.distinct} runs"
 
 
 def shown_verdict(cell: Cell) -> str:
@@ -175,21 +177,21 @@ def cells_frame(cells: Sequence[Cell]) -> pd.DataFrame:
     """report.csv: a row for each cell, unrounded. None and "": it is not known."""
     rows = []
     for cell in cells:
-        published, ours = cell.published, cell.ours
+        published, ours, group = cell.published, cell.ours, cell.group
         rows.append(
             {
                 "row": cell.row,
                 "column": cell.column,
                 "split": cell.split,
-                "metric": cell.metric,
-                "aggregate": cell.aggregate,
+                "metric": group.metric or "",
+                "aggregate": group.aggregate,
                 "published": published.mean if published else None,
                 "published_sd": published.sd if published else None,
                 "published_n": published.n if published else None,
                 "ours": ours.mean if ours else None,
                 "ours_sd": ours.sd if ours else None,
                 "seeds": ours.n if ours else 0,
-                "runs": cell.runs,
+                "runs": group.distinct,
                 "expected_runs": cell.expected_runs,
                 "difference": cell.difference.size,
                 "difference_low": cell.difference.low,
@@ -203,13 +205,20 @@ def cells_frame(cells: Sequence[Cell]) -> pd.DataFrame:
                 "p_welch": known_p(cell.gain.p),
                 "tied_with_best": cell.tied_with_best,
                 "verdict": cell.verdict,
-                "data": cell.data,
-                "no_better": cell.no_better,
+                "data": data_of_group(group),
+                "no_better": group.no_better if ours else None,
                 "published_note": published.note if published else "",
-                "values": " ".join(map(repr, cell.values)),
+                "values": " ".join(map(repr, group.values)),
             }
         )
     return pd.DataFrame(rows, dtype=object)
+
+
+def data_of_group(group: Group) -> str:
+    """Whether a group's runs were scored on whole or on modified data; "" without runs."""
+    if not group.values:
+        return ""
+    return "partial" if group.modified else "whole"
 
 
 def known_p(p: float) -> float | None:
@@ -232,8 +241,8 @@ def legend_of_cells(sweep: SweepRuns, cells: Sequence[Cell]) -> list[str]:
     """What the signs beside numbers, the verdicts and the intervals mean."""
     block = sweep.block
     signs = {
-        MODIFIED: any(cell.data == "partial" for cell in cells),
-        NO_BETTER: any(cell.no_better for cell in cells),
+        MODIFIED: any(cell.group.modified for cell in cells),
+        NO_BETTER: any(cell.group.no_better for cell in cells),
         TIED: any(cell.is_marked for cell in cells),
     }
     lines = legend_of(signs)
