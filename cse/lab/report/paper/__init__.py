@@ -18,5 +18,6 @@ sweep_runs      2: the runs of a sweep (`SweepRuns`), and which of them fill eac
 departures      2: in what a run departs from its sweep or its paper
 cells           3: a `Cell` and its verdict; paper_table: the cells as a section and as report.csv
 claims          3: a `Claim`, its test and its verdict; claims_table: the claims as a section and as claims.csv
+missing_jobs    the planned jobs of a sweep that have no finished run
 figures         the paper's figures (`Plot`), drawn from the same runs
 """
