@@ -57,6 +57,18 @@ def check_loads(module: str, requirement: str = "") -> None:
         ) from error
 
 
+@contextmanager
+def collecting(missing: list[MissingResource]) -> Iterator[None]:
+    """A block that makes or finds one thing. If it is missing, the block ends, and its error is added to `missing`.
+
+    The caller raises `combine(missing)` after all such blocks, if the list is not empty.
+    """
+    try:
+        yield
+    except MissingResource as error:
+        missing.append(error)
+
+
 def combine(missing: Iterable[MissingResource]) -> MissingResource:
     """One error for everything that is missing. Each thing is named once, on its own line."""
     return MissingResource("\n".join(dict.fromkeys(line for one in missing for line in one.in_full().splitlines())))

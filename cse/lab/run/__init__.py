@@ -9,7 +9,7 @@
 4. build.build makes the parts: one part in instantiate.py, the texts with their objectives in texts.py, the evaluators
    in evaluators.py. compatible.py refuses parts that do not fit together.
 5. unchanged.py compares what a resumed or repeated run reads with what it read before. announce.py logs what the run
-   will do. Nothing is written yet.
+   will do; for dry_run=true and data.preview=N, dry_run.py logs more, and the run ends. Nothing is written yet.
 6. record.begin_folder makes the folder, and a Record keeps results.json and the trackers; commit.py names the code.
    best.py saves best/ on the way, and scores it at the end.
 

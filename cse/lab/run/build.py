@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from omegaconf import DictConfig, open_dict, read_write
 
-from cse.errors import MissingResource, UserError, combine, within
+from cse.errors import MissingResource, UserError, collecting, combine, within
 from cse.lab.run.compatible import (
     check_aux,
     check_combination,
@@ -25,7 +25,7 @@ from cse.lab.run.compatible import (
     check_widths,
 )
 from cse.lab.run.evaluators import build_evaluators
-from cse.lab.run.instantiate import call, collecting, make
+from cse.lab.run.instantiate import call, make
 from cse.lab.run.texts import TextWithObjective, texts_with_objectives
 from cse.sources.hub import cache_only
 

@@ -35,7 +35,8 @@ def code_folder() -> Path:
 
 
 def git_commit() -> str | None:
-    """The commit of this code, with a "+" if its checkout has, or had, changes, as in git_patch; None if not known."""
+    """The commit of this code; None if it is not known. It ends in "+" if the checkout has changes (see git_patch), or
+    had them when the wheel was built."""
     changed = git("status", "--porcelain", "--untracked-files=no") or new_files()
     if commit := git("rev-parse", "--verify", "--quiet", "HEAD").strip():
         return f"{commit}+" if changed else commit
@@ -49,8 +50,8 @@ def new_files() -> list[str]:
 
 
 def git_patch() -> str:
-    """How the checkout differs from its commit, with its new files of code, as `git apply` reads it; "" if it is above
-    PATCH bytes, which a warning says."""
+    """The changes of the checkout since its commit, and its new files of code, for `git apply`. More than PATCH bytes
+    are left out: then it is "", with a warning."""
     diffs = [("HEAD",), *(("--no-index", "/dev/null", name) for name in new_files())]
     patch = "".join(git("diff", "--binary", *what) for what in diffs)
     if len(patch.encode()) > PATCH:

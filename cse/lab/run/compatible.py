@@ -2,10 +2,12 @@
 
 check_combination       settings alone
 check_text              a text, its objective and the batch size
-check_views             a text, its objective and the augmentation; check_one_column is its longest case
+check_views             a text, its objective and the augmentation
+check_one_column        the same, for text of one column
 check_source_objective  the objective of a mixture's source
 check_objective         an objective and the encoder
-check_encoder           the encoder, and the length, the augmentation and the widths (check_widths) of the run
+check_encoder           the encoder, and the length of texts, the augmentation and the evaluators
+check_widths            the encoder and the evaluators
 check_aux               the encoder and a second modality
 check_memory            the memory of an objective and the batches of a text
 """
@@ -69,10 +71,10 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
 
     The text need not have been read.
     """
-    text, objective, columns = learned.text, learned.objective, learned.text.num_columns
-    number = objective.views_of(learned.objective_settings)
-    wants = f"{objective.__name__} wants {number} views of a row"
-    if augmentation.positives > 1 and number > 1 and not objective.averages_positives:
+    text, objective = learned.text, learned.objective
+    columns, views = text.num_columns, learned.num_views
+    wants = f"{objective.__name__} wants {views} views of a row"
+    if augmentation.positives > 1 and views > 1 and not objective.averages_positives:
         raise UserError(f"{objective.__name__} pairs one text with one: set augmentation.positives=1")
     if augmentation.positives > 1 and columns > 1:
         raise UserError(
@@ -80,40 +82,40 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
             f"columns: set augmentation.positives=1, or one column in {learned.text_key}.columns"
         )
     if columns == 1:
-        check_one_column(learned, augmentation, number)
-    elif columns < number:
-        fewer = f"{wants}, but {learned.described} has {columns} columns: use data with one or {number}"
+        check_one_column(learned, augmentation)
+    elif columns < views:
+        fewer = f"{wants}, but {learned.described} has {columns} columns: use data with one or {views}"
         if "num_views" in learned.objective_settings:
             fewer += f", or {learned.objective_key}.num_views={columns}"
         raise UserError(fewer)
-    elif number > 2 and text.name in DATASETS and not objective.further_are_negatives:
+    elif views > 2 and text.name in DATASETS and not objective.further_are_negatives:
         raise UserError(
             f"{wants}, all of them alike, but the third column of {learned.described} is a hard negative: use two "
             f"views of its first two columns, {learned.text_key}.columns=[{','.join(text.column_names[:2])}]"
         )
     kind = type(augmentation).__name__.lower()
-    if augmentation.keeps_first and number == 1:
+    if augmentation.keeps_first and views == 1:
         raise UserError(f"{wants}, which augmentation={kind} leaves as it is: use another augmentation")
-    if augmentation.max_views is not None and number > augmentation.max_views:
+    if augmentation.max_views is not None and views > augmentation.max_views:
         raise UserError(f"{wants}, and augmentation={kind} makes {augmentation.max_views}: use another augmentation")
 
 
-def check_one_column(learned: TextWithObjective, augmentation: Augmentation, number: int) -> None:
-    """Refuse text of one column if each view must have a column of its own. number: of views."""
-    text, objective = learned.text, learned.objective
-    wants = f"{objective.__name__} wants {number} views of a row"
+def check_one_column(learned: TextWithObjective, augmentation: Augmentation) -> None:
+    """Refuse text of one column if each view must have a column of its own."""
+    text, objective, views = learned.text, learned.objective, learned.num_views
+    wants = f"{objective.__name__} wants {views} views of a row"
     has_one = f"but {learned.described} has one column"
     if objective.pairs_texts:
-        why = f"{wants}, each another text, {has_one}: use data with {number} columns"
-    elif number > 2 and objective.further_are_negatives:
+        why = f"{wants}, each another text, {has_one}: use data with {views} columns"
+    elif views > 2 and objective.further_are_negatives:
         why = (
             f"{wants}, the third a hard negative, {has_one}: use {learned.objective_key}.num_views=2, or data with "
-            f"{number} columns"
+            f"{views} columns"
         )
-    elif number > 1 and augmentation.needs_columns:
+    elif views > 1 and augmentation.needs_columns:
         why = (
             f"{wants}, and augmentation=none takes each from a column, {has_one}: use augmentation=dropout (as SimCSE "
-            f"does), or data with {number} columns"
+            f"does), or data with {views} columns"
         )
     else:
         return

@@ -23,21 +23,20 @@ from cse.data.overlap import Overlap, overlap_in_words, overlap_of_all
 from cse.data.readers import lines_of
 from cse.data.rows import TextRows
 from cse.device import default_device
-from cse.errors import MissingResource, UserError, combine, naming
+from cse.errors import MissingResource, UserError, collecting, combine, naming
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.scoring import MemoizedEncode, refuse_nan
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run.compatible import check_widths
 from cse.lab.run.evaluators import build_evaluators, shared_pairs_in_words
-from cse.lab.run.instantiate import collecting, make
+from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job
 from cse.lab.run.needs import encoder_folder
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.resume import Origin, resumed
 from cse.lab.run.texts import texts_with_objectives
 from cse.lab.settings.check import validate_command
-from cse.lab.settings.compose import resolved
 from cse.lab.settings.mistakes import explaining
 from cse.lab.sharing import score_tables
 from cse.model.encoder import Encoder
@@ -68,16 +67,7 @@ def run_evaluation(job: Job) -> None:
         heartbeat.take()
         job.check_unused()  # again: another run may have used it since
         begin_folder(job)
-        record = Record(
-            job.folder,
-            resolved(cfg),
-            kind="eval",
-            command=job.command,
-            device=subject.device,
-            precision=cfg.dtype,
-            trackers=[make(node) for node in cfg.tracker.values()],
-        )
-        with record:
+        with Record(job, device=subject.device, precision=cfg.dtype) as record:
             log.info("encoder    %s", subject.described)
             log.info("device     %s, %s", subject.device, cfg.dtype)
             log.info("folder     %s", job.folder)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
 
-from cse.errors import MissingResource, UserError, combine
-from cse.lab.run.instantiate import call, collecting, make
+from cse.errors import MissingResource, UserError, collecting, combine
+from cse.lab.run.instantiate import call, make
 from cse.score import evaluator_of
 
 if TYPE_CHECKING:  # importing torch is slow

@@ -1,17 +1,12 @@
-"""One part from its settings. An error of the part names the keys that the user gives.
+"""One part from its settings: `make` is Hydra's instantiate, `call` calls a method of a part. An error of the part
+names the keys that the user gives."""
 
-make        the part, by Hydra's instantiate
-call        a method of the part
-collecting  a block whose missing part is kept for later, so that one error can name all that is missing
-"""
-
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from omegaconf import DictConfig
 
-from cse.errors import MissingResource, UserError
+from cse.errors import UserError
 from cse.lab.settings.references import naming_user_keys
 
 T = TypeVar("T")
@@ -49,15 +44,3 @@ def call(node: DictConfig, method: Callable[[], T]) -> T:
     """What a method of a part returns. node: the part's settings."""
     with naming_user_keys(node):
         return method()
-
-
-@contextmanager
-def collecting(missing: list[MissingResource]) -> Iterator[None]:
-    """A block that makes a part. If the part is missing, the block ends and its error is added to `missing`.
-
-    Whoever has made all parts raises `combine(missing)` (cse.errors) if the list is not empty.
-    """
-    try:
-        yield
-    except MissingResource as error:
-        missing.append(error)

@@ -17,9 +17,8 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from cse.data.text_needs import FilesNeed
-from cse.errors import MissingResource, UserError, combine
+from cse.errors import MissingResource, UserError, collecting, combine
 from cse.lab.folder.runs import newest_run
-from cse.lab.run.instantiate import collecting
 from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.references import referred_keys, user_key
 from cse.lab.settings.roles import keys_with

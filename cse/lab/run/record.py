@@ -7,9 +7,8 @@ cse.lab.run.best saves best/, and cse.training.checkpoint saves last/.
 import math
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Literal, Unpack
 
 import yaml
@@ -20,13 +19,13 @@ from cse.files import make_folder, write_json, write_text
 from cse.lab.folder.contents import RESULTS, RUN, Results, RunFile
 from cse.lab.folder.this_machine import code_digest, named_sums, own_code
 from cse.lab.run.commit import git_commit, git_patch, versions_of
+from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job
 from cse.lab.run.logs import begin_log_files
 from cse.lab.settings.arguments import texts_of
 from cse.lab.settings.compose import resolved
-from cse.lab.settings.values import Config
 from cse.lab.tracking.run_info import RunInfo
-from cse.lab.tracking.trackers import Tracker, Trackers
+from cse.lab.tracking.trackers import Trackers
 from cse.score import Score, Scores
 from cse.types import Encode, Evaluator
 
@@ -58,34 +57,21 @@ def begin_folder(job: Job) -> None:
 
 
 class Record:
-    """results.json and the trackers of one run. Its `with` block is the run's work: the trackers start with it, and an
+    """results.json and the trackers of one job. Its `with` block is the job's work: the trackers start with it, and an
     exception in it is reported to all of them.
 
-    plain: the run's settings. command: the command that started it. trackers: the class of each tracker, with its
-    settings. resumed_at: the step of the checkpoint; None for a new run. writes: False on all processes but the first.
+    precision: of training; of an evaluation, that of the scored encoder. resumed_at: the step of the checkpoint; None
+    for a new run. writes: False on all processes but the first.
 
     The attribute `results` is the content of results.json as of the next `write`; `scores` has all scores so far.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        plain: Config,
-        *,
-        kind: Literal["train", "eval"],
-        command: str,
-        device: str,
-        precision: str,
-        trackers: Iterable[partial[Tracker]],
-        resumed_at: int | None = None,
-        writes: bool = True,
-    ):
-        self.folder, self.writes = folder, writes
+    def __init__(self, job: Job, *, device: str, precision: str, resumed_at: int | None = None, writes: bool = True):
+        self.folder, self.writes = job.folder, writes
         self.step, self.started = resumed_at or 0, time.monotonic()
         self.scores: Scores = {}
-        self.results: Results = first_results(plain, command, device, precision)
-        about = RunInfo(kind, plain, command, self.results["git_commit"], self.results["versions"])
-        self.start_trackers = partial(Trackers, folder, about, trackers, resumed_at)
+        self.results: Results = first_results(job, device, precision)
+        self.start_trackers = partial(start_trackers, job, self.results, resumed_at)
 
     def __enter__(self) -> "Record":
         if self.writes:
@@ -127,18 +113,24 @@ class Record:
             self.trackers.log(metrics, step, lower_is_better)
 
 
-def first_results(plain: Config, command: str, device: str, precision: str) -> Results:
-    """The results.json of a run that begins, in the order of the file: a reader looks for the scores first.
+def start_trackers(job: Job, results: Results, resumed_at: int | None) -> Trackers:
+    """The trackers of a job. results: its results.json. resumed_at: see Record."""
+    kind: Literal["train", "eval"] = "train" if job.trains else "eval"
+    about = RunInfo(kind, results["config"], job.command, results["git_commit"], results["versions"])
+    builders = [make(node) for node in job.cfg.tracker.values()]
+    return Trackers(job.folder, about, builders, resumed_at)
 
-    precision: of training; of an evaluation, the precision of the scored encoder.
-    """
+
+def first_results(job: Job, device: str, precision: str) -> Results:
+    """The results.json of a job that begins, in the order of the file: a reader looks for the scores first."""
+    plain = resolved(job.cfg)
     return {
         "status": "running",
         "metrics": {},
         "scores": {},
         "config": plain,
         "seed": plain.get("seed"),
-        "command": command,
+        "command": job.command,
         "git_commit": git_commit(),
         "code": code_digest(),
         "own_code": own_code(plain),

@@ -48,6 +48,11 @@ class TextWithObjective:
 
         return get_class(self.objective_settings._target_)
 
+    @property
+    def num_views(self) -> int:
+        """How many views of a row the objective needs."""
+        return self.objective.views_of(self.objective_settings)
+
     def find(self) -> Found:
         """See Text.find."""
         return call(self.text_settings, self.text.find)

@@ -36,7 +36,6 @@ from cse.lab.run.announce import announce
 from cse.lab.run.best import finish_run, recover_best, save_best
 from cse.lab.run.build import build
 from cse.lab.run.dry_run import log_forecast, log_plan, log_rows
-from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job
 from cse.lab.run.needs import lacking
 from cse.lab.run.record import Record, begin_folder
@@ -185,22 +184,18 @@ def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
 
 def begin_record(job: Job, training: Training, overlap: Overlap | None) -> Record:
     """The record of a training that has started. overlap: how many of its texts are scored too."""
-    plain, is_first = resolved(job.cfg), training.accelerator.is_main_process
+    is_first = training.accelerator.is_main_process
     record = Record(
-        job.folder,
-        plain,
-        kind="train",
-        command=job.command,
+        job,
         device=device_name(training.accelerator.device),
         precision=job.cfg.trainer.precision,
-        trackers=[make(node) for node in job.cfg.tracker.values()],
         resumed_at=training.state.step or None,
         writes=is_first,
     )
     record.note(**encoder_and_inputs(training))
     record.note(overlap=overlap)
     if is_first:
-        record.note(**kept_of_before(plain, training))
+        record.note(**kept_of_before(resolved(job.cfg), training))
     return record
 
 

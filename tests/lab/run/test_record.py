@@ -6,22 +6,31 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from lab.tracking.test_trackers import Recorder
+from omegaconf import OmegaConf
 from run_folders import results_of
 
 from cse.lab.folder.events import read_events
 from cse.lab.folder.runs import read_run
+from cse.lab.run import record as record_of
+from cse.lab.run.job import Job
 from cse.lab.run.record import Record
 from cse.score import Score
 
-CONFIG = {"seed": 3, "choices": {"objective": "simcse", "model": "bert", "data": "nli", "aux_modality": "none"}}
-ABOUT = {"kind": "train", "command": "cse-train seed=3", "device": "cpu", "precision": "fp32"}
+CHOICES = {"objective": "simcse", "model": "bert", "data": "nli", "aux_modality": "none"}
+CONFIG = {"seed": 3, "choices": CHOICES, "trainer": {}, "tracker": {}}
+WHERE = {"device": "cpu", "precision": "fp32"}
+
+
+def job_in(folder, config=CONFIG) -> Job:
+    """A run of cse-train with these settings."""
+    return Job(OmegaConf.create(config), [], folder)
 
 
 @pytest.mark.parametrize("writes", [True, False])
-def test_the_first_process_alone_writes_and_tells_trackers_of_the_run(tmp_path, writes):
+def test_the_first_process_alone_writes_and_tells_trackers_of_the_run(tmp_path, monkeypatch, writes):
     received = []
-    trackers = [partial(Recorder, events=received)]
-    with Record(tmp_path, CONFIG, **ABOUT, trackers=trackers, writes=writes) as record:
+    monkeypatch.setattr(record_of, "make", lambda node: partial(Recorder, events=received))
+    with Record(job_in(tmp_path, CONFIG | {"tracker": {"mine": {}}}), **WHERE, writes=writes) as record:
         record.log(1, {"train/loss": 1.0})
         if not writes:
             assert not [*received, *tmp_path.iterdir()]
@@ -40,7 +49,7 @@ def test_a_failed_run_says_why_and_where(tmp_path):
     error.add_note("(raised while eval.mine scored dev)")
     with (
         pytest.raises(ZeroDivisionError),
-        Record(tmp_path, CONFIG, **ABOUT, trackers=[]),
+        Record(job_in(tmp_path), **WHERE),
     ):
         raise error
     results = results_of(tmp_path)
@@ -50,7 +59,8 @@ def test_a_failed_run_says_why_and_where(tmp_path):
 
 
 NUMBERS = st.floats(-1e6, 1e6)
-VALUES = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | NUMBERS | st.text(max_size=9)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="$?"), max_size=9)  # no reference, no missing value
+VALUES = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | NUMBERS | TEXTS
 SETTINGS = st.dictionaries(st.sampled_from(["lr", "limit", "name"]), VALUES | st.lists(VALUES, max_size=3))
 
 
@@ -62,13 +72,13 @@ SETTINGS = st.dictionaries(st.sampled_from(["lr", "limit", "name"]), VALUES | st
 )
 def test_what_a_run_wrote_is_read_back(tmp_path_factory, chosen, scores, losses):
     folder, config = tmp_path_factory.mktemp("run"), CONFIG | chosen
-    with Record(folder, config, **ABOUT, trackers=[]) as record:
+    with Record(job_in(folder, config), **WHERE) as record:
         for step, loss in enumerate(losses):
             record.log(step, {"train/loss": loss})
         record.scores = {name: Score(name, value, modified=modified) for name, (value, modified) in scores.items()}
         record.conclude(status="done")
     run = read_run(folder)
     assert (run.state, run.config) == ("done", config)
-    assert run.choices == CONFIG["choices"]
+    assert run.choices == CHOICES
     assert run.scored == record.scores
     assert [(event["step"], event["train/loss"]) for event in run.events()] == list(enumerate(losses))
