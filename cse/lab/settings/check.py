@@ -1,11 +1,11 @@
 """Check every setting of a config, before any work.
 
-validate_command    the config of cse-train or cse-eval
-validate_settings   a config with any keys of its own
-check_nodes         each node by itself: the keys that no part takes here, by their types in cse.lab.settings.schema
-                    (nodes.py), and each part by the signature of its class (parts.py)
-unread_keys         the keys that nothing reads
-sentences_of        what is wrong
+validate_command    checks the config of cse-train or cse-eval
+validate_settings   checks any config, with these steps:
+check_nodes         each node by itself: the keys that no part takes (nodes.py), and each part (parts.py)
+unread_keys         keys that nothing reads
+sentences_of        the refusal
+with_converted      or the config with values of the right types
 
 One error has all violations, each with its key as typed and in pydantic's words. A value from a file of the user's own
 has the file and the line behind it:
@@ -33,7 +33,7 @@ from cse.lab.settings.values import Config, flattened, nodes_in
 
 
 def validate_command(config: DictConfig, kind: Kind) -> DictConfig:
-    """`validate_settings` for the config of a kind of command."""
+    """A copy of the config of a kind of command, checked; see validate_settings."""
     return validate_settings(config, KEYS_BY_KIND[kind])
 
 
@@ -64,7 +64,7 @@ def validate_settings(config: DictConfig, keys: type) -> DictConfig:
 def check_nodes(settings: Config, keys: type, helpers: Collection[str]) -> list[CheckedNode]:
     """Check the keys that no part takes, then each part, also one inside another.
 
-    helpers: the keys at the top that only serve as what other values refer to.
+    helpers: the keys at the top to which only other values refer, as my_lr in `my_lr: 1e-3, trainer.lr: ${my_lr}`.
     """
     top = {key: value for key, value in settings.items() if key not in helpers}
     nodes = [check_node("", top, keys)]
@@ -75,8 +75,7 @@ def check_nodes(settings: Config, keys: type, helpers: Collection[str]) -> list[
 
 
 def unread_keys(settings: Config, helpers: Collection[str], referred: Collection[str]) -> Iterator[Violation]:
-    """The keys that no part takes and no value refers to: in `paths`, and below helpers. referred: what values refer
-    to."""
+    """The keys in `paths` and below helpers to which no value refers. referred: the keys to which values refer."""
     why = "there is no such setting, and no value refers to it"
     above = tuple(f"{key}." for key in referred)
     for key, value in flattened({key: settings[key] for key in helpers & settings.keys()}).items():
@@ -89,14 +88,15 @@ def unread_keys(settings: Config, helpers: Collection[str], referred: Collection
 
 
 def sentences_of(violations: Iterable[Violation], config: DictConfig) -> Iterator[str]:
-    """What is wrong with each setting, KEY=VALUE or KEY, and the place of the user's own file that sets it."""
+    """What is wrong with each setting, KEY=VALUE or KEY, and the line of the user's own file that sets it."""
     reasons: dict[tuple[str, str | None], list[str]] = defaultdict(list)
     for key, reason, value in violations:
         if reason not in reasons[key, value]:
             reasons[key, value].append(reason)
     for (key, value), several in reasons.items():
         setting = key if value is None else f"{key}={value}"
-        yield f"{setting}: {' or '.join(several)}{written_at(config, key, OmegaConf.select(config, key))}"
+        place = written_at(config, key, OmegaConf.select(config, key))
+        yield f"{setting}: {' or '.join(several)}" + (f" ({place})" if place else "")
 
 
 def with_converted(config: DictConfig, nodes: Sequence[CheckedNode], written: Config) -> DictConfig:

@@ -1,9 +1,10 @@
 """Check one node of a config, a mapping of settings, against the types of its keys. Pydantic checks the values.
 
-check_node            the check of one node
-without_parts         the settings of a node; a part inside it, which is checked by itself, is masked
-validator             pydantic's validator, which first converts what a command line cannot express
-reason_of, setting_at  what is wrong, in plain words, and the key that it is about
+check_node      the check of one node
+without_parts   its settings; a part inside it, which is checked by itself, is masked
+validator       pydantic's validator, which first converts what a command line cannot express
+setting_at      the setting that an error of pydantic's is about
+reason_of       what is wrong with it, in plain words
 """
 
 import re
@@ -16,7 +17,7 @@ from pydantic_core import ErrorDetails, SchemaValidator, core_schema
 
 from cse.lab.settings.arguments import spell_value
 from cse.lab.settings.suggest import nearest, value_here
-from cse.lab.settings.values import SWITCH, Config, flattened
+from cse.lab.settings.values import BOOLEANS, Config, flattened
 
 NESTED = object()
 """Stands for a part inside a node."""
@@ -26,7 +27,7 @@ HYDRA_KEYS = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)
 
 CONVERSIONS = {
-    "bool": lambda value: SWITCH.get(value.lower(), value) if isinstance(value, str) else value,
+    "bool": lambda value: BOOLEANS.get(value.lower(), value) if isinstance(value, str) else value,
     "str": lambda value: str(value) if type(value) is int else value,
     "list": lambda value: [value] if isinstance(value, str | int | float) and value != "" else value,
     "tuple": lambda value: tuple(value) if isinstance(value, list) else value,
@@ -43,19 +44,17 @@ class Violation(NamedTuple):
 
 
 class CheckedNode(NamedTuple):
-    """The result for a node, by dotted key of the config.
-
-    converted: the value of each setting that pydantic converts, if it refuses none. violations: what it refuses.
-    """
+    """The result of the check of a node. converted: the new value of each setting that pydantic converts, by dotted key
+    of the config; empty if there are violations."""
 
     converted: Config
     violations: Sequence[Violation] = ()
 
 
 def check_node(place: str, node: Config, keys: type) -> CheckedNode:
-    """Check the settings of a node. place: the start of the node's keys in the config, "trainer.", or "" at the top.
+    """Check the settings of a node. keys: a TypedDict of the settings that it may have.
 
-    keys: a TypedDict of the settings that there are.
+    place: the start of the node's keys in the config, "trainer.", or "" at the top.
     """
     settings = without_parts(node)
     try:
@@ -110,7 +109,7 @@ def converting(schema: Any) -> Any:
 
 
 def accept_part(value: object) -> object:
-    """The value. Raises ValueError for one that is no part."""
+    """NESTED. Raises ValueError for any other value, which is no part."""
     if value is not NESTED:
         raise ValueError(
             "should be a mapping with a _target_ (MODULE.CLASS), its own or that of a file in its defaults"

@@ -80,7 +80,7 @@ def check_part(key: str, node: Config) -> CheckedNode:
 
 @cache
 def types_of(target: str, extras: type | None = None) -> type:
-    """A TypedDict of what a class or function takes. No key is required: our code passes the rest.
+    """A TypedDict of the settings that a class or function takes. None is required: our code passes the rest.
 
     extras: a TypedDict of further keys. Raises UnusablePart for a class that cannot be imported.
     """
@@ -91,7 +91,7 @@ def types_of(target: str, extras: type | None = None) -> type:
             fields = fields_of(taker) | fields
         config = STRICT | ConfigDict(extra="ignore" if passes_on(takers[-1]) else "forbid")
         types: type = with_config(config)(TypedDict(target, fields, total=False))  # type: ignore[operator]
-        validator(types)  # reads the annotations
+        validator(types)  # raises if an annotation is wrong
     except (ImportError, NameError, ValueError, TypeError) as error:
         raise UnusablePart(why_not_imported(target, error)) from error
     return types
@@ -113,8 +113,8 @@ def why_not_imported(target: str, error: Exception) -> str:
 
 
 def takers_of(part: Callable[..., object]) -> list[Callable[..., object]]:
-    """What takes the settings: a function; a class's constructor, and those of its bases to which it passes **settings
-    on."""
+    """What takes the settings of a part: a function itself; the constructor of a class, and those of its bases to which
+    it passes **settings on."""
     if not isclass(part):
         return [part]
     takers: list[Callable[..., object]] = []

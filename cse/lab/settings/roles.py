@@ -5,9 +5,11 @@ cse.lab.settings.schema. It may name marks: `workers: Annotated[Natural, Mark.MA
 of the machine. cse.ranges.Mark lists all marks. A key without a mark of purpose has the purpose of the key above it. If
 no key above it has one, it is science. Parts of the user's own declare in the same way.
 
-Role, role_of               what can be asked about a key
-marks_on_path and below     from a key to the marks in its annotation
-keys_with and below         the settings of a config that have some role
+Role, role_of      what a key is for, as questions
+role_along         the role of a key from its marks and those of the keys above it
+marks_on_path      these marks, from the annotation of each key
+marks_in_choices   these marks without a config: as a choice of the key's group has them
+keys_with, ...     the settings of a config with some role
 """
 
 import os
@@ -28,12 +30,12 @@ from cse.lab.settings.values import Config, flattened
 from cse.ranges import VALUE_MARKS, Mark
 from cse.score import evaluator_of
 
-Purpose = Literal["science", "machine", "logging", "bookkeeping"]
-
 Marks = frozenset[Mark]
 
 SCHEMA = "cse.lab.settings.schema"
+"""The module that declares the keys that no part takes. It is read as a source, as the parts are."""
 MARK = f"{Mark.__module__}.{Mark.__qualname__}"
+"""The full name of Mark in an annotation."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ class Role:
     marks: Marks
 
     @property
-    def purpose(self) -> Purpose:
-        """The purpose that a mark says; without such a mark science, which is what is learned and scored."""
+    def purpose(self) -> Literal["science", "machine", "logging", "bookkeeping"]:
+        """What a mark says; without such a mark science, which decides what is learned and scored."""
         if Mark.MACHINE in self.marks:
             return "machine"
         if Mark.LOGGING in self.marks:

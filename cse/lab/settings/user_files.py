@@ -1,10 +1,10 @@
 """Load the files of the user's own in the config groups, or refuse them, and say which of them gave a value.
 
-UserSource        loads a file, as Hydra does
-check_file        refuses what Hydra would take and nothing would read, by the roles of the keys
-UserFile          a file that a config was composed of, and where its settings lie in the config
-written_at        the place of a value
-overridden        the values that a later file of cse replaces
+UserSource    loads a file, as Hydra does
+check_file    refuses what Hydra would take and nothing would read
+UserFile      a file, and where its settings lie in a config
+written_at    the file and the line that gave a value
+overridden    the values that a later file of cse replaces
 
 A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config, and an evaluator lies in eval.NAME,
 with or without a comment `# @package`. Where in the file this comment is does not matter.
@@ -62,7 +62,8 @@ class UserSource(FileConfigSource):
 
 
 def package_of(path: Path, group: str, content: DictConfig) -> str | None:
-    """Where a file's settings lie: as its comment says, else as its group has them; None is Hydra's default."""
+    """Where a file's settings lie in a config: as its comment says or, without one, as in its group; None is Hydra's
+    default."""
     package = declared_package(path)
     if package is not None:
         return package
@@ -157,27 +158,27 @@ def check_effect(path: Path, group: str, content: Config) -> None:
 
 
 class UserFile(NamedTuple):
-    """A file that a config was composed of. package: where its settings lie in the config, "" at the top."""
+    """A file of the user's own. package: the key of the config at which its settings lie; "" at the top."""
 
     path: Path
     package: str
 
     @property
     def place(self) -> str:
-        """What the keys of its settings begin with in the config: "trainer.", or ""."""
+        """The start of its keys in the config: "trainer.", or ""."""
         return f"{self.package}." if self.package else ""
 
     def read_settings(self) -> Config:
-        """Its settings, as the file has them."""
+        """Its settings, with references as they are written."""
         return OmegaConf.to_container(OmegaConf.load(self.path))  # type: ignore[return-value]
 
     def line_of(self, inside: str) -> str:
-        """FILE:LINE of a key, as the file has it."""
+        """FILE:LINE of a dotted key inside the file."""
         return line_of(self.path, inside.split("."))
 
 
 def find_user_files(defaults: Iterable[ResultDefault]) -> list[UserFile]:
-    """The files of the user's own in the defaults list that Hydra composes, in its order."""
+    """The files of the user's own in a defaults list of Hydra's, in its order."""
     files: list[UserFile] = []
     for default in defaults:
         name = f"{default.config_path}.yaml"
@@ -188,27 +189,28 @@ def find_user_files(defaults: Iterable[ResultDefault]) -> list[UserFile]:
 
 
 def recorded_user_files(config: DictConfig) -> list[UserFile]:
-    """The user's files that a config was composed of, in Hydra's order. Hydra's node has them; [] without that node."""
+    """The files of the user's own that a config was composed of, in Hydra's order, from the config's node `hydra`."""
     recorded = OmegaConf.select(config, RECORDED_AT) or {}
     return [UserFile(Path(path), package) for path, package in recorded.items()]
 
 
 def written_at(config: DictConfig, key: str, value: object) -> str:
-    """` (FILE:LINE)` of the config's last own file that gives a key this value, or one inside it; "" if none does."""
+    """FILE:LINE of the last file of the user's own that gives a key this value; FILE if it gives keys inside this key;
+    "" without such a file."""
     for file in reversed(recorded_user_files(config)):
         if file.package and file.place.startswith(f"{key}."):
-            return f" ({file.path})"
+            return str(file.path)
         if not key.startswith(file.place):
             continue
         inside = key.removeprefix(file.place)
         for written_key, written in nodes_in(file.read_settings()):
             if written_key == inside and (str(written) == str(value) or "${" in str(written)):
-                return f" ({file.line_of(inside)})"
+                return file.line_of(inside)
     return ""
 
 
 def overridden(config: DictConfig, files: Sequence[UserFile], typed: Collection[str]) -> list[str]:
-    """A sentence for each value of the files that a later file of ours replaces. typed: the command's keys."""
+    """A sentence for each value of these files that a later file of cse replaces. typed: the keys of the command."""
     settings = flattened(cast("Config", OmegaConf.to_container(config, resolve=True)))
     sentences: dict[str, str] = {}
     for file in files:

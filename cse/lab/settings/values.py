@@ -10,9 +10,9 @@ from typing import Any
 Config = dict[str, Any]
 """A config as plain values: {"seed": 1, "trainer": {"lr": 1e-5}}."""
 
-YAML_TEXT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+NUMBER_AS_TEXT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 """A number that YAML 1.1 reads as text, as it has no point or no sign in its exponent."""
-SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
+BOOLEANS = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 """Words for true and false, in lower case."""
 
 
@@ -73,7 +73,7 @@ def in_one_form(value: object) -> Any:
         return {key: in_one_form(item) for key, item in value.items()}
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str) and YAML_TEXT.fullmatch(value):
+    if isinstance(value, str) and NUMBER_AS_TEXT.fullmatch(value):
         return in_one_form(number_in(value))
     if isinstance(value, int):
         return float(value) if abs(value) < 2**53 else value

@@ -33,7 +33,7 @@ from cse.lab.settings.groups import SWEEP_KEYS, file_of
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Train
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.values import SWITCH, Config
+from cse.lab.settings.values import BOOLEANS, Config
 from cse.lab.sweep.cases import Case, CaseJob, EncoderScoring, RunScoring, Training, for_scored_run
 from cse.lab.sweep.job import PlannedJob, ScoredRun
 from cse.lab.sweep.names import decisive, existing_name, folder_name
@@ -215,7 +215,7 @@ def load_sweep(name: str) -> Sweep:
 
 def asks_for_smoke(arguments: Sequence[Argument]) -> bool:
     """Whether a command's arguments make its jobs smoke tests."""
-    return bool(SWITCH.get(values_of(arguments).get("smoke", "").lower()))
+    return bool(BOOLEANS.get(values_of(arguments).get("smoke", "").lower()))
 
 
 def texts_in(node: object) -> set[str]:
