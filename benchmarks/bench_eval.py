@@ -28,7 +28,7 @@ from cse.eval.files import DataFolder
 from cse.eval.scoring import MemoizedEncode, score
 from cse.eval.senteval.data import Examples, Parts, read_subset, read_table
 from cse.eval.senteval.suite import combined
-from cse.lab.run import startup
+from cse.lab.run import this_process
 from cse.lab.settings.compose import composed
 from cse.model.encoder import Encoder
 from cse.model.pooling import mean
@@ -290,7 +290,7 @@ def main() -> None:
     given.kept = slice(None, None, round(1 / given.fraction))
     if not SENTEVAL.is_dir():
         sys.exit(f"{SENTEVAL} is not there: this benchmark needs the real data")
-    startup.quiet()
+    this_process.quiet()
     config = composed("train", ["model=minilm", "eval=[sts,transfer]", f"paths.senteval={SENTEVAL}"])
     chosen = given.tasks or [*STS_TASKS, *(TRANSFER_TASKS if given.all else QUICK)]
     for bench, known in ((bench_sts, STS_TASKS), (bench_transfer, TRANSFER_TASKS)):

@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.peers import PACKAGE, save_model, write_sentences
 from benchmarks.results import SHARED, spread, table, write_section
-from cse.lab.run import startup
+from cse.lab.run import this_process
 
 AUGMENTATIONS = {  # overrides, steps
     "SimCSE's dropout, 64 rows": (["trainer.batch_size=64"], 100),
@@ -205,7 +205,7 @@ def main() -> None:
     given = arguments.parse_args()
     torch.set_num_threads(1)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    startup.quiet()
+    this_process.quiet()
     parts: dict[str, Callable[[], str]] = {
         "rows": lambda: rows(given.shared, given.repeats),
         "operators": operators,

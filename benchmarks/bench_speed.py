@@ -24,7 +24,7 @@ import torch
 from benchmarks.bench_cost import SHAPES, device
 from benchmarks.peers import OURS, contestants, precisions, save_model, synchronized
 from benchmarks.results import SHARED, spread, table, where, write_section
-from cse.lab.run import startup
+from cse.lab.run import this_process
 
 PLAN = {  # untimed steps, steps a round, rounds; BERT at 256 takes a minute a step, so its first one counts
     ("minilm", 64): (3, 2, 5), ("minilm", 256): (2, 1, 3), ("bert", 64): (1, 1, 3), ("bert", 256): (0, 1, 2),
@@ -187,7 +187,7 @@ def main() -> None:
     arguments.add_argument("--recipe", action="store_true", help="cse-train itself, extrapolated to SimCSE's recipe")
     arguments.add_argument("--shared", type=Path, default=SHARED)
     given = arguments.parse_args()
-    startup.quiet()
+    this_process.quiet()
     command = " ".join(["python -m benchmarks.bench_speed", *sys.argv[1:]])
     if given.recipe:
         if not given.shared.is_dir():

@@ -26,11 +26,11 @@ from omegaconf import DictConfig
 
 from cse.errors import UserError
 from cse.lab.folder.runs import Run, read_run
-from cse.lab.run import startup
+from cse.lab.run import this_process
+from cse.lab.run.code_in_settings import FUNCTION
 from cse.lab.run.evaluators import build_evaluators
-from cse.lab.run.from_arguments import checked_settings
+from cse.lab.run.from_arguments import config_of
 from cse.lab.run.needs import encoder_folder
-from cse.lab.run.resume import FUNCTION
 from cse.lab.run.start import start_training
 from cse.lab.settings.arguments import Argument
 from cse.lab.settings.command import normalized, read_command, texts_of_settings
@@ -123,8 +123,8 @@ def compose(*arguments: str, command: Kind = "train", **settings: object) -> Dic
     """
     if command not in PROGRAMS:
         raise UserError(f"command={command}: should be one of {', '.join(PROGRAMS)}")
-    with startup.environment_kept():
-        return without_hydra(checked_settings(command, _arguments_of_job(command, _texts_of_call(arguments, settings))))
+    with this_process.environment_kept():
+        return without_hydra(config_of(command, _arguments_of_job(command, _texts_of_call(arguments, settings))))
 
 
 def train(*arguments: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
@@ -137,7 +137,7 @@ def train(*arguments: str, folder: str | Path | None = None, **settings: object)
     eval={"mine": function} adds the scores of the function to the scores of the configured evaluators, on both splits.
     A higher score of the function is better. "trainer.select=dev/mine/NAME" selects the checkpoint by one of them.
     """
-    with startup.alone(), _arguments_of_call("train", arguments, settings) as given:
+    with this_process.alone(), _arguments_of_call("train", arguments, settings) as given:
         return TrainingRun(start_training(given, folder))
 
 
@@ -155,8 +155,8 @@ def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> E
         raise UserError(f"{name!r:.60}: name an encoder: a folder, or its name on the hub")
     if pooling not in (None, *get_args(AnyPooling)):
         raise UserError(f"pooling={pooling}: should be one of {', '.join(get_args(AnyPooling))}")
-    with startup.environment_kept():
-        startup.before_libraries()
+    with this_process.environment_kept():
+        this_process.prepare_libraries()
         return load_encoder(encoder_folder(name), pooling).eval()
 
 
@@ -176,9 +176,9 @@ def evaluate(
     from cse.eval.scoring import EncodesSides, MemoizedEncode, by_side, check_encode, score
     from cse.score import values
 
-    with startup.alone(), _arguments_of_call("evaluate", arguments, settings) as given:
+    with this_process.alone(), _arguments_of_call("evaluate", arguments, settings) as given:
         _check_scoring(given)
-        cfg = checked_settings("evaluate", given)
+        cfg = config_of("evaluate", given)
         evaluators = build_evaluators(cfg.eval, cfg.splits)
         part = load(encoder) if isinstance(encoder, str | Path | TrainingRun) else encoder
         if isinstance(part, EncodesSides):

@@ -20,7 +20,7 @@ from run_folders import results_of
 
 import cse
 from cse.errors import MissingResource, UserError
-from cse.lab.run import startup
+from cse.lab.run import this_process
 
 
 @pytest.fixture
@@ -83,11 +83,11 @@ def test_a_call_leaves_the_environment_as_it_was_and_seeds_itself(words, tmp_pat
 
 def test_a_second_thread_is_refused(words):
     with ThreadPoolExecutor(1) as other:
-        other.submit(startup.BUSY.acquire).result()
+        other.submit(this_process.BUSY.acquire).result()
         for call in (cse.train, partial(cse.evaluate, len, "sts")):
             with pytest.raises(UserError):
                 call(*words)
-        other.submit(startup.BUSY.release).result()
+        other.submit(this_process.BUSY.release).result()
 
 
 def length(encode, split):

@@ -203,7 +203,7 @@ def waits(world: World, more: list[str]) -> Result:
         torch.cuda.set_sync_debug_mode("warn")
         try:
             # a run silences warnings, and these are what is counted
-            with patch("cse.lab.run.startup.quiet"), warnings.catch_warnings(record=True) as said:
+            with patch("cse.lab.run.this_process.quiet"), warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
                 train(
                     [*settings(world, steps), "trainer.log_every=1000", "trainer.select=null", *more],

@@ -16,7 +16,7 @@ from benchmarks.gpu import correctness, evaluation, large, modality, recipes, sp
 from benchmarks.gpu.check import MEASURED, SKIPPED, Result, perform
 from benchmarks.gpu.world import World
 from cse.files import write_text
-from cse.lab.run import startup
+from cse.lab.run import this_process
 
 PARTS = {
     "correctness": correctness.checks, "speed": speed.checks, "recipes": recipes.checks, "modality": modality.checks,
@@ -54,7 +54,7 @@ def main() -> None:
     arguments.add_argument("--seconds", type=float, default=540.0)
     arguments.add_argument("--only", default="")
     given = arguments.parse_args()
-    startup.quiet()
+    this_process.quiet()
     given.out.mkdir(parents=True, exist_ok=True)
     measure(given.name, given.out, given.tiny, given.seconds, given.only)
 

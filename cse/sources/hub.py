@@ -1,12 +1,17 @@
-"""The Hugging Face hub: single files, whole models, datasets, and the meaning of its errors."""
+"""The Hugging Face hub: single files, whole models, datasets, the meaning of its errors, and whether it answers."""
 
 import logging
 import os
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
+from http.client import HTTP_PORT, HTTPS_PORT
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from cse.errors import MissingResource, UserError, first_line, in_short
 
@@ -16,6 +21,9 @@ if TYPE_CHECKING:  # importing datasets takes seconds
 log = logging.getLogger(__name__)
 
 PATIENCE = 10  # seconds to wait for an answer of the hub
+ADDRESS = "https://huggingface.co"
+PORTS = {"http": HTTP_PORT, "https": HTTPS_PORT}
+TO_CONNECT = 2.0  # seconds that the first connection may take
 REFUSED = (401, 403, 429, *range(500, 600))  # HTTP: no permission, too many requests, errors of the hub
 SETTINGS = ["*.json", "*.txt", "*.model", "*.vocab", "*.bpe", "*.codes", "*.jinja"]  # and tokenizers
 WEIGHTS = {  # no other names; the second kind if a repository has none of the first
@@ -184,14 +192,53 @@ def refusal(repo: Repo, error: BaseException) -> str:
     return f"could not be loaded ({in_short(error)})"
 
 
-def is_offline() -> bool:
-    """Whether HF_HUB_OFFLINE in the environment forbids asking the hub, read as the hub's client reads it."""
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
-
-
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     seen: set[int] = set()  # a cause and a context may lead back to each other
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
+
+
+# Whether it answers
+
+
+def is_offline() -> bool:
+    """Whether HF_HUB_OFFLINE in the environment forbids asking the hub, read as the hub's client reads it."""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+
+
+def use_hub_if_it_answers() -> bool:
+    """Ask once, for up to two seconds, whether the hub answers; if not, make all libraries use the local cache only.
+
+    Returns whether the hub can be used. It is not asked if the environment has a proxy, which means that it can, or
+    HF_HUB_OFFLINE=1 (or on, yes, true, as the hub's client reads it), which means that it cannot. Call this before the
+    hub's client is imported. Raises UserError if HF_ENDPOINT is no address.
+    """
+    if is_offline():
+        return False
+    scheme, host, port = hub_address()
+    if {scheme, "all"} & getproxies().keys() and not proxy_bypass(host):
+        return True
+    if answers(host, port):
+        return True
+    os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
+    return False
+
+
+def hub_address() -> tuple[str, str, int]:
+    """Scheme, host and port of the hub, which may be a mirror. Raises UserError."""
+    endpoint = os.environ.get("HF_ENDPOINT") or ADDRESS
+    with suppress(ValueError):  # a port that is no number
+        address = urlsplit(endpoint)
+        if address.hostname and address.scheme in PORTS:
+            return address.scheme, address.hostname, address.port or PORTS[address.scheme]
+    raise UserError(f"HF_ENDPOINT={endpoint} in the environment is no address: write https://HOST or http://HOST:PORT")
+
+
+@cache
+def answers(host: str, port: int) -> bool:
+    """Whether something listens at this address."""
+    with suppress(OSError), socket.create_connection((host, port), timeout=TO_CONNECT):
+        return True
+    return False

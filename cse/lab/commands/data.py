@@ -14,12 +14,13 @@ from pathlib import Path
 from cse.errors import MissingResource, UserError
 from cse.lab.commands.exits import exit_on_error, report_error
 from cse.lab.commands.help import arguments_or_exit
-from cse.lab.run import startup
+from cse.lab.run import this_process
 from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.command import MULTIRUN
 from cse.lab.settings.compose import composed, resolved
 from cse.lab.text_columns import in_column, to_columns
 from cse.needs import Need
+from cse.sources import hub
 from cse.sources.catalogue import DATASETS, Dataset, find_dataset
 from cse.sources.fetch import DatasetNeed
 
@@ -53,8 +54,8 @@ def main() -> None:
         verb, asked = read_verb(arguments_or_exit(HELP))
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
         if verb != "list":
-            startup.settle_hub()  # before the hub's client is imported, which would wait for each thing
-        startup.quiet()
+            hub.use_hub_if_it_answers()  # before the hub's client is imported, which would wait for each thing
+        this_process.quiet()
         if verb == "mine":
             from cse.lab.commands.mine import mine
 

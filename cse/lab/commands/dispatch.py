@@ -13,7 +13,7 @@ from cse.errors import UserError
 from cse.lab.commands.help import run_arguments_or_exit
 from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
-from cse.lab.run.resume import started_from
+from cse.lab.run.resume import earlier_run
 from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.command import MULTIRUN, Command, flags_that_show, read_command, split_flags
 from cse.lab.settings.compose import refuse_arguments
@@ -47,8 +47,8 @@ def show_config(command: Command) -> None:
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises errors
-    if origin := started_from(command.arguments):
-        raise UserError(f"{origin} starts from {origin.folder / RUN}: look at that file instead")
+    if run := earlier_run(command.arguments):
+        raise UserError(f"{run} starts from {run.folder / RUN}: look at that file instead")
     texts = texts_of(command.arguments)
     with explaining(texts, command.kind):
         refuse_arguments(texts, command.kind)

@@ -17,12 +17,11 @@ from omegaconf import DictConfig
 from cse.errors import UserError
 from cse.lab.commands.exits import exit_on_error
 from cse.lab.commands.help import arguments_or_exit
-from cse.lab.run import startup
-from cse.lab.run.from_arguments import checked_settings
+from cse.lab.run.from_arguments import config_of
 from cse.lab.settings.command import read_command
 from cse.lab.settings.references import user_key
 from cse.lab.text_columns import in_column
-from cse.sources.hub import is_offline
+from cse.sources.hub import is_offline, use_hub_if_it_answers
 
 HELP = """\
 cse-doctor: what this machine has: Python, processors, disks, hub, W&B, packages, and folders of data.
@@ -73,7 +72,7 @@ def find_all(folders: Sequence[str]) -> Findings:
         if not (argument.startswith("paths.") and "=" in argument):
             raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a command: cse-data list)")
     hub = ask_hub()
-    cfg = checked_settings("train", read_command(folders, "train").arguments)
+    cfg = config_of("train", read_command(folders, "train").arguments)
     return {"machine": dict(machine(cfg, hub)), "packages": dict(packages()), "paths": dict(paths(cfg))}
 
 
@@ -90,7 +89,7 @@ def ask_hub() -> str:
     """
     if is_offline():
         return "is not asked, as HF_HUB_OFFLINE is set (docs/offline.md)"
-    return "answers" if startup.settle_hub() else "does not answer (docs/offline.md)"
+    return "answers" if use_hub_if_it_answers() else "does not answer (docs/offline.md)"
 
 
 def summary(findings: Findings) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cse.lab.commands.dispatch import run_command
 from cse.lab.commands.exits import exit_on_error
-from cse.lab.run import startup
+from cse.lab.run import this_process
 from cse.lab.run.start import start_evaluation
 from cse.lab.settings.arguments import Argument
 from cse.training.signals import Signals
@@ -55,7 +55,7 @@ def main() -> None:
 
 def evaluate_as_given(arguments: Sequence[Argument]) -> None:
     """Score as the arguments of one job say."""
-    with Signals(lambda: "the same command starts again"), startup.alone():
+    with Signals(lambda: "the same command starts again"), this_process.alone():
         start_evaluation(arguments)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cse.errors import UserError
 from cse.lab.commands.dispatch import run_command
 from cse.lab.commands.exits import exit_on_error
-from cse.lab.run import slurm, startup
+from cse.lab.run import slurm, this_process
 from cse.lab.run.start import start_training
 from cse.lab.settings.arguments import Argument
 from cse.training.signals import Signals
@@ -77,7 +77,7 @@ def train_as_given(arguments: Sequence[Argument]) -> None:
     if slurm.is_follower():
         logging.disable(logging.WARNING)
     refuse_lone_process()
-    with Signals(lambda: "the same command starts again"), startup.alone():
+    with Signals(lambda: "the same command starts again"), this_process.alone():
         start_training(arguments)
 
 

@@ -26,7 +26,7 @@ from cse.lab.run.announce import (
     views_in_words,
 )
 from cse.lab.run.instantiate import make
-from cse.lab.run.job import steps_in_words
+from cse.lab.run.planned_steps import steps_in_words
 from cse.lab.run.texts import texts_with_objectives
 from cse.lab.settings.compose import resolved
 from cse.training.forecast import STEPS, forecast

@@ -34,7 +34,8 @@ from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job
 from cse.lab.run.needs import encoder_folder
 from cse.lab.run.record import Record, begin_folder
-from cse.lab.run.resume import Origin, resumed
+from cse.lab.run.refusals import check_unused
+from cse.lab.run.resume import EarlierRun, config_of_run
 from cse.lab.run.texts import texts_with_objectives
 from cse.lab.settings.check import validate_command
 from cse.lab.settings.mistakes import explaining
@@ -65,7 +66,7 @@ def run_evaluation(job: Job) -> None:
     with Heartbeat(job.folder) as heartbeat:
         subject, evaluators = load_parts(cfg)
         heartbeat.take()
-        job.check_unused()  # again: another run may have used it since
+        check_unused(job)  # again: another run may have used it since
         begin_folder(job)
         with Record(job, device=subject.device, precision=cfg.dtype) as record:
             log.info("encoder    %s", subject.described)
@@ -184,7 +185,7 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
     """
     try:
         with explaining([], "train"):
-            cfg = validate_command(resumed(Origin("checkpoint", run), []), "train")
+            cfg = validate_command(config_of_run(EarlierRun("checkpoint", run), []), "train")
         texts = texts_learned_from(run, cfg)
         nodes, key = cfg.get("eval") or {}, evaluator_of(cfg.trainer.select or "")
         selecting = build_evaluators({key: nodes[key]} if key in nodes else {})

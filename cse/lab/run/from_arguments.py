@@ -1,8 +1,7 @@
-"""From the arguments of a command to the settings of a run, in three steps. Each returns a DictConfig of its own.
+"""From the arguments of a command to the settings of a job.
 
-config_of       config: what the arguments give, or that of the run which they resume or repeat
-checked_config  settings: each value is checked against the part that takes it, which imports the parts; read-only
-fitted          cfg: as a new run uses and records it, with notes on its recipes; small with smoke=true
+config_of       the config that the arguments give (composed_config), with checked values (checked_config); read-only
+cfg_of_new_run  the settings of a new run: that config with notes on its recipes, and small with smoke=true
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,8 +9,11 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from cse.lab.run import resume, smoke, startup
 from cse.lab.run.evaluators import selected_score
+from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
+from cse.lab.run.resume import config_of_run, earlier_run
+from cse.lab.run.smoke import shrink
+from cse.lab.run.this_process import prepare_libraries
 from cse.lab.settings.arguments import Argument, keys_of_person, texts_of, values_of
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.conf_files import first_sentence
@@ -20,15 +22,20 @@ from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.user_files import overridden, recorded_user_files
 
 
-def checked_settings(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
-    """The settings that the arguments of one job give, with Hydra's own node.
+def config_of(kind: Kind, arguments: Sequence[Argument], *, must_exist: bool = False) -> DictConfig:
+    """The checked config that the arguments of one job give.
 
-    Raises UserError.
+    must_exist: also refuse an encoder, a text, a folder or a dataset that is not there. Raises UserError.
     """
     with explaining(texts_of(without_added(arguments)), kind):
-        config = config_of(kind, arguments)
-        startup.before_libraries()
-        return checked_config(config, kind)
+        config = composed_config(kind, arguments)
+        if must_exist:
+            check_needs(needs_before_torch(config))  # importing torch takes seconds
+        prepare_libraries()
+        config = checked_config(config, kind)
+        if must_exist:
+            check_needs(needs_in_order(config))
+    return config
 
 
 def without_added(arguments: Sequence[Argument]) -> list[Argument]:
@@ -36,44 +43,36 @@ def without_added(arguments: Sequence[Argument]) -> list[Argument]:
     return [argument for argument in arguments if argument.by != "cse"]
 
 
-def origin_of(kind: Kind, arguments: Sequence[Argument]) -> resume.Origin | None:
-    """The run that the arguments resume or repeat; None for a new run, and for cse-eval."""
-    return resume.started_from(arguments) if kind == "train" else None
-
-
-def config_of(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
-    """The config that the arguments give, with Hydra's own node in it."""
-    origin = origin_of(kind, arguments)
-    return resume.resumed(origin, arguments) if origin else composed(kind, texts_of(arguments))
+def composed_config(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
+    """The config that the arguments give, unchecked: composed, or that of the run which they resume or repeat."""
+    run = earlier_run(arguments, kind)
+    return config_of_run(run, arguments) if run else composed(kind, texts_of(arguments))
 
 
 def checked_config(config: DictConfig, kind: Kind) -> DictConfig:
     """The config with the values that its parts take, and with the score that trainer.select names in full.
 
-    Raises UserError, or OmegaConf's error for a reference to no key.
+    Imports the parts. Raises UserError, or OmegaConf's error for a reference to no key.
     """
     from cse.lab.settings.check import validate_command
 
-    settings = validate_command(config, kind)
+    config = validate_command(config, kind)
     if kind == "train":
-        settings.trainer.select = selected_score(settings)
-    OmegaConf.set_readonly(settings, True)
-    return settings
+        config.trainer.select = selected_score(config)
+    OmegaConf.set_readonly(config, True)
+    return config
 
 
-def fitted(settings: DictConfig, kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
-    """The settings as a new run records and uses them, without Hydra's node.
-
-    settings: with that node, which has the choice of each group and the files of the user's own.
-    """
-    chosen, files = settings.hydra.runtime.choices, recorded_user_files(settings)
-    cfg = without_hydra(settings)
+def cfg_of_new_run(config: DictConfig, kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
+    """The settings as a new run uses and records them. config: checked."""
+    chosen, files = config.hydra.runtime.choices, recorded_user_files(config)
+    cfg = without_hydra(config)
     with open_dict(cfg):
         if kind == "train":
             notes = overridden(cfg, files, {argument.key for argument in arguments})
             cfg.sources = [*recipe_notes(chosen, arguments), *notes]
         cfg.choices = choice_of_each_group(kind, chosen, arguments, map(str, cfg.eval))
-    smoke.fit(cfg, keys_of_person(arguments))
+    shrink(cfg, keys_of_person(arguments))
     return cfg
 
 
@@ -100,19 +99,16 @@ def recipe_notes(chosen: Mapping[str, str | None], arguments: Sequence[Argument]
     objective, model, aux = str(chosen["objective"]), str(chosen["model"]), str(chosen["aux_modality"])
     named, recipe = values_of(arguments).get("model.name"), recipe_note("recipe", chosen["recipe"])
     encoder = named or model
-    notes = [
-        recipe
-        or f"no recipe for {objective} + {encoder}: defaults of {path_of('objective', objective)} and "
-        f"{path_of('trainer', str(chosen['trainer']))}",
-        recipe_note("recipe/augmentation", chosen["recipe/augmentation"]),
-    ]
+    notes = [recipe]
+    if not recipe:
+        files = f"{path_of('objective', objective)} and {path_of('trainer', str(chosen['trainer']))}"
+        notes = [f"no recipe for {objective} + {encoder}: defaults of {files}"]
+    notes.append(recipe_note("recipe/augmentation", chosen["recipe/augmentation"]))
     if aux != "none":
-        notes += [
-            recipe_note("recipe/aux_modality", chosen["recipe/aux_modality"])
-            or f"no recipe for {aux} + {objective} + {encoder}: defaults of {path_of('aux_modality', aux)}"
-        ]
+        none = f"no recipe for {aux} + {objective} + {encoder}: defaults of {path_of('aux_modality', aux)}"
+        notes.append(recipe_note("recipe/aux_modality", chosen["recipe/aux_modality"]) or none)
     if recipe and named:
-        notes += [f"these are for model={model}; this run trains model.name={named}"]
+        notes.append(f"these are for model={model}; this run trains model.name={named}")
     notes += [f"then {argument}" for argument in arguments if argument.key in ("experiment", "variant", "smoke")]
     return [note for note in notes if note]
 
@@ -125,6 +121,6 @@ def recipe_note(group: str, choice: str | None) -> str:
 
 
 def path_of(group: str, choice: str) -> Path:
-    """The file of an existing choice: conf/GROUP/CHOICE.yaml, or where one's own lies."""
+    """The file of an existing choice: conf/GROUP/CHOICE.yaml, or a file in a folder of the user's own."""
     file = file_of(group, choice)
     return file.relative_to(Path(CONF_DIR).parent) if file.is_relative_to(CONF_DIR) else file

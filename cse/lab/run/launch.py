@@ -1,4 +1,7 @@
-"""One process per device: spawned here, or joined if torchrun, accelerate or SLURM started it."""
+"""One run in one process per device: in new processes, or in processes of torchrun, accelerate or SLURM.
+
+Each process calls cse.lab.run.train.run.
+"""
 
 import logging
 import os
@@ -14,7 +17,8 @@ from typing import TYPE_CHECKING
 from cse.errors import Interrupted, RunError, UserError
 from cse.lab.run import slurm
 from cse.lab.run.job import Job
-from cse.lab.run.logs import begin_log_files, logging_to, take_lines
+from cse.lab.run.resume import resume_hint
+from cse.lab.run.this_process import begin_log_files, logging_to, quiet, take_lines
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -32,105 +36,26 @@ def run_in_processes(job: Job) -> Path:
     Returns the folder, which under a launcher is the first process's. Raises UserError, or RunError with the error of
     the process that failed.
     """
-    from cse.data.loader import check_even_split
-    from cse.device import check_gpu_per_process, count_gpus
-    from cse.lab.folder.heartbeat import check_free
+    from cse.device import count_gpus
     from cse.lab.run.train import run
 
-    if job.writes and not slurm.is_follower():
-        check_free(job.folder)  # refuses early, and for all; this process takes the folder
     if "RANK" in os.environ:
         job = with_first_folder(job)
         run(job)
-        return job.folder
-    devices = job.cfg.trainer.devices
-    check_even_split(job.cfg.trainer.batch_size, devices)  # here, where one process can report it
-    check_gpu_per_process("trainer.devices", devices)
-    if devices > 1:
+    elif job.cfg.trainer.devices > 1:
         spawn(job)
-        return job.folder
-    if (visible := count_gpus()) > 1:
-        log.info("%d GPUs are visible and one is used; trainer.devices=%d uses them all", visible, visible)
-    run(job)
+    else:
+        if (visible := count_gpus()) > 1:
+            log.info("%d GPUs are visible and one is used; trainer.devices=%d uses them all", visible, visible)
+        run(job)
     return job.folder
 
 
-def spawn(job: Job) -> None:
-    """Start the processes of a run, and wait until they end."""
-    slurm.release()  # torch's launcher forwards signals
-    from torch.distributed.elastic.multiprocessing.api import SignalException
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
-
-    from cse.training.signals import handled
-
-    devices = job.cfg.trainer.devices
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // devices)))
-    signals = [*(caught.name for caught in handled()), "SIGQUIT"]
-    os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", ",".join(signals))
-    for name in TORCH_LOGS:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    config = LaunchConfig(
-        *(1, 1, devices),  # nodes at least and at most, processes of each
-        run_id="cse",
-        rdzv_backend="c10d",
-        rdzv_endpoint="localhost:0",
-        max_restarts=0,
-        start_method="spawn",
-    )
-    try:
-        elastic_launch(config, worker)(job, take_lines())
-    except SignalException as error:  # the processes got it too, and saved
-        raise interruption(error.sigval, job) from error
-    except ChildFailedError as error:
-        raise explain_failure(error, job) from error
-    finally:
-        if job.folder.is_dir():
-            begin_log_files()  # for what this process alone knows, such as another's traceback
-
-
-def explain_failure(error: "ChildFailedError", job: Job) -> Interrupted | UserError | RunError:
-    """The error to raise: one process was killed, was stopped by a signal, or failed by itself."""
-    devices = job.cfg.trainer.devices
-    for rank, failure in error.failures.items():
-        if failure.exitcode == -signal.SIGKILL:  # the others fail because it is gone
-            return RunError(f"process {rank} of {devices} was killed (out of memory?); {job.resume_hint()}")
-    rank, failure = error.get_first_failure()
-    if failure.exitcode > 128:
-        return interruption(failure.exitcode - 128, job)
-    report: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
-    name, _, message = str(report["message"]).partition(": ")
-    if name in ("UserError", "MissingResource", "RunError"):
-        return RunError(message) if name == "RunError" else UserError(message)
-    log.error("%s", report.get("extraInfo", {}).get("py_callstack", ""))
-    return RunError(f"process {rank} of {devices} failed: {report['message']}")
-
-
-def interruption(number: int, job: Job) -> Interrupted:
-    """The Interrupted that the first process raised, raised again by the one that spawned it."""
-    return Interrupted(f"stopped by {signal.Signals(number).name}; {job.resume_hint()}", 128 + number)
-
-
-def worker(job: Job, kept: list[logging.LogRecord]) -> None:
-    """Run one spawned process. An error also ends the others, which may be waiting for this one.
-
-    kept: what was logged before, which the first process puts into its log.
-    """
-    from cse.lab.run import startup
-    from cse.lab.run.train import run
-
-    startup.quiet()
-    with logging_to(job.log_file, kept):
-        if slurm.is_follower():
-            logging.disable(logging.WARNING)
-        try:
-            run(job)
-        except Interrupted as error:  # torch would take it for an interrupt of the parent, which reports it itself
-            sys.exit(error.code)
+# Processes that a launcher started
 
 
 def with_first_folder(job: Job) -> Job:
-    """The job with the first process's folder: the name of each process's own is from the clock."""
+    """The job with the folder of the first process: each process has named a folder of its own, by the clock."""
     from cse.training.distributed import gather_objects, join_processes
 
     with warning_while_waiting():
@@ -158,3 +83,81 @@ def warning_while_waiting() -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+# New processes
+
+
+def spawn(job: Job) -> None:
+    """Start trainer.devices processes, and wait until they end. Raises `error_of_processes`."""
+    slurm.release()  # torch's launcher forwards signals
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    from cse.training.signals import handled
+
+    devices = job.cfg.trainer.devices
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // devices)))
+    signals = [*(caught.name for caught in handled()), "SIGQUIT"]
+    os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", ",".join(signals))
+    for name in TORCH_LOGS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=devices,
+        run_id="cse",
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+        start_method="spawn",
+    )
+    try:
+        elastic_launch(config, worker)(job, take_lines())
+    except SignalException as error:  # the processes got it too, and saved
+        raise interruption(error.sigval, job) from error
+    except ChildFailedError as error:
+        raise error_of_processes(error, job) from error
+    finally:
+        if job.folder.is_dir():
+            begin_log_files()  # for what this process alone knows, such as another's traceback
+
+
+def worker(job: Job, kept: list[logging.LogRecord]) -> None:
+    """Run one spawned process. An error also ends the others, which may be waiting for this one.
+
+    kept: what was logged before, which the first process puts into its log.
+    """
+    from cse.lab.run.train import run
+
+    quiet()
+    with logging_to(job.log_file, kept):
+        if slurm.is_follower():
+            logging.disable(logging.WARNING)
+        try:
+            run(job)
+        except Interrupted as error:  # torch would take it for an interrupt of the parent, which reports it itself
+            sys.exit(error.code)
+
+
+def error_of_processes(error: "ChildFailedError", job: Job) -> Interrupted | UserError | RunError:
+    """The error to raise: one process was killed, was stopped by a signal, or failed by itself."""
+    devices = job.cfg.trainer.devices
+    for rank, failure in error.failures.items():
+        if failure.exitcode == -signal.SIGKILL:  # the others fail because it is gone
+            return RunError(f"process {rank} of {devices} was killed (out of memory?); {resume_hint(job)}")
+    rank, failure = error.get_first_failure()
+    if failure.exitcode > 128:
+        return interruption(failure.exitcode - 128, job)
+    report: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
+    name, _, message = str(report["message"]).partition(": ")
+    if name in ("UserError", "MissingResource", "RunError"):
+        return RunError(message) if name == "RunError" else UserError(message)
+    log.error("%s", report.get("extraInfo", {}).get("py_callstack", ""))
+    return RunError(f"process {rank} of {devices} failed: {report['message']}")
+
+
+def interruption(number: int, job: Job) -> Interrupted:
+    """The Interrupted that the first process raised, raised again by the process that started it."""
+    return Interrupted(f"stopped by {signal.Signals(number).name}; {resume_hint(job)}", 128 + number)

@@ -1,11 +1,12 @@
-"""What a config reads, before anything is read: each of its parts says what it needs (cse.needs), and the settings that
-name encoders and text say the rest.
+"""What a run will read: encoders, text, folders and datasets. All of it is known before anything is read.
 
-needs_of     all of it, as cse-data lists it: `needs_in_order` asks, `in_config` fills in what only the config knows
-check_needs  refuses what a setting names that is not there, before a run's work
-fetch_need   gets one of them, as cse-data does; lacking: the names of what is not here
+Each part of a config says what it needs (cse.needs). The settings that name encoders and text say the rest.
 
-A run itself checks what the files hold.
+needs_in_order, needs_before_torch  what a config reads
+check_needs                         refuse what a setting names and is not there, before a run's work
+needs_of, look_for, fetch_need      list it, look for it and fetch it, as cse-data does
+
+What is in the files is checked when a run reads them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,12 +31,12 @@ from cse.sources.encoder import PACKAGE, EncoderNeed, check_folder, locate
 
 
 def needs_of(config: DictConfig) -> list[Need]:
-    """All that a composed config reads, each once, encoders first. Imports its parts."""
+    """All that a config reads, each need once, encoders first. Imports its parts."""
     return sorted(dict.fromkeys(needs_in_order(config)), key=lambda need: not isinstance(need, EncoderNeed))
 
 
 def needs_in_order(config: DictConfig) -> Iterator[Need]:
-    """What a config reads; nothing for a smoke test, which has synthetic data. Imports its parts."""
+    """All that a config reads; nothing for a smoke test, which has synthetic data. Imports its parts."""
     if config.smoke:
         return
     yield from needs_of_encoders(config)
@@ -46,7 +47,7 @@ def needs_in_order(config: DictConfig) -> Iterator[Need]:
 
 
 def needs_before_torch(config: DictConfig) -> Iterator[Need]:
-    """What is known without an import of torch, of a config that may be unchecked: encoders, text, and folders."""
+    """The encoders, text and folders that a config reads. Imports no torch. The config may be unchecked."""
     if config.smoke:
         return
     yield from needs_of_encoders(config)
@@ -82,7 +83,7 @@ def needs_of_part(key: str, node: DictConfig, config: DictConfig) -> Iterator[Ne
 
 
 def in_config(need: Need, part: str, config: DictConfig) -> Need:
-    """The need of the part at a key, found in the cache of a config, and with the key that the user gives for it."""
+    """A need of the part at a key, with the cache of the config, and with the key that the user gives for it."""
     setting = need.setting(part)
     key = user_key(config, setting) if setting else ""
     return replace(need, cache=Path(config.paths.cache), key=key)
@@ -97,7 +98,7 @@ def part_nodes(config: DictConfig) -> Iterator[tuple[str, DictConfig]]:
 
 
 def folders_referred_to(config: DictConfig) -> Iterator[Need]:
-    """The folders of `paths` that its parts refer to, which each would find missing when it is asked."""
+    """The folders of `paths` to which the parts of a config refer."""
     written = {key: OmegaConf.to_container(node) for key, node in part_nodes(config)}
     for key in sorted(referred_keys(flattened(written))):
         place = OmegaConf.select(config, key) if key.startswith("paths.") else None
@@ -106,8 +107,7 @@ def folders_referred_to(config: DictConfig) -> Iterator[Need]:
 
 
 def class_named_in(settings: Settings) -> type[Part]:
-    """The class that the settings name; one that reads nothing for a function, and for what cannot be imported, which
-    is refused elsewhere."""
+    """The class that the settings name. A function, and what cannot be imported, count as a part that reads nothing."""
     try:
         kind = get_object(str(settings["_target_"]))
     except (ImportError, ValueError, KeyError):
@@ -123,7 +123,7 @@ def plain_settings(node: DictConfig) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class CheckpointNeed(EncoderNeed):
-    """The encoder that cse-eval scores, also a run's folder."""
+    """An encoder that cse-eval scores, which may be in a run's folder."""
 
     def check_place(self) -> None:
         """See WeightsNeed."""
@@ -148,7 +148,7 @@ def encoder_folder(name: str | Path) -> str:
 
 
 def look_for(need: Need) -> tuple[Place, str]:
-    """Where something is, without asking the hub; and of a named place that is not there, what is wrong with it."""
+    """(Where something is, "") without asking the hub; (None, what is wrong) for a named place that is not there."""
     with hub.cache_only():
         try:
             need.check_closely()
@@ -161,7 +161,7 @@ def look_for(need: Need) -> tuple[Place, str]:
 
 
 def fetch_need(need: Need) -> Place:
-    """Where something is, where runs look for it; fetched if it is not there. Raises UserError."""
+    """Where something is. It is fetched if it is not where runs look for it. Raises UserError."""
     need.check()
     place, wrong = look_for(need)
     if wrong:
@@ -170,7 +170,7 @@ def fetch_need(need: Need) -> Place:
 
 
 def check_needs(needs: Iterable[Need]) -> None:
-    """Raise UserError for what a setting names that is not there: an encoder, a text, a folder, a copy of a dataset."""
+    """Raise UserError for an encoder, a text, a folder or a dataset's copy that a setting names and is not there."""
     missing: list[MissingResource] = []
     for need in needs:
         with collecting(missing):

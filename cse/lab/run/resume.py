@@ -1,110 +1,101 @@
-"""`resume=FOLDER` and `rerun=FOLDER`: a run that begins with the settings of another run. Read it in this order.
+"""`resume=FOLDER` and `rerun=FOLDER`: a run that begins with the settings of an earlier run. Read it in this order.
 
-started_from    which run the arguments name
-resumed         the config: that run's settings (settings_of), laid over what conf/ gives for the same choices
-                (laid_over), with the arguments applied (override), and no part that only the folder names
-                (refuse_foreign_parts)
-without_origin  the arguments that start the same run without that run's folder
+earlier_run            which run the arguments name
+config_of_run          the config: that run's settings (recorded_settings) over what conf/ gives for the same choices
+                       (laid_over), with the arguments applied (override); no part that the folder alone names
+complete_arguments     what starts the same run without that run's folder
+log_ignored_variables  what a new run would read from the environment
+resume_hint            how a run that stopped is continued
 
 When everything is built, check_resumed or check_repeated (cse.lab.run.unchanged) compares what is read with what the
 folder records. Nothing in the folder is composed, interpolated or given to Hydra as an override: reading a run runs no
 code.
 """
 
-import re
-from collections.abc import Iterator, Sequence
+import logging
+import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-import yaml
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
 from cse.lab.folder.contents import RUN, read_run_file
 from cse.lab.folder.runs import newest_run, read_run
-from cse.lab.settings.arguments import RUN_ALONE, Argument, shell_line, texts_of, values_of
+from cse.lab.folder.status import line_to_resume
+from cse.lab.run.code_in_settings import call_with, functions_in, refuse_foreign_parts
+from cse.lab.run.job import Job
+from cse.lab.settings.arguments import RUN_ALONE, Argument, shell_line, spell_argument, texts_of, values_of
 from cse.lab.settings.compose import complete_sources, composed, resolved, without_hydra
-from cse.lab.settings.conf_files import text_of
-from cse.lab.settings.groups import CONF_DIR, choices, groups, is_group, user_folders
+from cse.lab.settings.groups import Kind, choices, file_of, groups, is_group
 from cse.lab.settings.mistakes import explaining
-from cse.lab.settings.references import fill_in_environment
+from cse.lab.settings.references import VARIABLE, fill_in_environment, written_values
 from cse.lab.settings.roles import keys_with
 from cse.lab.settings.values import Config, flattened, nodes_in
 from cse.ranges import Mark
 
-FUNCTION = "cse.eval.function.Function"
-"""The part that a function given in Python becomes: an evaluator."""
-HYDRAS_KEY = re.compile(r"_[a-z]+_")
-"""`_target_`, `_partial_`, `_args_` and the like, by which Hydra builds a part."""
+log = logging.getLogger("cse")
 
 
-class Origin(NamedTuple):
-    """The run that `resume=FOLDER` continues, that `rerun=FOLDER` repeats in a folder of its own, or that cse-eval
-    scores by `checkpoint=FOLDER`."""
+class EarlierRun(NamedTuple):
+    """A run that an argument names. key: resume continues it, rerun repeats it in a folder of its own, and checkpoint
+    (of cse-eval) scores it."""
 
     key: Literal["resume", "rerun", "checkpoint"]
     folder: Path
 
     def __str__(self) -> str:
-        """As given."""
+        """The argument."""
         return f"{self.key}={self.folder}"
 
 
-def started_from(arguments: Sequence[Argument]) -> Origin | None:
-    """The run that the arguments name; None for a new run and for resume=auto. Raises UserError if there are two."""
-    values = values_of(arguments)
-    resume, rerun = (values.get(key, "") for key in ("resume", "rerun"))
-    origins = [Origin("resume", Path(resume))] if resume not in ("", "null", "auto") else []
-    origins += [Origin("rerun", Path(rerun))] if rerun not in ("", "null") else []
-    if len(origins) > 1:
-        raise UserError(f"{origins[0]} continues a run, {origins[1]} starts a new one: choose one")
-    return origins[0] if origins else None
+def earlier_run(arguments: Sequence[Argument], kind: Kind = "train") -> EarlierRun | None:
+    """The run that the arguments resume or repeat; None for a new run, for resume=auto, and for cse-eval.
+
+    Raises UserError if they name two.
+    """
+    values = values_of(arguments) if kind == "train" else {}
+    resume, rerun = values.get("resume", ""), values.get("rerun", "")
+    continued = EarlierRun("resume", Path(resume)) if resume not in ("", "null", "auto") else None
+    repeated = EarlierRun("rerun", Path(rerun)) if rerun not in ("", "null") else None
+    if continued and repeated:
+        raise UserError(f"{continued} continues a run, {repeated} starts a new one: choose one")
+    return continued or repeated
 
 
-def resumed(origin: Origin, arguments: Sequence[Argument]) -> DictConfig:
-    """The config of the run with the arguments applied to it, and Hydra's node as the arguments give it.
+def config_of_run(run: EarlierRun, arguments: Sequence[Argument]) -> DictConfig:
+    """The config of an earlier run with the arguments applied to it, and Hydra's node as the arguments give it.
 
     Raises UserError for a folder that holds no run, for settings that are not plain data, for a part that neither conf/
     nor the arguments name, for a choice from a group, and for a key that the config does not have.
     """
-    recorded = settings_of(origin)
-    given = [
-        argument
-        for argument in arguments
-        if argument.key not in ("resume", "rerun") and not argument.key.startswith("hydra")
-    ]
-    for argument in given:
-        if is_group(argument.key):
-            raise UserError(f"{argument} chooses anew beside {origin}, which takes single keys alone: start a new run")
-        if argument.key == "smoke" and argument.parsed is not bool(recorded.get("smoke")):
-            anew = shell_line("cse-train", *texts_of(without_origin(origin, arguments)))
-            raise UserError(
-                f"{argument} comes too late for {origin}, whose data and sizes are set: a new run is {anew}"
-            )
-    chosen = [*recorded_choices(recorded), *texts_of(arguments_of_place(origin, arguments))]
+    recorded = recorded_settings(run)
+    refuse_what_is_set(run, recorded, arguments)
+    chosen = [*recorded_choices(recorded), *texts_of(arguments_about_folder(run, arguments))]
     with explaining([*chosen, *texts_of(arguments)], "train"):
-        fresh = composed("train", chosen)  # what conf/ gives for the run's choices
+        fresh = composed("train", chosen)
         config = laid_over(fresh, recorded)
-        if origin.key == "rerun":
-            config.rerun = str(origin.folder)
-        elif origin.key == "resume":
+        if run.key == "rerun":
+            config.rerun = str(run.folder)
+        elif run.key == "resume":
             config.resume = "auto"
-        override(config, given)
+        override(config, [argument for argument in arguments if not is_about_start(argument)])
         complete_sources(config)
         fill_in_environment(config)
-    refuse_foreign_parts(str(origin), config, fresh, texts_of(arguments))
+    refuse_foreign_parts(str(run), config, fresh, texts_of(arguments))
     return config
 
 
-def settings_of(origin: Origin) -> Config:
-    """The resolved settings that a run left. Raises UserError if there are none, or if they are not plain data."""
-    file = origin.folder / RUN
-    if not origin.folder.exists():
-        raise UserError(f"{origin}: there is no such folder")
+def recorded_settings(run: EarlierRun) -> Config:
+    """The settings in a run's run.yaml. Raises UserError if there are none, or if they are not plain values."""
+    file = run.folder / RUN
+    if not run.folder.exists():
+        raise UserError(f"{run}: there is no such folder")
     if not file.is_file():
-        raise UserError(f"{origin}: there is no {RUN} in it, so it is not a run{newest_run(origin.folder)}")
+        raise UserError(f"{run}: there is no {RUN} in it, so it is not a run{newest_run(run.folder)}")
     try:
         settings = read_run_file(file)["config"]
         if not all(isinstance(settings.get(key), dict) for key in ("trainer", "data")):
@@ -115,6 +106,21 @@ def settings_of(origin: Origin) -> Config:
         if isinstance(value, str) and "${" in value:
             raise UserError(f"{file}: {key}={value} is a reference, but a run's settings are plain values")
     return settings
+
+
+def is_about_start(argument: Argument) -> bool:
+    """Whether an argument names the earlier run, or is Hydra's; the others change settings."""
+    return argument.key in ("resume", "rerun") or argument.key.startswith("hydra")
+
+
+def refuse_what_is_set(run: EarlierRun, recorded: Config, arguments: Sequence[Argument]) -> None:
+    """Raise UserError for a choice from a group, and for another value of smoke than the recorded one."""
+    for argument in arguments:
+        if is_group(argument.key) and not is_about_start(argument):
+            raise UserError(f"{argument} chooses anew beside {run}, which takes single keys alone: start a new run")
+        if argument.key == "smoke" and argument.parsed is not bool(recorded.get("smoke")):
+            anew = shell_line("cse-train", *texts_of(complete_arguments(run, arguments)))
+            raise UserError(f"{argument} comes too late for {run}, whose data and sizes are set: a new run is {anew}")
 
 
 def recorded_choices(recorded: Config) -> list[str]:
@@ -130,16 +136,19 @@ def recorded_choices(recorded: Config) -> list[str]:
     return texts
 
 
-def arguments_of_place(origin: Origin, arguments: Sequence[Argument]) -> list[Argument]:
+def arguments_about_folder(run: EarlierRun, arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments about Hydra, and about the folder of a new run. A resumed run has its folder already."""
-    keys = ("resume", "hydra.run.dir")
-    if origin.key == "rerun":
-        return [argument for argument in arguments if argument.key in keys or argument.key.startswith("hydra")]
-    return [argument for argument in arguments if argument.key not in keys and argument.key.startswith("hydra")]
+    of_folder = ("resume", "hydra.run.dir")
+    if run.key == "rerun":
+        return [argument for argument in arguments if argument.key in of_folder or argument.key.startswith("hydra")]
+    return [argument for argument in arguments if argument.key not in of_folder and argument.key.startswith("hydra")]
 
 
 def laid_over(fresh: DictConfig, recorded: Config) -> DictConfig:
-    """The run's own values over conf/'s, but for what a new start forgets and what only another machine has."""
+    """The config of the recorded settings, but for what each start decides anew and for folders that are not here.
+
+    fresh: the config that conf/ gives for the run's choices, which has these.
+    """
     config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
     config.trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
     restore_references(config, fresh)
@@ -157,8 +166,7 @@ def restore_references(config: DictConfig, fresh: DictConfig) -> None:
 
     A run's settings are resolved: eval.stsb.senteval repeats paths.senteval.
     """
-    written = OmegaConf.to_container(without_hydra(fresh))
-    for key, reference in flattened(written).items():  # type: ignore[arg-type]
+    for key, reference in written_values(without_hydra(fresh)).items():
         own = OmegaConf.select(config, key, default=reference)
         if "${" not in str(reference) or own == reference:
             continue
@@ -185,73 +193,49 @@ def override(config: DictConfig, arguments: Sequence[Argument]) -> None:
                 del OmegaConf.select(config, parent)[name]
 
 
-def without_origin(origin: Origin, arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments that start the run without the origin's folder: that run's own, then these."""
-    given = [argument for argument in arguments if argument.key != origin.key]
+def complete_arguments(run: EarlierRun, arguments: Sequence[Argument]) -> list[Argument]:
+    """The arguments that start the same run without the earlier run's folder: that run's own, then these."""
+    given = [argument for argument in arguments if argument.key != run.key]
     replaced = {"resume", "rerun", *(argument.key for argument in given)}
-    own = [argument for argument in read_run(origin.folder).arguments if argument.key not in replaced]
+    own = [argument for argument in read_run(run.folder).arguments if argument.key not in replaced]
     return [*(argument for argument in own if argument == RUN_ALONE or not argument.key.startswith("hydra")), *given]
 
 
-# Code
+# What a user is told
 
 
-OF_SOURCE = re.compile(r"data\.sources\.[^.]+\.objective")
-"""The objective of a mixture's source."""
-
-
-def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, texts: Sequence[str]) -> None:
-    """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no argument names.
-
-    origin: resume=FOLDER or rerun=FOLDER. fresh: what conf/ gives for the run's choices, in which a part may have its
-    keys from several files.
-    """
-    known = [part for place in (Path(CONF_DIR), *user_folders()) for part in parts_in_folder(place)]
-    known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
-    named_here = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(texts))
-    tree: Any = OmegaConf.to_container(without_hydra(config))
-    for key, part in parts_in(tree):
-        if OF_SOURCE.fullmatch(key):  # which is made later, for the encoder's width
-            part = {name: value for name, value in part.items() if name != "_partial_"}
-        if part in known or part.get("_target_") in named_here:
+def log_ignored_variables(run: EarlierRun, config: DictConfig, given: Sequence[Argument]) -> None:
+    """Log each environment variable that a new run would read, but not this one: it keeps the earlier run's value."""
+    kept, changed = flattened(resolved(without_hydra(config))), values_of(given)
+    for key, variable in variables_of_settings().items():
+        value, own = os.environ.get(variable), kept.get(key)
+        written = ",".join(own) if isinstance(own, list) else str(own)
+        if not value or value == written or key in changed or key not in kept:
             continue
-        if part.get("_target_") == FUNCTION:
-            given = call_with(origin, functions_in(tree))
-            raise UserError(f"{origin}: {key} was a function, which only Python can give: {given}")
-        named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
-        raise UserError(
-            f"{origin}: {named} is not a part of cse, and a run may not name code: give the --config-dir FOLDER "
-            f"that names it, or give {key}._target_=... again"
+        log.info(
+            "%-10s %s=%s in the environment is ignored: the run keeps %s; give %s to change it",
+            *(run.key, variable, value, spell_argument(key, own), spell_argument(key, value)),
         )
 
 
-def parts_in_folder(conf: Path) -> Iterator[Config]:
-    """The parts that a folder laid out as conf/ has, see `parts_in`. Raises UserError for a file that is not UTF-8."""
-    for file in sorted(conf.rglob("*.yaml")):
-        text = text_of(file)
-        try:
-            content = yaml.load(text, yaml.CSafeLoader) if "_target_" in text else {}
-            yield from (part for _, part in parts_in(content))
-        except yaml.YAMLError:  # Hydra has refused it already if it was chosen
-            continue
+def variables_of_settings() -> dict[str, str]:
+    """The environment variable of each setting of conf/ that is read from one."""
+    variables = {}
+    for group, choice in (("paths", "default"), ("tracker", "wandb")):
+        for key, value in written_values(OmegaConf.load(file_of(group, choice))).items():
+            if variable := VARIABLE.fullmatch(str(value)):
+                variables[f"{group}.{key}"] = variable[1]
+    return variables
 
 
-def parts_in(tree: object) -> Iterator[tuple[str, Config]]:
-    """(dotted key, part) of every part in a tree: what Hydra builds, its `_target_` and how it is called."""
-    for key, node in nodes_in(tree):
-        part = {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))} if isinstance(node, dict) else {}
-        if part:
-            yield key, part
-
-
-def functions_in(config: Config) -> list[str]:
-    """The names of the evaluators that are functions."""
-    evaluators = config.get("eval") or {}
-    targets = {name: node.get("_target_") for name, node in evaluators.items() if isinstance(node, dict)}
-    return [name for name, target in targets.items() if target == FUNCTION]
-
-
-def call_with(argument: str, functions: Sequence[str]) -> str:
-    """The call of cse.train that gives the functions again. argument: resume=FOLDER or rerun=FOLDER."""
-    given = ", ".join(f"{name!r}: {name}" for name in functions)
-    return f"cse.train({argument!r}, eval={{{given}}})"
+def resume_hint(job: Job) -> str:
+    """How to continue a run that stopped early, as the end of a message."""
+    if not job.writes:
+        return "nothing was trained"
+    functions = functions_in(resolved(job.cfg))
+    again = call_with(f"resume={job.folder}", functions) if functions else line_to_resume(job.folder)
+    if (job.folder / "last").is_dir():
+        return f"this continues it: {again}"
+    if (job.folder / RUN).is_file():
+        return f"nothing is saved yet, this starts again: {again}"
+    return "nothing is saved yet"

@@ -30,7 +30,7 @@ def join() -> None:
 
 
 def is_follower() -> bool:
-    """Whether a launcher started this process, and it is not the first."""
+    """Whether a launcher started this process as one of several, and not as the first."""
     return os.environ.get("RANK", "0") != "0"
 
 
@@ -45,7 +45,7 @@ def hold() -> None:
 
 
 def release() -> None:
-    """Unblock the signals, now that the run handles them; the ones that waited arrive."""
+    """Unblock the signals, now that the run handles them. Signals that waited arrive at once."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
 
 

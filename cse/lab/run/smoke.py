@@ -1,6 +1,6 @@
 """smoke=true: any run in seconds, on a CPU, with synthetic data, to show that all parts fit together.
 
-`fit` reads the config as the command gives it, and asks Small for the changes: synthetic inputs and the sizes of
+`shrink` reads the config as the command gives it, and asks Small for the changes: synthetic inputs and the sizes of
 conf/smoke.yaml. It applies the changes, keeps the values before them in `replaced`, and then sets what the user gives.
 A log line names each given value that needs real weights or data and cannot be kept.
 """
@@ -27,7 +27,7 @@ log = logging.getLogger("cse")
 SCORED = ("stsb", "sts")  # the evaluators that have synthetic data; others are left out
 
 
-def fit(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
+def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
     """Shrink the settings of cse-train or cse-eval in place, if they have smoke=true. keys: what the user gives."""
     if not cfg.smoke:
         return

@@ -39,6 +39,8 @@ from cse.lab.run.dry_run import log_forecast, log_plan, log_rows
 from cse.lab.run.job import Job
 from cse.lab.run.needs import lacking
 from cse.lab.run.record import Record, begin_folder
+from cse.lab.run.refusals import check_unused
+from cse.lab.run.resume import resume_hint
 from cse.lab.run.unchanged import check_repeated, check_resumed, warn_of_changed_code
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.roles import fixed_settings
@@ -59,7 +61,7 @@ def run(job: Job) -> None:
 
     Raises Interrupted after a signal; SLURM then starts the job again if it can be resumed (resume=auto).
     """
-    explained = partial(explain_failures, resolved(job.cfg), job.resume_hint)
+    explained = partial(explain_failures, resolved(job.cfg), partial(resume_hint, job))
     with leaving_processes(), receiving_signals(job) as signals, explained():
         set_up_torch(job.cfg)
         job = job.with_precision(precision_of(job.cfg.trainer.precision))  # recorded, so that a resumed run keeps it
@@ -92,7 +94,7 @@ def leaving_processes() -> Iterator[None]:
 @contextmanager
 def receiving_signals(job: Job) -> Iterator[Signals]:
     """Receive signals in the block. A run with resume= goes back into SLURM's queue if SLURM stopped it."""
-    with Signals(job.resume_hint) as signals:
+    with Signals(partial(resume_hint, job)) as signals:
         try:
             slurm.release()
             yield signals
@@ -175,7 +177,7 @@ def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
     is_first = training.accelerator.is_main_process
     heartbeat.take()  # before the folder is read
     if is_first:
-        job.check_unused()  # again: another run may have used it since
+        check_unused(job)  # again: another run may have used it since
     start_or_resume(job, training)
     if is_first:
         recover_best(job.folder, training)

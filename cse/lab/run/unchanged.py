@@ -14,7 +14,8 @@ from cse.files import Json
 from cse.lab.folder.changes import Change, changed_code, changed_inputs, changes, changes_in_words
 from cse.lab.folder.facts import as_facts
 from cse.lab.folder.runs import read_run
-from cse.lab.run.resume import OF_SOURCE, Origin, settings_of
+from cse.lab.run.code_in_settings import OBJECTIVE_OF_SOURCE
+from cse.lab.run.resume import EarlierRun, recorded_settings
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import Config, flattened
 
@@ -65,7 +66,7 @@ def check_repeated(folder: Path, plain: Config, training: "Training") -> None:
             "rerun      %s does not record what it learned from (no last/): its inputs are not compared", folder
         )
         return
-    groups = changed_groups(settings_of(Origin("rerun", folder)), plain)
+    groups = changed_groups(recorded_settings(EarlierRun("rerun", folder)), plain)
     every = changed_inputs(last, training.inputs, training.dev_data)
     if changed := [change for change in every if not is_explained(change, groups)]:
         raise UserError(
@@ -104,7 +105,7 @@ def science_in(config: Config) -> Config:
 
 def group_of_setting(key: str) -> str:
     """The group of a setting. The objective of a mixture's source is an objective."""
-    return "objective" if OF_SOURCE.match(key) else key.partition(".")[0]
+    return "objective" if OBJECTIVE_OF_SOURCE.match(key) else key.partition(".")[0]
 
 
 def is_explained(change: Change, groups: set[str]) -> bool:

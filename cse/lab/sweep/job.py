@@ -24,7 +24,7 @@ from cse.errors import UserError
 from cse.lab.run.build import rehearse
 from cse.lab.run.evaluators import check_selection
 from cse.lab.run.from_arguments import checked_config
-from cse.lab.run.job import steps_in_words
+from cse.lab.run.planned_steps import steps_in_words
 from cse.lab.settings.arguments import Argument, keys_of_person, shell_line, texts_of
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import KINDS, Kind

@@ -12,7 +12,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError, check_loads
-from cse.lab.run.resume import started_from
+from cse.lab.run.resume import earlier_run
 from cse.lab.settings.arguments import RUN_ALONE, Argument, merged, texts_of, values_of
 from cse.lab.settings.check import validate_settings
 from cse.lab.settings.command import MULTIRUN, Command
@@ -121,8 +121,8 @@ def refuse_arguments_of_one_job(arguments: Sequence[Argument]) -> None:
             raise UserError(
                 f"{argument} has no effect on a command of several jobs, whose folder is hydra.sweep.dir=FOLDER"
             )
-    if origin := started_from(arguments):
-        raise UserError(f"{origin} starts one run: leave out -m and sweep=, and give each key one value")
+    if run := earlier_run(arguments):
+        raise UserError(f"{run} starts one run: leave out -m and sweep=, and give each key one value")
     if "RANK" in os.environ:
         raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
 

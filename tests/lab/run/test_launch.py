@@ -2,12 +2,10 @@
 
 import logging
 import os
-import pickle
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from logging.handlers import MemoryHandler
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +17,6 @@ from safetensors.torch import load_file
 
 from cse.lab.run import launch
 from cse.lab.run.job import Job
-from cse.lab.run.logs import begin_log_files, logging_to, take_lines
 
 BIN = Path(sys.executable).parent
 
@@ -69,28 +66,6 @@ def test_two_tasks_of_srun_train_as_one_into_one_folder(still, cse_train, tmp_pa
     assert words[1] == ""
     (folder,) = (tmp_path / "outputs").glob("*/*")  # not one of each process
     np.testing.assert_allclose(logged_of(folder), logged_of(tmp_path / "one"), rtol=1e-5)
-
-
-def test_a_log_file_is_continued_by_another_process(tmp_path):
-    """It has the lines from before there was a folder, once and in order. Then come the lines of both processes."""
-    with logging_to(tmp_path / "train.log"):
-        logging.error("from %s", tmp_path)
-        handed = pickle.loads(pickle.dumps(take_lines()))
-        logging.error("after it")
-        with logging_to(tmp_path / "train.log", handed):
-            logging.error("step 1")
-            begin_log_files()
-        begin_log_files()
-    lines = [line.rpartition("]")[2] for line in (tmp_path / "train.log").read_text().splitlines()]
-    assert lines == [f" from {tmp_path}", " step 1", " after it"]
-
-
-def test_the_lines_of_every_log_file_are_handed_on(tmp_path):
-    """A program of the user's may keep lines of its own in the same way."""
-    with logging_to(tmp_path / "train.log"):
-        logging.error("from cse")
-        logging.getLogger().addHandler(MemoryHandler(10))
-        assert [record.msg for record in take_lines()] == ["from cse"]
 
 
 @pytest.mark.parametrize(("visible", "rank", "advised"), [(4, None, True), (1, None, False), (4, "0", False)])

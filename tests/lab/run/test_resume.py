@@ -1,17 +1,19 @@
 """`resume=FOLDER`: a run's settings are data. Nothing in a folder is composed, interpolated or run as code."""
 
 import json
+import logging
 import re
 from pathlib import Path
 
 import pytest
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from run_folders import leave_run
 
 import cse
 from cse.errors import UserError
-from cse.lab.run.from_arguments import checked_settings
-from cse.lab.run.resume import started_from
+from cse.lab.run.from_arguments import config_of
+from cse.lab.run.job import Job
+from cse.lab.run.resume import earlier_run, log_ignored_variables, resume_hint, variables_of_settings
 from cse.lab.settings import groups
 from cse.lab.settings.arguments import Argument
 from cse.lab.settings.compose import resolved, without_hydra
@@ -30,7 +32,7 @@ def write_run(folder: Path, settings: dict) -> Path:
 
 
 def resumed(run: Path, words: list[str]) -> DictConfig:
-    return checked_settings("train", list(map(Argument, [f"resume={run}", *words])))
+    return config_of("train", list(map(Argument, [f"resume={run}", *words])))
 
 
 def changed(key: str, value: object) -> dict:
@@ -91,7 +93,7 @@ def test_settings_that_refer_to_a_typed_key_follow_it(tmp_path):
 def test_a_folder_that_only_another_machine_has_is_this_machines(tmp_path, monkeypatch):
     monkeypatch.setenv("CSE_CACHE", str(tmp_path))
     settings = resolved(cse.compose("paths.cache=/elsewhere/cache", "paths.images=/elsewhere/images"))
-    config = checked_settings("train", [Argument(f"rerun={write_run(tmp_path / 'run', settings)}")])
+    config = config_of("train", [Argument(f"rerun={write_run(tmp_path / 'run', settings)}")])
     assert (config.paths.cache, config.data.cache_dir) == (str(tmp_path), str(tmp_path))
     assert config.paths.images == "/elsewhere/images"  # this machine names none: the refusal says which is missing
 
@@ -101,7 +103,7 @@ def test_references_inside_a_group_and_to_another_follow_too(tmp_path):
     settings = resolved(cse.compose("data=openwebtext", "data.rows.min_units=9"))
     run = write_run(tmp_path / "run", settings | {"choices": {"data": "openwebtext", "eval": "stsb"}})
     words = ["data.rows.limit=7", "paths.senteval=/cluster", "paths.cache=/c"]
-    config = checked_settings("train", list(map(Argument, [f"rerun={run}", *words])))
+    config = config_of("train", list(map(Argument, [f"rerun={run}", *words])))
     assert re.fullmatch(r"Skylion007/openwebtext/min=9/.*/limit=7", config.data.identity)
     assert (config.eval.stsb.senteval, config.data.cache_dir) == ("/cluster", "/c")
 
@@ -210,6 +212,66 @@ def test_a_part_of_ours_that_a_file_of_the_users_changes_is_known(tmp_path, monk
     (["resume=auto"], None), (["resume=null"], None), (["seed=1"], None), (["rerun=a"], ("rerun", Path("a"))),
 ])  # fmt: skip
 def test_the_run_that_a_line_starts_from(words, before):
-    assert started_from(list(map(Argument, words))) == before
+    assert earlier_run(list(map(Argument, words))) == before
     with pytest.raises(UserError, match="rerun="):
-        started_from([Argument("resume=a"), Argument("rerun=b")])
+        earlier_run([Argument("resume=a"), Argument("rerun=b")])
+
+
+@pytest.mark.parametrize(("recorded", "now", "typed", "said"), [
+    ("online", "offline", [], ["tracker.wandb.mode=online", "give tracker.wandb.mode=offline"]),
+    ("online", "online", [], []),
+    ("online", "", [], []),
+    ("online", "disabled", ["tracker.wandb.mode=offline"], []),
+    ("online", "offline", ["~tracker.wandb"], []),
+])  # fmt: skip
+@pytest.mark.parametrize("how", ["resume", "rerun"])
+def test_a_variable_that_a_resumed_run_ignores_is_named(tmp_path, monkeypatch, caplog, how, recorded, now, typed, said):
+    monkeypatch.setenv("WANDB_MODE", recorded)
+    settings = resolved(cse.compose("smoke=true", "tracker=wandb", "tracker.wandb.tags=[a,b]"))
+    run = leave_run(tmp_path / "run", settings, status="killed", overrides=())
+    monkeypatch.setenv("WANDB_MODE", now)
+    monkeypatch.setenv("WANDB_TAGS", "a,b")  # as it is recorded
+    words = list(map(Argument, [f"{how}={run}", *typed]))
+    earlier, config = earlier_run(words), config_of("train", words)
+    with caplog.at_level(logging.INFO, logger="cse"):
+        log_ignored_variables(earlier, config, words)
+    lines = [record.getMessage() for record in caplog.records if "WANDB" in record.getMessage()]
+    assert len(lines) == bool(said)
+    for part in said:
+        assert part in lines[0]
+        assert lines[0].startswith(f"{how:<10} WANDB_MODE={now} in the environment is ignored")
+
+
+def test_the_variables_are_those_that_conf_reads():
+    found = variables_of_settings()
+    assert found["tracker.wandb.mode"] == "WANDB_MODE"
+    assert found["paths.cache"] == "CSE_CACHE"
+    assert len(found) > 10
+
+
+@pytest.mark.parametrize("how", ["resume", "rerun"])
+def test_a_run_becomes_no_smoke_test_and_a_smoke_test_no_run(tmp_path, how):
+    """Its settings were fitted when it was new: real scores would be recorded as made up, or made-up ones as real."""
+    for was, word in ((False, "smoke=true"), (True, "smoke=false")):
+        settings = resolved(cse.compose(smoke=was))
+        run = leave_run(tmp_path / str(was), settings, overrides=["model=bert", f"smoke={str(was).lower()}"])
+        with pytest.raises(UserError, match=f"^{word} comes too late for {how}={run}, .* cse-train model=bert {word}$"):
+            cse.compose(f"{how}={run}", word)
+        assert cse.compose(f"{how}={run}", smoke=was).smoke == was
+
+
+@pytest.mark.parametrize(
+    ("writes", "saved", "hint"),
+    [
+        (True, "last", "this continues it: cse-train 'resume={}'"),
+        (True, "run.yaml", "nothing is saved yet, this starts again: cse-train 'resume={}'"),
+        (True, "plots", "nothing is saved yet"),
+        (False, "last", "nothing was trained"),
+    ],
+)
+def test_the_hint_is_a_command_that_works(tmp_path, writes, saved, hint):
+    folder = tmp_path / "a run"
+    folder.mkdir()
+    (folder / saved).touch() if saved == "run.yaml" else (folder / saved).mkdir()
+    cfg = OmegaConf.create({"trainer": {}, "data": {"preview": 0}, "dry_run": not writes})
+    assert resume_hint(Job(cfg, [], folder)) == hint.format(folder)

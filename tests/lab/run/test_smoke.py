@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 from transformers import AutoTokenizer
 
 from cse.errors import UserError
-from cse.lab.run import from_arguments
+from cse.lab.run.from_arguments import cfg_of_new_run
 from cse.lab.settings.arguments import recorded_arguments, spell_value
 from cse.lab.settings.compose import composed
 from cse.sources import synthetic
@@ -18,7 +18,7 @@ from cse.sources.synthetic import ROWS
 def fitted(*words: str, command: str = "train"):
     """The config of a run with these words."""
     composition = composed(command, words)
-    return from_arguments.fitted(composition, command, recorded_arguments(words))
+    return cfg_of_new_run(composition, command, recorded_arguments(words))
 
 
 @pytest.mark.parametrize(("words", "columns"), [

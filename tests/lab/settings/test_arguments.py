@@ -13,7 +13,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 import cse
 from cse.errors import UserError
 from cse.lab.folder.status import line_to_resume
-from cse.lab.run.resume import started_from
+from cse.lab.run.resume import earlier_run
 from cse.lab.settings.arguments import (
     RUN_ALONE,
     Argument,
@@ -90,7 +90,7 @@ def test_text_of_python_is_taken_as_it_is(name):
         assert shlex.split(shell_line("cse-train", text)) == ["cse-train", text]
     for folder in (name, "auto", "null"):
         _, typed = shlex.split(line_to_resume(Path(folder)))
-        assert started_from(read_arguments([typed], "train")) == ("resume", Path(folder))
+        assert earlier_run(read_arguments([typed], "train")) == ("resume", Path(folder))
 
 
 @pytest.mark.parametrize("value", ["a,b", "run (copy)", "it's", "MTEB(eng, v1)", "größe", "x=y", "a[1]"])

@@ -7,7 +7,7 @@ import pytest
 
 import cse
 from cse.errors import UserError
-from cse.lab.run.from_arguments import checked_config, fitted
+from cse.lab.run.from_arguments import cfg_of_new_run, checked_config
 from cse.lab.settings import groups
 from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.compose import composed
@@ -97,7 +97,7 @@ def test_an_empty_file_and_the_folder_of_a_run_are_no_mistake(written):
 def test_a_value_that_a_later_file_replaces_is_told(written):
     file = written("trainer", "defaults: [default]\nlr: 1e-3\n")  # simcse's own comes later
     config = composed("train", ["trainer=mine", "trainer.eps=1e-7"])
-    config = fitted(config, "train", [Argument("trainer=mine"), Argument("trainer.eps=1e-7")])
+    config = cfg_of_new_run(config, "train", [Argument("trainer=mine"), Argument("trainer.eps=1e-7")])
     (told,) = [one for one in config.sources if one.startswith("but ")]
     assert "trainer.lr=3e-05" in told
     assert f"not 0.001 ({file}:2)" in told
@@ -106,7 +106,7 @@ def test_a_value_that_a_later_file_replaces_is_told(written):
 def test_a_value_that_its_part_takes_in_another_form_is_not_replaced(written):
     written("trainer", "defaults: [default]\nclip: 1\nwatch: geometry\nbetas: [0, 0.9]\nno_decay: [bias]\n")
     words = [Argument("trainer=mine"), Argument("trainer.lr=1")]
-    config = fitted(checked_config(composed("train", texts_of(words)), "train"), "train", words)
+    config = cfg_of_new_run(checked_config(composed("train", texts_of(words)), "train"), "train", words)
     assert (config.trainer.clip, list(config.trainer.watch)) == (1.0, ["geometry"])
     assert [one for one in config.sources if one.startswith("but ")] == []
 

@@ -11,7 +11,7 @@ from run_folders import leave_run
 from typed import exit_code, jobs_typed
 
 from cse.errors import MissingResource
-from cse.lab.run.from_arguments import fitted
+from cse.lab.run.from_arguments import cfg_of_new_run
 from cse.lab.settings.arguments import Argument, shell_line, texts_of
 from cse.lab.settings.command import read_arguments, split_flags
 from cse.lab.settings.compose import resolved
@@ -108,7 +108,7 @@ def lasting(tmp_path, monkeypatch):
     """In tmp_path, jobs train and score nothing, and leave the results.json of their settings with made-up scores."""
 
     def command(job, folder: Path) -> list[str]:
-        cfg = fitted(job.config, job.kind, job.arguments)
+        cfg = cfg_of_new_run(job.config, job.kind, job.arguments)
         scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
         metrics = {name: 71.23 for evaluator in cfg.eval for name in scores[evaluator]}
         leave_run(folder, resolved(cfg), metrics, command=shell_line(job.program, *texts_of(job.arguments)))

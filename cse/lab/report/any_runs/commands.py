@@ -8,7 +8,7 @@ from pathlib import Path
 from cse.lab.folder.runs import Run
 from cse.lab.report.any_runs.trials import is_trial
 from cse.lab.report.numbers.keys_that_differ import arguments_of_case
-from cse.lab.run.resume import functions_in
+from cse.lab.run.code_in_settings import functions_in
 from cse.lab.settings.arguments import shell_line, spell_argument, texts_of, values_of
 from cse.lab.settings.roles import repeats_a_run
 

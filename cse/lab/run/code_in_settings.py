@@ -1,0 +1,83 @@
+"""The code that a run's settings name: the parts that Hydra builds from them, and functions of Python among them.
+
+refuse_foreign_parts  a resumed or repeated run builds no part that its folder alone names
+functions_in          the evaluators that are functions, which a command cannot give; call_with is the call that can
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from omegaconf import DictConfig, OmegaConf
+
+from cse.errors import UserError
+from cse.lab.settings.compose import without_hydra
+from cse.lab.settings.conf_files import text_of
+from cse.lab.settings.groups import CONF_DIR, user_folders
+from cse.lab.settings.values import Config, nodes_in
+
+FUNCTION = "cse.eval.function.Function"
+"""The part that a function given in Python becomes: an evaluator."""
+HYDRAS_KEY = re.compile(r"_[a-z]+_")
+"""`_target_`, `_partial_`, `_args_` and the like, by which Hydra builds a part."""
+OBJECTIVE_OF_SOURCE = re.compile(r"data\.sources\.[^.]+\.objective")
+"""The key of the objective of one text of a mixture."""
+
+
+def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, arguments: Sequence[str]) -> None:
+    """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no argument names.
+
+    origin: resume=FOLDER or rerun=FOLDER. fresh: the config that conf/ gives for the run's choices, in which a part may
+    have its keys from several files.
+    """
+    known = [part for place in (Path(CONF_DIR), *user_folders()) for part in parts_in_folder(place)]
+    known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
+    given = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(arguments))
+    tree: Any = OmegaConf.to_container(without_hydra(config))
+    for key, part in parts_in(tree):
+        if OBJECTIVE_OF_SOURCE.fullmatch(key):  # it is made later, for the encoder's width
+            part = {name: value for name, value in part.items() if name != "_partial_"}
+        if part in known or part.get("_target_") in given:
+            continue
+        if part.get("_target_") == FUNCTION:
+            call = call_with(origin, functions_in(tree))
+            raise UserError(f"{origin}: {key} was a function, which only Python can give: {call}")
+        named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
+        raise UserError(
+            f"{origin}: {named} is not a part of cse, and a run may not name code: give the --config-dir FOLDER "
+            f"that names it, or give {key}._target_=... again"
+        )
+
+
+def parts_in_folder(conf: Path) -> Iterator[Config]:
+    """The parts in a folder laid out as conf/ is, see `parts_in`. Raises UserError for a file that is not UTF-8."""
+    for file in sorted(conf.rglob("*.yaml")):
+        text = text_of(file)
+        try:
+            content = yaml.load(text, yaml.CSafeLoader) if "_target_" in text else {}
+            yield from (part for _, part in parts_in(content))
+        except yaml.YAMLError:  # Hydra has refused it already if it was chosen
+            continue
+
+
+def parts_in(tree: object) -> Iterator[tuple[str, Config]]:
+    """(dotted key, part) of each part in a tree: its `_target_`, and its other keys that are Hydra's."""
+    for key, node in nodes_in(tree):
+        part = {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))} if isinstance(node, dict) else {}
+        if part:
+            yield key, part
+
+
+def functions_in(plain: Config) -> list[str]:
+    """The names of the evaluators that are functions given in Python."""
+    evaluators = plain.get("eval") or {}
+    targets = {name: node.get("_target_") for name, node in evaluators.items() if isinstance(node, dict)}
+    return [name for name, target in targets.items() if target == FUNCTION]
+
+
+def call_with(argument: str, functions: Sequence[str]) -> str:
+    """The call of cse.train that gives the functions again. argument: resume=FOLDER or rerun=FOLDER."""
+    given = ", ".join(f"{name!r}: {name}" for name in functions)
+    return f"cse.train({argument!r}, eval={{{given}}})"

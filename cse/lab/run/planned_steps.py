@@ -1,0 +1,26 @@
+"""How many steps a run will make, as its settings alone tell. Imports no torch: sweeps list their jobs with it."""
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.sources.catalogue import DATASETS
+
+
+def steps_in_words(cfg: DictConfig) -> str:
+    """How many steps a run makes: 30,952; "at most 70" or "?" where only reading the text tells its rows."""
+    trainer, rows = cfg.trainer, expected_rows(cfg.data)
+    if rows is None:
+        return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
+    full, rest = divmod(rows, trainer.batch_size)
+    batches = full if trainer.drop_last or rest < 2 else full + 1  # of an epoch, as cse.data.loader.Batches has them
+    planned = max(1, round(trainer.epochs * batches / trainer.accumulate))
+    return f"{min(trainer.max_steps or planned, planned):,}"
+
+
+def expected_rows(data: DictConfig) -> int | None:
+    """The rows that are asked for, or a published corpus's, as its paper counts them; None for the user's own text."""
+    published = DATASETS.get(data.name)
+    rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
+    rows = rows or (published.rows[0] if published and published.rows else None)
+    if rows is None or data.limit is None:
+        return rows
+    return round(data.limit * rows) if isinstance(data.limit, float) else min(data.limit, rows)

@@ -1,0 +1,109 @@
+"""What is refused before a run or an evaluation has a folder. Each refusal is a UserError.
+
+cse.lab.run.from_arguments has refused a wrong setting, and an encoder or a file that is not there. cse.lab.run.start
+then asks:
+
+check_place   a folder that cannot be used
+check_effect  an argument without effect
+check_job     a folder that another run uses, and settings that contradict each other; a smoke test has written its
+              synthetic data by then
+
+cse.lab.run.compatible later refuses parts that do not fit together, and cse.lab.run.unchanged other data than an
+earlier run's.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.errors import UserError
+from cse.files import make_folder
+from cse.lab.folder.contents import RUN
+from cse.lab.folder.heartbeat import check_free
+from cse.lab.folder.status import line_to_resume
+from cse.lab.run import slurm
+from cse.lab.run.evaluators import check_selection
+from cse.lab.run.job import Job
+from cse.lab.settings.arguments import Argument
+
+OF_SEPARATE = tuple(f"aux_modality.{key}" for key in ("lr", "schedule", "weight_decay", "no_decay", "clip", "order"))
+"""Settings of aux_modality.optimizer=separate alone."""
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a folder that cannot be made or written, or that lies in a run's best/ or last/. Makes nothing."""
+    above = (folder.absolute(), *folder.absolute().parents)
+    try:
+        for place in above:
+            if place.name in ("best", "last") and (place.parent / RUN).exists():
+                why = f"lies in {place}, which its run replaces"
+                raise UserError(f"hydra.run.dir={folder} {why}: name a folder of yours")
+        there = next(place for place in above if place.exists())
+        reason = None if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else f"{there} is no folder to write in"
+    except OSError as error:  # a name that is too long, links in a circle
+        reason = error.strerror
+    if folder == Path():
+        raise UserError("hydra.run.dir is empty or is the current folder; name a folder of yours")
+    if reason:
+        raise UserError(f"hydra.run.dir={folder}: {reason}; name a folder of yours")
+
+
+def check_effect(config: DictConfig, given: Sequence[Argument]) -> None:
+    """Refuse an argument that has no effect beside the other settings."""
+    idle = [argument for argument in given if argument.key in OF_SEPARATE]
+    if idle and OmegaConf.select(config, "aux_modality.optimizer") == "joint":
+        raise UserError(f"{idle[0]} has no effect with aux_modality.optimizer=joint, which is the text's optimizer")
+
+
+def check_job(job: Job) -> None:
+    """Refuse a job whose folder another run uses, or whose settings contradict each other.
+
+    Makes the folder of the cache, since only that shows whether it can be made.
+    """
+    check_unused(job)
+    if job.writes and not slurm.is_follower():
+        check_free(job.folder)  # again when the run takes the folder
+    if job.trains:
+        check_training(job.cfg)
+    else:
+        check_evaluation(job.cfg)
+    make_folder(Path(job.cfg.paths.cache), "paths.cache")
+
+
+def check_unused(job: Job) -> None:
+    """Refuse a folder that holds a run or scores that the job would replace."""
+    held = [name for name in ("best", "last", "scores.csv") if os.path.lexists(job.folder / name)]
+    if held and not (job.trains and job.cfg.resume):
+        resume = f", or continue the run: {line_to_resume(job.folder)}" if job.trains else ""
+        raise UserError(
+            f"{job.folder} already holds a run or its scores ({held[0]}): choose another hydra.run.dir{resume}"
+        )
+    if held == ["best"] and not (job.folder / RUN).exists():
+        raise UserError(
+            f"{job.folder / 'best'} was not made by a run of cse and would be replaced: choose another hydra.run.dir"
+        )
+
+
+def check_training(cfg: DictConfig) -> None:
+    """Refuse a score that no evaluator gives, and processes among which a batch or the GPUs cannot be shared."""
+    from cse.data.loader import check_even_split
+    from cse.device import check_gpu_per_process
+
+    if not cfg.data.preview:  # it scores nothing
+        check_selection(cfg)
+    if "RANK" not in os.environ:  # a launcher has its own number of processes
+        check_even_split(cfg.trainer.batch_size, cfg.trainer.devices)
+        check_gpu_per_process("trainer.devices", cfg.trainer.devices)
+
+
+def check_evaluation(cfg: DictConfig) -> None:
+    """Refuse settings of cse-eval that contradict each other."""
+    if ("_target_" in cfg.model) == (cfg.checkpoint is not None):
+        raise UserError("name the encoder to score, by either checkpoint=FOLDER_OR_NAME or model=NAME")
+    if not cfg.eval:
+        raise UserError("there is nothing to score: set eval=[stsb,sts], for example")
+    whitening = cfg.whitening
+    if (whitening.kind is None) != (whitening.fit is None) or (whitening.kind is None and whitening.components):
+        raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")

@@ -1,0 +1,155 @@
+"""What a run sets in its process, and what is restored after it: libraries that are quiet, the environment, the log.
+
+prepare_libraries  before the heavy libraries are imported
+alone              around a run: no other run in this process, and the environment restored
+logging_to         around a run: lines on the screen and, from the moment at which the run has a folder, in a file of it
+"""
+
+import logging
+import os
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from logging.handlers import MemoryHandler
+from pathlib import Path
+
+from cse.errors import UserError
+from cse.sources.hub import use_hub_if_it_answers
+
+TALKATIVE = (
+    *("accelerate", "datasets", "filelock", "gensim", "httpcore", "httpcore2", "httpx", "httpx2", "huggingface_hub"),
+    *("matplotlib", "peft", "sentence_transformers", "smart_open", "torch", "transformers", "urllib3"),
+)
+REPEATING = "hydra.utils"  # logs the errors that it also raises
+BUSY = threading.RLock()
+FORMAT = "[%(asctime)s][%(name)s][%(levelname)s] %(message)s"
+
+
+# Libraries
+
+
+def prepare_libraries() -> None:
+    """Ask whether the hub answers, and silence libraries, before they are imported. Raises UserError."""
+    use_hub_if_it_answers()
+    quiet()
+
+
+def quiet() -> None:
+    """Silence the loading reports and warnings of libraries; cse itself reports what matters.
+
+    Raises UserError if there is no place for temporary files, on which imports would fail, each in its own words.
+    """
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise UserError(f"{error.strerror}: set TMPDIR=FOLDER in the environment to one that can be written") from error
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    for name in ("HF_HUB_VERBOSITY", "DATASETS_VERBOSITY"):  # read when they are imported, maybe later
+        os.environ.setdefault(name, "error")
+    warnings.filterwarnings("ignore")
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    logging.getLogger(REPEATING).setLevel(logging.CRITICAL)
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+
+
+# The environment
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Run the block with the process to itself, and restore the environment after it.
+
+    Raises UserError while another thread is in such a block: the two would draw from the same random states.
+    """
+    if not BUSY.acquire(blocking=False):
+        raise UserError(
+            "another thread of this process is training or scoring with the same random states: wait until it is done"
+        )
+    try:
+        with environment_kept():
+            yield
+    finally:
+        BUSY.release()
+
+
+@contextmanager
+def environment_kept() -> Iterator[None]:
+    """After the block, restore the environment variables, the filters of warnings, and the levels of the loggers that
+    `quiet` silences: a notebook has other work too."""
+    before = dict(os.environ)
+    levels = {name: logging.getLogger(name).level for name in (*TALKATIVE, REPEATING)}
+    try:
+        with warnings.catch_warnings():
+            yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update({name: value for name, value in before.items() if os.environ.get(name) != value})
+
+
+# The log
+
+
+class Console(logging.StreamHandler):
+    """Writes to the current standard output, which on a terminal with a live bar writes above the bar."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        self.stream = sys.stdout
+        super().emit(record)
+
+
+@contextmanager
+def logging_to(path: Path, kept: Iterable[logging.LogRecord] = ()) -> Iterator[None]:
+    """Log in the block to the screen and to a file; restore the handlers after it.
+
+    Lines for the file are kept in memory until `begin_log_files`; the lines of a refused run are dropped. kept: lines
+    of the process that started this one.
+    """
+    root = logging.getLogger()
+    handlers, level, file = list(root.handlers), root.level, logging.FileHandler(path, encoding="utf-8", delay=True)
+    file.setFormatter(logging.Formatter(FORMAT))
+    memory = MemoryHandler(sys.maxsize, flushLevel=sys.maxsize, target=file, flushOnClose=False)
+    memory.buffer.extend(kept)
+    try:
+        root.handlers[:] = [Console(), memory]
+        root.setLevel(logging.INFO)
+        yield
+    finally:
+        memory.close()
+        file.close()
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
+def log_files() -> list[MemoryHandler]:
+    """The handlers that keep lines for log files, one of each `logging_to` around."""
+    return [handler for handler in logging.getLogger().handlers if isinstance(handler, MemoryHandler)]
+
+
+def begin_log_files() -> None:
+    """Write the kept lines to the log file, and from now on each line as it comes: the run's folder exists."""
+    for memory in log_files():
+        memory.flushLevel = logging.NOTSET
+        memory.flush()
+
+
+def take_lines() -> list[logging.LogRecord]:
+    """Take the kept lines away, for the process that will make the run's folder."""
+    taken = []
+    for memory in log_files():
+        taken += memory.buffer
+        memory.buffer = []
+    for record in taken:
+        record.msg, record.args = record.getMessage(), None  # as text, which can be pickled
+    return taken
