@@ -72,7 +72,7 @@ def cfg_of_new_run(config: DictConfig, kind: Kind, arguments: Sequence[Argument]
             notes = overridden(cfg, files, {argument.key for argument in arguments})
             cfg.sources = [*recipe_notes(chosen, arguments), *notes]
         cfg.choices = choice_of_each_group(kind, chosen, arguments, map(str, cfg.eval))
-    shrink(cfg, keys_of_person(arguments))
+    shrink(cfg, keys_of_person(argument for argument in arguments if not argument.text.startswith("~")))
     return cfg
 
 

@@ -117,6 +117,12 @@ def test_images_and_sound_that_are_typed_are_used_and_cut(tmp_path, aux, key, li
     assert own.aux_modality.data[limit] == 4
 
 
+def test_what_is_deleted_on_the_line_stays_away(tmp_path):
+    words = ["smoke=true", f"paths.cache={tmp_path}", "eval=[stsb,sts]", "tracker=tensorboard"]
+    config = fitted(*words, "~eval.sts", "~tracker.tensorboard")
+    assert (list(config.eval), list(config.tracker)) == (["stsb"], [])
+
+
 @pytest.mark.parametrize("program", ["train", "evaluate"])
 def test_score_sets_that_are_typed_are_used(tmp_path, program):
     words = ["smoke=true", "model=bert", "eval=[stsb,sts]", f"paths.cache={tmp_path}"]
