@@ -120,7 +120,7 @@ def spawn(job: Job) -> None:
     except ChildFailedError as error:
         raise error_of_processes(error, job) from error
     finally:
-        if job.folder.is_dir():
+        if job.writes and job.folder.is_dir():
             begin_log_files()  # for what this process alone knows, such as another's traceback
 
 

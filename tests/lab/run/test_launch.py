@@ -14,9 +14,12 @@ import pytest
 from omegaconf import OmegaConf
 from run_folders import logged_of, results_of
 from safetensors.torch import load_file
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
+from cse.errors import RunError
 from cse.lab.run import launch
 from cse.lab.run.job import Job
+from cse.lab.run.this_process import logging_to
 
 BIN = Path(sys.executable).parent
 
@@ -92,6 +95,24 @@ def test_a_later_process_returns_the_folder_of_the_first(monkeypatch):
     cfg = {"trainer": {"devices": 1, "batch_size": 64}, "data": {"preview": 0}, "dry_run": False}
     assert launch.run_in_processes(Job(OmegaConf.create(cfg), [], Path("second"))) == Path("first")
     assert [job.folder for job in ran] == [Path("first")]
+
+
+@pytest.mark.parametrize("is_dry", [True, False])
+def test_a_dry_run_that_fails_leaves_the_log_of_a_run_as_it_is(monkeypatch, tmp_path, is_dry):
+    """resume=FOLDER dry_run=true is about the folder of another run."""
+
+    def fail(*_):
+        raise ChildFailedError("worker", {0: ProcessFailure(0, 1, 1, "nowhere")})
+
+    monkeypatch.delenv("RANK", raising=False)
+    for variable in ("OMP_NUM_THREADS", "TORCHELASTIC_SIGNALS_TO_HANDLE"):
+        monkeypatch.setenv(variable, "1")
+    monkeypatch.setattr("torch.distributed.launcher.api.elastic_launch", lambda *_: fail)
+    (tmp_path / "train.log").write_text("done\n")
+    cfg = {"trainer": {"devices": 2, "batch_size": 64}, "data": {"preview": 0}, "dry_run": is_dry}
+    with logging_to(tmp_path / "train.log"), pytest.raises(RunError, match="process 0 of 2 failed"):
+        launch.run_in_processes(Job(OmegaConf.create(cfg), [], tmp_path))
+    assert ((tmp_path / "train.log").read_text() == "done\n") == is_dry
 
 
 @pytest.mark.nightly
