@@ -37,7 +37,7 @@ UNREAD = tuple(
 QUOTED = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
 """Text in quotes."""
 AS_GIVEN = re.compile(r"\d+|null")
-"""Text that stays without quotes: Python may give a number as text, seed="3", and null."""
+"""Text of Python's that is no text for Hydra: a number, as in seed="3", and null."""
 
 
 def normalized(texts: Sequence[str]) -> list[str]:
@@ -66,11 +66,11 @@ def check_letters(names: Sequence[str]) -> None:
 
 def without_dashes(text: str) -> str:
     """`trainer.lr=1e-5` for `--trainer.lr=1e-5`, as W&B's agents write it. Hydra's own flags stay."""
-    return text[2:] if is_agents(text) else text
+    return text[2:] if is_from_agent(text) else text
 
 
-def is_agents(text: str) -> bool:
-    """Whether a W&B agent may have written it: --KEY=VALUE, which is no flag of Hydra's."""
+def is_from_agent(text: str) -> bool:
+    """Whether a W&B agent may have given it: --KEY=VALUE, which is no flag of Hydra's."""
     return text.startswith("--") and "=" in text and key_of(text) not in WITH_VALUE
 
 
@@ -114,7 +114,7 @@ def split_flags(texts: Sequence[str]) -> tuple[list[str], list[str]]:
     flags: list[str] = []
     rest = iter(texts)
     for text in rest:
-        if not text.startswith("-") or is_agents(text):
+        if not text.startswith("-") or is_from_agent(text):
             settings.append(text)
             continue
         flags.append(text)
@@ -136,8 +136,9 @@ def read_arguments(texts: Sequence[str], kind: Kind) -> list[Argument]:
     texts = [with_home(without_plus(text)) for text in texts]
     for text in texts:
         refuse_unread(text)
-    arguments = without_null(arguments_of(texts))
-    return without_evaluators(with_evaluator(arguments), kind)
+        parse_argument(text)
+    arguments = with_evaluator(without_null_groups(arguments_of(texts)))
+    return without_evaluators(arguments, kind)
 
 
 def without_plus(text: str) -> str:
@@ -155,16 +156,15 @@ def with_home(text: str) -> str:
 
 
 def refuse_unread(text: str) -> None:
-    """Raise UserError for a key of UNREAD, and Hydra's error for a text that it cannot read."""
+    """Raise UserError for an argument whose key nothing reads."""
     if key_of(text).replace("/", ".").startswith(UNREAD):
         raise UserError(
             f"{text} has no effect: leave it out; a run logs to its train.log and metrics.jsonl (every step with "
             "trainer.log_every=1), in hydra.run.dir=FOLDER"
         )
-    parse_argument(text)
 
 
-def without_null(arguments: Sequence[Argument]) -> list[Argument]:
+def without_null_groups(arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments without `experiment=null`, `variant=null` and `sweep=null`. Null is the default of these groups,
     and Hydra refuses it."""
     given = values_of(arguments)
@@ -173,8 +173,8 @@ def without_null(arguments: Sequence[Argument]) -> list[Argument]:
 
 
 def with_evaluator(arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments with the evaluator's name in each key of `eval`, if a single evaluator is chosen:
-    `eval=mteb eval.benchmark=NAME` sets eval.mteb.benchmark."""
+    """The arguments with the evaluator's name in each key of its settings, if a single one is chosen: for `eval=mteb
+    eval.benchmark=NAME` the key is eval.mteb.benchmark."""
     evaluators = choices("eval")
     chosen = {argument.key: argument.parsed for argument in arguments}.get("eval")
     names = chosen if isinstance(chosen, list) else [chosen]
