@@ -5,7 +5,7 @@ import shutil
 import pytest
 from made_up_tables import built, cell, values
 
-from cse.lab.report.numbers.groups import once_each
+from cse.lab.report.numbers.groups import without_copies
 from cse.lab.report.verdicts import NOT_RUN
 
 DEV, TEST = "dev/stsb/spearman", "test/sts/average"
@@ -97,7 +97,7 @@ def test_runs_of_one_choice_that_differ_in_a_value_are_no_copies_of_each_other(l
     """Also beside a run of another choice, whose values all differ."""
     for name, choice, layers in (("a", "bert", 1), ("b", "bert", 2), ("b again", "bert", 2), ("c", "roberta", 3)):
         leave(name, {"model.layers": layers, "seed": 1}, {TEST: 70.0 + layers}, choices={"model": choice})
-    assert [run.metrics[TEST] for run in once_each(runs(), "seed")] == [71.0, 72.0, 73.0]
+    assert [run.metrics[TEST] for run in without_copies(runs(), "seed")] == [71.0, 72.0, 73.0]
 
 
 def test_a_mean_over_seeds_is_not_called_one_of_runs(leave, tmp_path):

@@ -1,8 +1,8 @@
 """The runs behind one number: a value for each seed, and how two such groups compare.
 
-To read: `group_of` makes a `Group` of the runs that have a `Measure`. `once_each` makes copies of a run, and runs that
-were repeated, weigh no more than one run. `compare_groups` tests two groups over their seeds. Two encoders that are
-only scored have no seeds: these are compared over test items (cse.lab.report.numbers.resampling).
+To read: `group_of` makes a `Group` of the runs that have a `Measure`. `without_copies` lets copies of a run, and runs
+that were repeated, weigh no more than one run. `compare_groups` tests two groups over their seeds. Two encoders that
+are only scored have no seeds: these are compared over test items (cse.lab.report.numbers.resampling).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +58,7 @@ class Group:
 
     distinct: how many of the runs are no copies of each other.
     seeds: {seed: value}.
-    alone: the value of an encoder that is only scored, and so has no seeds; None if it has seeds.
+    single: the value of an encoder that is only scored, and so has no seeds; None if it has seeds.
     metric: the score; None for values of a key.
     unscored: how many finished runs lack the number.
     """
@@ -66,7 +66,7 @@ class Group:
     runs: list[Run]
     distinct: int
     seeds: Mapping[str, float]
-    alone: float | None = None
+    single: float | None = None
     metric: str | None = None
     aggregate: str = "mean"
     unscored: int = 0
@@ -74,12 +74,12 @@ class Group:
     @property
     def side(self) -> Side:
         """The group as one side of a comparison: its values by seed, or its single value."""
-        return self.seeds if self.alone is None else self.alone
+        return self.seeds if self.single is None else self.single
 
     @property
     def values(self) -> list[float]:
         """The value of each seed, or the single value."""
-        return list(self.seeds.values()) if self.alone is None else [self.alone]
+        return list(self.seeds.values()) if self.single is None else [self.single]
 
     @property
     def modified(self) -> bool:
@@ -94,24 +94,24 @@ class Group:
     @property
     def only_scored(self) -> bool:
         """Whether its encoder was not trained here, and so has no seeds."""
-        return self.alone is not None
+        return self.single is not None
 
     def without_seeds(self) -> "Group":
         """The same runs as one encoder, whose value is their mean."""
-        return replace(self, seeds={}, alone=float(np.mean(self.values)))
+        return replace(self, seeds={}, single=float(np.mean(self.values)))
 
 
-def group_of(runs: Sequence[Run], once: Sequence[Run], measure: Measure, seed: str) -> Group:
+def group_of(runs: Sequence[Run], distinct: Sequence[Run], measure: Measure, seed: str) -> Group:
     """The group of the runs that have the measure.
 
-    once: the same runs without copies (`once_each`). seed: the key of seeds.
+    distinct: the same runs `without_copies`. seed: the key of seeds.
     """
     measured = [run for run in runs if measure.is_known(run)]
-    distinct = [run for run in once if measure.is_known(run)]
-    candidates = measured if measure.aggregate == "best" else distinct  # the best is a run, and no mean of copies
+    measured_once = [run for run in distinct if measure.is_known(run)]
+    candidates = measured if measure.aggregate == "best" else measured_once  # the best is a run, and no mean of copies
     group = Group(
         runs=measured,
-        distinct=len(distinct),
+        distinct=len(measured_once),
         seeds={name: measure.number_of_seed(of_seed) for name, of_seed in grouped(candidates, seed).items()},
         metric=measure.metric,
         aggregate=measure.aggregate,
@@ -125,7 +125,7 @@ def has_no_seeds(runs: Sequence[Run], seed: str) -> bool:
     return bool(runs) and all(run.get(seed) is None for run in runs)
 
 
-def once_each(runs: Sequence[Run], seed: str) -> list[Run]:
+def without_copies(runs: Sequence[Run], seed: str) -> list[Run]:
     """The runs without copies. Runs of the same seed and settings become one run, with their mean scores.
 
     seed: the key of seeds.

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from cse.lab.folder.contents import read_cosines
 from cse.lab.folder.runs import Run, grouped, score_named
-from cse.lab.report.numbers.groups import once_each
+from cse.lab.report.numbers.groups import without_copies
 from cse.lab.report.numbers.statistics import STATISTICS
 from cse.lab.report.paper.departures import without_departures
 from cse.lab.report.paper.published import PublishedFigure, published_figure, read_paper
@@ -70,8 +70,8 @@ def draw_figure(plot: Plot, block: ReportBlock, runs: list[Run]) -> Figure | Non
     done = [run for run in runs if run.is_done and run.matches(plot.where)]
     found = series_of(plot, block, done)
     series = {name: without_departures(its_runs, block.paper_setting) for name, its_runs in found.items() if its_runs}
-    once = {name: once_each(its_runs, block.seed) for name, its_runs in series.items()}
-    figure = FIGURES[plot.kind](Drawing(plot, once, published, block.seed)) if series else None
+    distinct = {name: without_copies(its_runs, block.seed) for name, its_runs in series.items()}
+    figure = FIGURES[plot.kind](Drawing(plot, distinct, published, block.seed)) if series else None
     if figure is None:
         return None
     title = plot.title or (published.title if published else plot.name)

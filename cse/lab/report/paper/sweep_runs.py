@@ -15,7 +15,7 @@ import yaml
 from cse.errors import UserError
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
-from cse.lab.report.numbers.groups import Group, Measure, group_of, once_each
+from cse.lab.report.numbers.groups import Group, Measure, group_of, without_copies
 from cse.lab.report.paper.departures import mark_departures, named_sweep, without_departures
 from cse.lab.report.paper.published import PublishedTable, published_table
 from cse.lab.report.paper.report_block import ReportBlock, checked_block
@@ -147,8 +147,8 @@ def groups_of(block: ReportBlock, runs: list[Run]) -> dict[CellPlace, Group]:
         for column, of_column in block.columns.items():
             selected = [run for run in done if run.matches({**of_row.where, **of_column.where})]
             of_cell = without_departures(selected, block.paper_setting)
-            once, measure = once_each(of_cell, block.seed), measure_of(block, row, column)
-            groups[row, column] = group_of(of_cell, once, measure, block.seed)
+            distinct, measure = without_copies(of_cell, block.seed), measure_of(block, row, column)
+            groups[row, column] = group_of(of_cell, distinct, measure, block.seed)
     return groups
 
 
