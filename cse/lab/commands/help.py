@@ -164,7 +164,7 @@ def help_on_sweep(name: str) -> str:
 
 def jobs_in_words(sweep: "Sweep") -> str:
     """How many jobs a sweep has, or how many searches."""
-    from cse.lab.sweep.grid import combinations
+    from cse.lab.sweep.axes import combinations
 
     axes = [axis for axis in sweep.axes() if sweep.is_grid or axis.key in sweep.search_each]
     names = {sweep.job(row, sweep.folder_of_jobs(row)).name for row in combinations(axes)}

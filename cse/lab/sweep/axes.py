@@ -1,32 +1,42 @@
-"""An axis of a search: KEY=interval(a,b), KEY=int(interval(a,b)), both with tag(log,...), or KEY=choice(a,b).
+"""The values of an axis, which is an argument with several values.
 
-To read: check_range, Interval; then the values that are tried before a start. grid.py has the axes of a grid.
+    of a grid      KEY=A,B, KEY=range(A,B): every combination of the values is a job
+    of a search    KEY=interval(A,B), KEY=int(interval(A,B)), both with tag(log,...), KEY=A,B or KEY=choice(A,B)
+
+First the values of a grid's axes; then an axis of a search: its interval or choices, what is checked, and the values
+that are tried before a start.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 from cse.errors import UserError
 from cse.lab.settings.arguments import Argument, merged, parse_argument
-from cse.lab.sweep.grid import one_by_one
 
 UNEVEN = 3.1
 """An interval divided by it gives a fraction, where a key of whole numbers is refused."""
 
 
-def check_range(axis: Argument) -> None:
-    """Raise UserError for a seed, and for an interval without values or, if logarithmic, with some below 0."""
-    if axis.key.rpartition(".")[2] == "seed":
-        raise UserError(
-            f"{axis}: a search of seeds finds the luckiest one. Give one seed; the report of the search has the "
-            "command that trains more seeds of its best"
-        )
-    interval = interval_of(axis)
-    if interval is None:
-        return
-    if interval.start >= interval.end or (interval.is_log and interval.start <= 0):
-        raise UserError(f"{axis}: the lower bound comes first, and above 0 where the range is logarithmic")
+def combinations(arguments: Iterable[Argument]) -> list[list[Argument]]:
+    """The arguments of every combination of `key=a,b` and `key=range(...)`. The last value of a key counts.
+
+    Raises UserError for key=interval(...), whose values no grid lists.
+    """
+    return [list(row) for row in product(*(one_by_one(argument) for argument in merged(arguments)))]
+
+
+def one_by_one(argument: Argument) -> list[Argument]:
+    """An argument for each value, as Hydra writes it: 1e-05 for 1e-5."""
+    override = parse_argument(argument.text)
+    if override.is_interval_sweep():
+        raise UserError(f"{argument}: a range needs a search: hydra/sweeper=smac")
+    texts = override.sweep_string_iterator() if argument.is_axis else [override.get_value_element_as_str()]
+    return [replace(argument, text=f"{override.get_key_element()}={text}") for text in texts]
+
+
+# An axis of a search
 
 
 class Interval(NamedTuple):
@@ -52,6 +62,20 @@ def interval_of(argument: Argument) -> Interval | None:
 def choices_of(axis: Argument) -> list[str]:
     """The values of an axis that is no interval."""
     return list(parse_argument(axis.text).sweep_string_iterator())
+
+
+def check_range(axis: Argument) -> None:
+    """Raise UserError for a seed, and for an interval without values or, if logarithmic, with some below 0."""
+    if axis.key.rpartition(".")[2] == "seed":
+        raise UserError(
+            f"{axis}: a search of seeds finds the luckiest one. Give one seed; the report of the search has the "
+            "command that trains more seeds of its best"
+        )
+    interval = interval_of(axis)
+    if interval is None:
+        return
+    if interval.start >= interval.end or (interval.is_log and interval.start <= 0):
+        raise UserError(f"{axis}: the lower bound comes first, and above 0 where the range is logarithmic")
 
 
 def values_to_try(axis: Argument) -> list[str]:

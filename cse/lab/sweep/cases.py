@@ -1,21 +1,19 @@
 """A case of a sweep, and the job that a command makes of it.
 
-A Case is what the sweep's YAML has. There are three kinds of job: Training; EncoderScoring, of an encoder that no run
-made; RunScoring, of the run of another sweep's case. Each says which of a command's arguments its program takes, and
-which of them the name of its folder shows and hashes (see cse.lab.sweep.names).
+A Case is what the sweep's YAML has. It trains, or scores an encoder that no run made, or scores the run of another
+sweep's case: `training`, `encoder_scoring` and `run_scoring` make the CaseJob. Each chooses which of the command's
+arguments its program takes, and which the name of the job's folder shows and hashes (see cse.lab.sweep.names).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
 from cse.errors import UserError
-from cse.lab.settings.arguments import Argument, merged, quoted, texts_of, values_of
+from cse.lab.settings.arguments import Argument, merged, quoted, values_of
 from cse.lab.settings.schema import Evaluate
 from cse.lab.sweep.job import ScoredRun
-from cse.lab.sweep.names import decisive, folder_name
 
 KEYS_OF_EVAL = {"model", "hydra", *Evaluate.__annotations__}
 """The keys of cse-eval."""
@@ -56,126 +54,49 @@ class Case(BaseModel):
         return self.program == "cse-eval" and self.of is None
 
 
-@dataclass(frozen=True)
-class CaseJob:
-    """The job of a case. given: the values of its sweep's axes, and a command's arguments for jobs."""
+class CaseJob(NamedTuple):
+    """The job of a case, before it has a name. arguments: all arguments of its program. shown, hashed: the arguments
+    from which the name of its folder is made. scores: the run that it scores."""
 
-    case: Case
-    given: Sequence[Argument]
-
-    @property
-    def taken(self) -> list[Argument]:
-        """The given arguments that its program takes."""
-        return list(self.given)
-
-    @property
-    def settings(self) -> list[Argument]:
-        """The arguments of its case, overridden by the given ones."""
-        return merged([*self.case.arguments, *self.taken])
-
-    @property
-    def arguments(self) -> list[Argument]:
-        """All of its program's arguments."""
-        return self.settings
-
-    @property
-    def shown(self) -> list[Argument]:
-        """The arguments that its name shows."""
-        return self.taken
-
-    @property
-    def hashed(self) -> list[Argument]:
-        """The arguments in the hash of its name."""
-        return self.settings
-
-    @property
-    def scores(self) -> ScoredRun | None:
-        """The run that it scores."""
-        return None
-
-    @property
-    def case_name(self) -> str:
-        """The name of its case; "" for a sweep without cases."""
-        return values_of(self.given).get("case", "")
-
-    def name(self, axis_keys: Sequence[str], order: Sequence[str]) -> str:
-        """The name of its folder: its case, which stands for the case's arguments, the others in short, and a hash.
-
-        axis_keys: as of cse.lab.sweep.names.decisive. order: the keys that are shown first, in this order.
-        """
-        shown = [argument for argument in decisive(self.shown, axis_keys) if argument.key != "case"]
-        hashed = [argument for argument in decisive(self.hashed, axis_keys) if argument.key != "case"]
-        first = [argument for key in order for argument in shown if argument.key == key]
-        rest = sorted((argument for argument in shown if argument.key not in order), key=lambda argument: argument.key)
-        return folder_name([*first, *rest], texts_of(hashed), first=self.case_name)
+    arguments: list[Argument]
+    shown: list[Argument]
+    hashed: list[Argument]
+    scores: ScoredRun | None = None
 
 
-@dataclass(frozen=True)
-class Training(CaseJob):
-    """The job of a case that trains. sweep: the argument that names its sweep. without: the keys of the sweep's YAML
-    that are no settings of a run.
+def training(case: Case, given: Sequence[Argument], sweep: str, own_keys: Sequence[str]) -> CaseJob:
+    """The job of a case that trains. given: the values of its sweep's axes, and a command's arguments for jobs.
 
+    sweep: the argument that names its sweep. own_keys: the keys of the sweep's YAML that are no settings of a run.
     Raises UserError for a variant that would replace the case's own.
     """
-
-    sweep: str
-    without: Sequence[str]
-
-    def __post_init__(self) -> None:
-        variant = values_of(self.given).get("variant")
-        for argument in self.case.arguments:
-            if argument.key == "variant" and variant is not None:
-                raise UserError(
-                    f"variant={variant}: case={self.case_name} is {argument} itself; case=A,B names the cases to run"
-                )
-
-    @property
-    def arguments(self) -> list[Argument]:
-        """All of cse-train's arguments."""
-        without = [Argument(f"~{key}", by="sweep") for key in self.without]
-        return [Argument(self.sweep, by="sweep"), *self.settings, *without, Argument("resume=auto", by="sweep")]
+    values = values_of(given)
+    for argument in case.arguments:
+        if argument.key == "variant" and "variant" in values:
+            name = values.get("case", "")
+            raise UserError(
+                f"variant={values['variant']}: case={name} is {argument} itself; case=A,B names the cases to run"
+            )
+    settings = merged([*case.arguments, *given])
+    without = [Argument(f"~{key}", by="sweep") for key in own_keys]
+    arguments = [Argument(sweep, by="sweep"), *settings, *without, Argument("resume=auto", by="sweep")]
+    return CaseJob(arguments, shown=list(given), hashed=settings)
 
 
-@dataclass(frozen=True)
-class EncoderScoring(CaseJob):
-    """The job of a case that scores an encoder that no run made."""
-
-    @property
-    def taken(self) -> list[Argument]:
-        """The given arguments that cse-eval takes."""
-        return [argument for argument in self.given if argument.root in KEYS_OF_EVAL]
+def encoder_scoring(case: Case, given: Sequence[Argument]) -> CaseJob:
+    """The job of a case that scores an encoder that no run made. given: see `training`."""
+    taken = [argument for argument in given if argument.root in KEYS_OF_EVAL]
+    settings = merged([*case.arguments, *taken])
+    return CaseJob(settings, shown=taken, hashed=settings)
 
 
-@dataclass(frozen=True)
-class RunScoring(CaseJob):
-    """The job of a case that scores a run."""
-
-    run: ScoredRun
-
-    @property
-    def taken(self) -> list[Argument]:
-        """The given arguments that cse-eval takes, but for an encoder: it scores the run's."""
-        return [argument for argument in self.given if argument.root in KEYS_OF_EVAL - {"model", "checkpoint"}]
-
-    @property
-    def arguments(self) -> list[Argument]:
-        """All of cse-eval's arguments."""
-        return [Argument(f"checkpoint={quoted(str(self.run.folder))}", by="sweep"), *self.settings]
-
-    @property
-    def shown(self) -> list[Argument]:
-        """The arguments that its name shows, among them the settings of the run."""
-        return list(self.given)
-
-    @property
-    def hashed(self) -> list[Argument]:
-        """The arguments in the hash of its name. The run is there by its name, as its folder may be moved."""
-        return [Argument(f"checkpoint=run:{self.run.folder.name}"), *self.settings]
-
-    @property
-    def scores(self) -> ScoredRun:
-        """The run that it scores."""
-        return self.run
+def run_scoring(case: Case, given: Sequence[Argument], run: ScoredRun) -> CaseJob:
+    """The job of a case that scores a run. Its name shows the settings of the run, too. given: see `training`."""
+    taken = [argument for argument in given if argument.root in KEYS_OF_EVAL - {"model", "checkpoint"}]
+    settings = merged([*case.arguments, *taken])
+    folder = Argument(f"checkpoint={quoted(str(run.folder))}", by="sweep")
+    name = Argument(f"checkpoint=run:{run.folder.name}")  # its folder may be moved
+    return CaseJob([folder, *settings], shown=list(given), hashed=[name, *settings], scores=run)
 
 
 def for_scored_run(arguments: Sequence[Argument]) -> list[Argument]:

@@ -1,6 +1,8 @@
-"""What is looked at before any job of a command starts: check_jobs, and for a dry run refusals_of and needs_of_jobs.
+"""The checks of a command's jobs before any starts, in the order that job.py gives.
 
-The first two check in the order that job.py gives.
+check_jobs       for every command
+refusals_of      for a dry run: the jobs that would end before their first step
+needs_of_jobs    for a dry run and cse-data: what the jobs read
 """
 
 from collections.abc import Hashable, Sequence
@@ -26,7 +28,7 @@ def check_jobs(jobs: Sequence[PlannedJob]) -> None:
     """Check the settings and the selection of the jobs before any starts.
 
     Raises UserError for a key or a choice that does not exist in some job, or if no job has valid settings. A value
-    that is invalid only in some jobs makes those fail and lets the others run.
+    that is invalid only in some jobs makes these fail and lets the others run.
     """
     unlike = unlike_jobs(jobs)
     for job in unlike:

@@ -8,9 +8,8 @@ from cse.files import make_folder
 from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.command import Command
 from cse.lab.settings.groups import config_dirs
-from cse.lab.sweep.grid import Grid
 from cse.lab.sweep.outcomes import Outcomes
-from cse.lab.sweep.plan import Place, Plan
+from cse.lab.sweep.plan import Grid, Place, Plan
 from cse.lab.sweep.process import Machine
 from cse.lab.sweep.search import Searches
 from cse.lab.sweep.show import show_outcomes, show_plan
@@ -31,7 +30,7 @@ def run_sweep(given: Command) -> int:
     if command.options.dry_run:
         return show_plan(command, plan, place)
     make_folder(command.folder, "hydra.sweep.dir")
-    print(f"{command.sweep.name}  {plan.size}  folder: {command.folder}")
+    print(plan.summary)
     if place.advice:
         print(place.advice)
     again = shell_line(command.program, *given.texts, *config_dirs())

@@ -37,10 +37,10 @@ SEED = TypeAdapter(Seed)
 
 @dataclass(frozen=True)
 class PlannedJob:
-    """One run of a command of several, whose own process makes it a cse.lab.run.job.Job. name: of its folder.
+    """One job of a command that starts several. Its own process makes a cse.lab.run.job.Job of it.
 
-    arguments: of `program` (cse-train or cse-eval), without the folder.
-    scores: the run that it scores; None if it scores no run.
+    name: its folder's name. arguments: what `program` (cse-train or cse-eval) gets, without the folder. scores: the run
+    that it scores; None if it scores no run.
     """
 
     name: str

@@ -54,7 +54,7 @@ def memory_as_written(file: Path, written: int) -> PastSearch:
 
 @dataclass(frozen=True)
 class Memory:
-    """The file of a search that runs. ranges, fixed: of its first line."""
+    """The file of a search that runs. ranges, fixed: what its first line has."""
 
     file: Path
     ranges: dict[str, str]

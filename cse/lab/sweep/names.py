@@ -44,9 +44,10 @@ def folder_name(shown: Sequence[Argument], hashed: Iterable[str], first: str = "
 
 
 def existing_name(folder: Path, name: str, case: str = "", cases: Iterable[str] = ()) -> str:
-    """The name of what `folder` has with the hash of this name, else the name itself.
+    """The name of the job's folder in `folder`, which has the same hash; without such a folder the name itself.
 
-    Another command may have shown other arguments. case: the job's, of a sweep's `cases`, which may share a hash.
+    Another command may have shown other arguments. case: the job's case, one of the sweep's `cases`, which may share a
+    hash.
     """
     hashed = name.rpartition("-")[2]
     names = [path.name for path in folder.glob(f"*-{hashed}") if case_in_name(path.name, cases) == as_file_name(case)]

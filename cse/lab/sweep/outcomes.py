@@ -14,9 +14,9 @@ from cse.training.signals import SignalForwarder
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job in one start. score: the one that selects. detail: the reason, or what to do.
+    """What became of a job in one start.
 
-    seconds: it took.
+    score: the score that selects. detail: the reason, or what to do. seconds: how long the job took.
     """
 
     job: str
@@ -34,7 +34,8 @@ class Outcome:
 class Outcomes:
     """The outcomes of one start. by_job: each job's, by name, in the order in which they ended.
 
-    folder: of the jobs' folders. signals: after the first one no further job starts. fail_fast: nor after a failure.
+    folder: the folder that holds the jobs' folders. signals: after the first signal no further job starts. fail_fast:
+    no further job starts after a failure, either.
     """
 
     def __init__(self, folder: Path, signals: SignalForwarder, *, fail_fast: bool = False):

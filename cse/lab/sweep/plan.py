@@ -1,17 +1,21 @@
-"""What a command runs, and where.
+"""What a command runs, a Plan, and where, a Place.
 
-A Plan is a Grid (grid.py) or Searches (search.py). A Place is this Machine (process.py) or a Cluster (cluster.py). A
-plan writes each job into its folder's jobs.jsonl before the place runs it.
+A Plan is a Grid, below, or Searches (search.py). A Place is this Machine (process.py) or a Cluster (cluster.py). A plan
+writes each job into its folder's jobs.jsonl before the place runs it.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 from cse.lab.folder import jobs_file
 from cse.lab.settings.arguments import texts_of
+from cse.lab.sweep.axes import combinations
+from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.outcomes import Outcome, Outcomes
+from cse.lab.sweep.sweep_command import SweepCommand
 
 
 class Plan(Protocol):
@@ -22,12 +26,8 @@ class Plan(Protocol):
         """All jobs of a grid; an example of each search."""
 
     @property
-    def size(self) -> str:
-        """How much there is to run, as a start says it."""
-
-    @property
     def summary(self) -> str:
-        """How much there is to run, and where, as a dry run says it."""
+        """How much there is to run, and in which folder."""
 
     def check(self) -> None:
         """Raise UserError for a mistake in any job."""
@@ -45,10 +45,49 @@ class Place(Protocol):
 
     @property
     def submission(self) -> str:
-        """What a dry run shows beside the jobs; "" for nothing."""
+        """What a dry run shows after the jobs; "" for nothing."""
 
     def run(self, jobs: Sequence[PlannedJob], outcomes: Outcomes) -> list[Outcome]:
         """Run jobs and record their outcomes. Returns these in the order of the jobs."""
+
+
+class Grid:
+    """The plan of a command without a search: every combination of the values of its axes is a job.
+
+    Raises UserError if it has no job.
+    """
+
+    def __init__(self, command: SweepCommand):
+        self.command = command
+        self.rows = combinations(command.job_arguments)
+        if not self.rows:
+            raise command.no_job()
+
+    @cached_property
+    def jobs(self) -> list[PlannedJob]:
+        """A job for each row, equal ones (a cse-eval that no axis changes) once."""
+        by_name = {job.name: job for job in map(self.command.job, self.rows)}
+        return list(by_name.values())
+
+    def check(self) -> None:
+        """Raise UserError for a mistake in any job."""
+        check_jobs(self.jobs)
+
+    @property
+    def summary(self) -> str:
+        """See Plan."""
+        count = len(self.jobs)
+        return f"{self.command.sweep.name}: {count} {'job' if count == 1 else 'jobs'}, in {self.command.folder}"
+
+    def run(self, place: Place, outcomes: Outcomes) -> list[str]:
+        """Run the jobs, last the jobs that score runs of the others. Returns the names of all, also of jobs that did
+        not start."""
+        write_plan(outcomes.folder, self.jobs)
+        made = {(outcomes.folder / job.name).absolute() for job in self.jobs}
+        last = [job for job in self.jobs if job.scores and job.scores.folder in made]
+        place.run([job for job in self.jobs if job not in last], outcomes)
+        place.run(last, outcomes)
+        return [job.name for job in self.jobs]
 
 
 def write_plan(folder: Path, jobs: Sequence[PlannedJob], search: str | None = None) -> None:

@@ -1,7 +1,7 @@
-"""Jobs as processes on this machine. Machine runs several at a time, each on GPUs of its own if there are any.
+"""Jobs as processes on this machine. `Machine` runs several at a time, each on GPUs of its own if there are any.
 
-run_job runs one, from its last checkpoint on, unless it is done already. Its outcome is read from its folder. The
-heartbeat there keeps another start from running it too.
+`run_job` runs one job, from its last checkpoint on, unless the job is done already. The job's outcome is read from its
+folder. The heartbeat there keeps another start from running the job too.
 """
 
 import os
@@ -28,6 +28,8 @@ from cse.lab.sweep.names import hash_of
 from cse.lab.sweep.outcomes import Outcome, Outcomes
 from cse.score import Score
 from cse.training.signals import SIGNALS, SignalForwarder
+
+LOG_END = 2**16  # bytes at the end of a job's log that hold its last line
 
 
 class Machine:
@@ -71,7 +73,7 @@ class Machine:
 
 
 def shares_of(jobs: Sequence[PlannedJob], parallel: int) -> list[str | None]:
-    """What each of `parallel` jobs sees of this machine's GPUs, as CUDA_VISIBLE_DEVICES has it; None: all of them.
+    """The GPUs that each of `parallel` jobs sees, as a value of CUDA_VISIBLE_DEVICES; None: all of this machine's.
 
     A job gets as many as it has devices. Jobs of one device may share a GPU; raises UserError if others would.
     """
@@ -103,7 +105,7 @@ def visible_gpus() -> list[str]:
 def run_job(job: PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
     """Run one job, unless it is done or already running.
 
-    signals: forwards signals to its process. gpus: those that it sees, as CUDA_VISIBLE_DEVICES has them; None: all.
+    signals: forwards signals to its process. gpus: the value of its CUDA_VISIBLE_DEVICES; None: all GPUs.
     """
     try:
         if (known := known_outcome(job, folder)) is not None:
@@ -156,13 +158,20 @@ def final_outcome(job: PlannedJob, folder: Path, code: int, seconds: float, *, s
         return Outcome(job.name, State.KILLED, detail=detail, seconds=seconds)
     if running := running_outcome(job, folder):  # by another start, so this process was refused
         return running
-    lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    last = lines[-1].removeprefix(f"{job.program}: ") if lines else "it printed nothing"
+    last = last_line(folder / LOG).removeprefix(f"{job.program}: ") or "it printed nothing"
     return Outcome(job.name, State.FAILED, detail=f"{last} ({folder / LOG})", seconds=seconds)
 
 
+def last_line(file: Path) -> str:
+    """The last line of a file that is not blank, from its last LOG_END bytes; "" if there is none."""
+    with open(file, "rb") as content:
+        content.seek(max(0, file.stat().st_size - LOG_END))
+        lines = content.read().decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""
+
+
 def start_process(command: Sequence[str], folder: Path, gpus: str | None = None) -> "subprocess.Popen[bytes]":
-    """Start a job's process, which logs into its folder. gpus: as of run_job."""
+    """Start a job's process, which logs into its folder. gpus: see run_job."""
     environment = {"PYTHONUNBUFFERED": "1"} | ({} if gpus is None else {"CUDA_VISIBLE_DEVICES": gpus})
     make_folder(folder, "hydra.sweep.dir")
     with open(folder / LOG, "ab") as log:

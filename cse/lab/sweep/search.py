@@ -23,9 +23,8 @@ from omegaconf import DictConfig
 from cse.errors import UserError
 from cse.lab.settings.arguments import Argument, merged, texts_of
 from cse.lab.settings.roles import role_of
-from cse.lab.sweep.axes import check_range, choices_of, first_values, interval_of, values_to_try
+from cse.lab.sweep.axes import check_range, choices_of, combinations, first_values, interval_of, values_to_try
 from cse.lab.sweep.checks import check_jobs
-from cse.lab.sweep.grid import combinations
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.memory import Memory, Point
 from cse.lab.sweep.names import hash_of
@@ -79,15 +78,8 @@ class Searches:
             search.memory.check()
 
     @property
-    def size(self) -> str:
-        """How many trials each search has, as a start says it."""
-        count = len(self.jobs)
-        each = f" of each of {count} searches" if count > 1 else ""
-        return f"trials: {self.settings.n_trials}{each}"
-
-    @property
     def summary(self) -> str:
-        """How many trials there are, where, and what they vary, as a dry run says it."""
+        """See Plan; also what the trials vary."""
         count = len(self.jobs)
         jobs = f"{count} {'job' if count == 1 else 'jobs'} x {self.settings.n_trials} trials"
         return (
@@ -96,7 +88,7 @@ class Searches:
         )
 
     def run(self, place: Place, outcomes: Outcomes) -> list[str]:
-        """Run one search after the other. Returns the names of the trials that were asked for."""
+        """Run the searches in turn. Returns the names of the trials that were asked for."""
         for search in self.searches:
             search.run(place, outcomes)
         return list(outcomes.by_job)
@@ -172,7 +164,7 @@ class Search:
         return self.memory.file.stem
 
     def batches(self, optimiser: "Facade", outcomes: Outcomes) -> Iterator[list["TrialInfo"]]:
-        """The trials that are run at a time: of the points that earlier starts asked for, then new ones."""
+        """The trials, a batch at a time: first the points that earlier starts asked for, then new points."""
         from ConfigSpace import Configuration
         from smac.runhistory.dataclasses import TrialInfo
 
@@ -190,7 +182,7 @@ class Search:
             count += len(trials)
 
     def new_trials(self, optimiser: "Facade", number: int) -> list["TrialInfo"]:
-        """So many, or fewer where every point of the ranges was tried."""
+        """So many new trials, or fewer where every point of the ranges was tried."""
         from smac.main.exceptions import ConfigurationSpaceExhaustedException
 
         known = self.memory.points()
@@ -237,7 +229,7 @@ def at_point(axes: Sequence[Argument], point: Mapping[str, object]) -> list[Argu
 
 
 def value_in_digits(value: object) -> str:
-    """A value as an argument has it."""
+    """A value in the spelling of an argument."""
     return f"{value:.6g}" if isinstance(value, float) else f"{value}"
 
 

@@ -1,4 +1,4 @@
-"""What a command prints: the plan of a dry run, and at the end of a start what became of the jobs."""
+"""What a command shows: the plan of a dry run, and at the end of a start what became of the jobs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -111,7 +111,7 @@ def print_best(outcomes: Sequence[Outcome]) -> None:
 
 
 def report_command(command: SweepCommand, outcomes: Outcomes) -> str:
-    """The command that shows the finished runs: beside the published numbers, if the runs have a score of the table."""
+    """The command that reports the finished runs, with the published numbers if the runs have a score of the table."""
     scores = {name for run in outcomes.runs_done() for name in run.metrics}
     if scores.isdisjoint(command.sweep.names_in_report):
         return shell_line("cse-report", f"runs={command.folder}")

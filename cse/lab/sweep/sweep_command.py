@@ -1,7 +1,7 @@
 """A command with -m or sweep=: which arguments belong to its jobs, and which say how to start them.
 
-`starts_many` knows such a command from the command of one run. `read_sweep_command` reads it into a SweepCommand, and
-refuses what no command of several jobs can have.
+`starts_many` tells whether a command is such a command. `read_sweep_command` makes a SweepCommand of it, and
+`refuse_arguments_of_one_job` refuses what only the command of one run can have.
 """
 
 import os
@@ -35,12 +35,12 @@ SMAC = ("smac", "-e '.[smac]'")
 class SweepCommand:
     """A command that starts several jobs, as given.
 
-    start: its arguments that say how to start. given: the ones for its jobs; one with several values is an axis. axes:
-    the axes of the sweep's file that no given argument replaces.
+    start: the arguments that say how to start. given: the arguments for the jobs; one with several values is an axis.
+    axes: the axes of the sweep's file that no given argument replaces.
 
-    program: of its jobs. sweep: what it runs. folder: of the jobs' folders. options: its jobs.* and dry_run.
-    launcher: "basic" is this machine. sweeper: the config hydra.sweeper of a search; None for a grid, which runs all
-    combinations.
+    program: the jobs' program. sweep: what the command runs. folder: the folder that holds the jobs' folders. options:
+    jobs.* and dry_run. launcher: "basic" is this machine. sweeper: the config hydra.sweeper of a search; None for a
+    grid, which runs all combinations.
     """
 
     program: str
@@ -59,7 +59,7 @@ class SweepCommand:
         return merged([*self.axes, *self.given])
 
     def job(self, arguments: Sequence[Argument]) -> PlannedJob:
-        """The job of one combination of values, in the folder that has it already, if one does."""
+        """The job of one combination of values. Its name is the name of the folder that it has already, if any."""
         return self.sweep.job(arguments, self.folder, axis_keys_of(self.given))
 
     def no_job(self) -> UserError:
@@ -109,7 +109,7 @@ def read_sweep_command(command: Command) -> SweepCommand:
 
 
 def belongs_to_start(argument: Argument) -> bool:
-    """Whether an argument says how to start the jobs: it is none of theirs."""
+    """Whether an argument says how to start the jobs, so that no job gets it."""
     return Mark.START in role_of(argument.key).marks
 
 
@@ -128,9 +128,10 @@ def refuse_arguments_of_one_job(arguments: Sequence[Argument]) -> None:
 
 
 def options_of(arguments: Sequence[Argument], sweep: AnySweep) -> tuple[DictConfig, DictConfig | None]:
-    """A command's own settings, and its search's, if it is one. Raises UserError for an unknown or invalid one."""
-    option_keys = ("jobs.", "dry_run.", "hydra/sweeper.", "hydra.sweeper.")
-    texts = [argument.text for argument in arguments if f"{argument.key}.".startswith(option_keys)]
+    """The settings of a command's start, and of its search, if it is one. arguments: the start's. Raises UserError for
+    an unknown or invalid setting."""
+    keys = (*Starting.__annotations__, "hydra.sweeper")
+    texts = [argument.text for argument in arguments if argument.key.replace("/", ".").startswith(keys)]
     texts += [sweep.argument] if sweep.argument else []
     with explaining(texts, "train"):
         config = composed("train", texts)

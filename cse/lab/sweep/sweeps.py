@@ -34,7 +34,7 @@ from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Train
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.values import BOOLEANS, Config
-from cse.lab.sweep.cases import Case, CaseJob, EncoderScoring, RunScoring, Training, for_scored_run
+from cse.lab.sweep.cases import Case, CaseJob, encoder_scoring, for_scored_run, run_scoring, training
 from cse.lab.sweep.job import PlannedJob, ScoredRun
 from cse.lab.sweep.names import decisive, existing_name, folder_name
 
@@ -101,33 +101,45 @@ class Sweep(BaseModel):
     def job(self, arguments: Sequence[Argument], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
         """The job of one combination of values, with the name that `folder` has for it, if it has one.
 
-        folder: of the command's jobs. axis_keys: of its command's axes, which name its folder whatever they decide.
-        Raises UserError for an unknown case.
+        folder: the folder of the command's jobs. axis_keys: the keys of the command's axes, which always name a job's
+        folder. Raises UserError for an unknown case.
         """
-        job = self.job_of_case([argument for argument in arguments if argument.key != "sweep"], folder)
-        name = job.name(axis_keys, order=list(dict.fromkeys([*self.params, "seed"])))
+        given = [argument for argument in arguments if argument.key != "sweep"]
+        case, case_name = self.case_of(given), values_of(given).get("case", "")
+        job = self.job_of_case(case, given, folder)
+        name = self.name_of(job, case_name, axis_keys)
         return PlannedJob(
-            name=existing_name(folder, name, job.case_name, self.cases),
-            program=job.case.program,
+            name=existing_name(folder, name, case_name, self.cases),
+            program=case.program,
             arguments=[*job.arguments, RUN_ALONE],
             scores=job.scores,
         )
 
-    def job_of_case(self, given: Sequence[Argument], folder: Path) -> CaseJob:
-        """The job of the case that the arguments name, by its kind."""
-        case = self.case_of(given)
+    def job_of_case(self, case: Case, given: Sequence[Argument], folder: Path) -> CaseJob:
+        """The job of a case, by its kind."""
         if case.program == "cse-train":
-            own_keys = [key for key in SWEEP_KEYS if key in self.model_fields_set]
-            return Training(case, given, sweep=self.argument, without=own_keys)
+            return training(case, given, self.argument, [key for key in SWEEP_KEYS if key in self.model_fields_set])
         if case.of is None:
-            return EncoderScoring(case, given)
-        return RunScoring(case, given, run=self.scored_run(case.of, given, folder))
+            return encoder_scoring(case, given)
+        return run_scoring(case, given, self.scored_run(case.of, given, folder))
+
+    def name_of(self, job: CaseJob, case: str, axis_keys: Sequence[str]) -> str:
+        """The name of a job's folder: the case, which stands for the case's arguments, the others in short, and a hash.
+
+        The sweep's own axes come first, then the seed.
+        """
+        shown = [argument for argument in decisive(job.shown, axis_keys) if argument.key != "case"]
+        hashed = [argument for argument in decisive(job.hashed, axis_keys) if argument.key != "case"]
+        order = dict.fromkeys([*self.params, "seed"])
+        first = [argument for key in order for argument in shown if argument.key == key]
+        rest = sorted((argument for argument in shown if argument.key not in order), key=lambda argument: argument.key)
+        return folder_name([*first, *rest], texts_of(hashed), first=case)
 
     def scored_run(self, place_of_case: str, arguments: Sequence[Argument], folder: Path) -> ScoredRun:
         """The run that a case of this sweep scores. place_of_case: PAPER/TABLE/CASE.
 
-        arguments: of the command that scores it; its settings of training are the run's, too. folder: of the command's
-        jobs, in which the run lies as well if both sweeps share a folder.
+        arguments: given by the command that scores the run; its settings of training are also the run's. folder: the
+        folder of the command's jobs, which holds the run, too, if both sweeps share a folder.
         """
         name, _, case = place_of_case.rpartition("/")
         given = for_scored_run(arguments)

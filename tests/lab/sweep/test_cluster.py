@@ -18,7 +18,7 @@ cluster = pytest.importorskip("cse.lab.sweep.cluster", reason="needs cse-lab[lau
 from submitit.core.utils import FailedJobError, UncompletedJobError  # noqa: E402
 
 from cse.lab.settings.arguments import texts_of  # noqa: E402
-from cse.lab.sweep import engine, process  # noqa: E402
+from cse.lab.sweep import engine, process, sbatch  # noqa: E402
 from cse.lab.sweep.job import PlannedJob  # noqa: E402
 from cse.lab.sweep.sweep_command import SweepCommand, read_sweep_command  # noqa: E402
 
@@ -179,20 +179,20 @@ def test_keys_of_hydra_launcher_reach_submitit(monkeypatch):
 ])  # fmt: skip
 def test_what_submitit_does_not_take_is_one_sentence_and_no_value_adds_a_line(word):
     with pytest.raises(UserError, match=r"hydra.launcher") as caught:
-        executor_for(word, kind=cluster.WithoutSlurm)
+        executor_for(word, kind=sbatch.WithoutSlurm)
     assert "\n" not in str(caught.value)
 
 
 def test_null_unsets_what_an_earlier_word_asked_for():
     unset = ("gpus_per_node=null", "python=null", "additional_parameters=null", "setup=null")
-    found = cluster.parameters_of(line_of("gpus_per_node=2", "gres=gpu:2", *unset))
+    found = sbatch.parameters_of(line_of("gpus_per_node=2", "gres=gpu:2", *unset))
     assert found["gres"] == "gpu:2"
     assert "gpus_per_node" not in found
 
 
-def executor_for(*launch: str, kind=cluster.SlurmExecutor) -> cluster.SlurmExecutor:
+def executor_for(*launch: str, kind=sbatch.SlurmExecutor) -> sbatch.SlurmExecutor:
     read = line_of(*launch)
-    return cluster.executor_of(read, cluster.parameters_of(read), kind)
+    return sbatch.executor_of(read, sbatch.parameters_of(read), kind)
 
 
 def line_of(*launch: str) -> SweepCommand:

@@ -31,8 +31,7 @@ from cse.lab.settings.groups import ONE_CHOICE_ONLY, choices, is_group
 from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import Config, flattened, format_value, in_one_form, same_as_any
-from cse.lab.sweep.axes import interval_of
-from cse.lab.sweep.grid import one_by_one
+from cse.lab.sweep.axes import interval_of, one_by_one
 from cse.lab.sweep.sweeps import Sweep, load_sweep
 
 

@@ -24,7 +24,7 @@ from cse.lab.settings.groups import choices
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.values import Config
 from cse.lab.sweep import sweeps
-from cse.lab.sweep.grid import combinations
+from cse.lab.sweep.axes import combinations
 
 CellPlace = tuple[str, str]
 """The row and the column of a cell, as the paper names them."""

@@ -1,0 +1,155 @@
+"""What is asked of SLURM for the jobs of a command: hydra.launcher.* as submitit's parameters.
+
+parameters_of, executor_of     the parameters, checked, and submitit's executor with them
+submission_in_words            what a dry run shows of them: a summary, advice, and the script that submitit writes
+"""
+
+import copy
+import secrets
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from submitit import SlurmExecutor
+
+from cse.errors import UserError
+from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.sweep_command import SweepCommand
+
+DEFAULTS: dict[str, Any] = {
+    "timeout_min": 60,
+    "name": "cse",
+    "signal_delay_s": 120,
+    "max_num_timeout": 0,
+    "wckey": None,  # submitit's is its own name
+}
+LINES = ("setup", "srun_args")
+"""The parameters that are lists of text. A single text may be given alone."""
+LEAST = {"nodes": 1, "tasks_per_node": 1, "array_parallelism": 1, "timeout_min": 1, "max_num_timeout": 0}
+"""The least value of each parameter that submitit reckons with. It would fail on 2-4 or 1:00:00, which sbatch takes,
+and leave a job behind."""
+
+
+def parameters_of(command: SweepCommand) -> dict[str, Any]:
+    """submitit's parameters: DEFAULTS, overridden by the command's hydra.launcher.*; null leaves one out. submitit and
+    sbatch say which they take. Raises UserError for text of several lines, which sbatch's script would run."""
+    given: dict[str, Any] = {}
+    for argument in command.start:
+        if argument.key.startswith("hydra.launcher."):  # partition=gpu,long is no axis, but sbatch's own list
+            given[argument.key.split(".", 2)[2]] = argument.spelled if argument.is_axis else argument.parsed
+    for key, value in given.items():
+        for text in value.values() if isinstance(value, dict) else [value]:
+            if isinstance(text, str) and not (text.isprintable() and text.strip()):
+                raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
+        if key in LINES and isinstance(value, str):
+            given[key] = [value]
+        if key in LEAST and value is not None and not (type(value) is int and value >= LEAST[key]):
+            raise UserError(f"hydra.launcher.{key}={value}: give a whole number of at least {LEAST[key]}")
+    return DEFAULTS | {key: value for key, value in given.items() if value is not None or key in DEFAULTS}
+
+
+def executor_of(command: SweepCommand, parameters: Mapping[str, Any], kind: type[SlurmExecutor]) -> SlurmExecutor:
+    """submitit's executor with these parameters. Raises UserError for an unknown one, or without SLURM.
+
+    hydra.launcher.python: the interpreter on the nodes, or a command that ends in one (a container's); this one's by
+    default. submitit's files, among them pickles, are in a new folder with a random name, so nobody can have put a
+    pickle there.
+    """
+    given = dict(parameters)
+    folder, restarts = command.folder / ".submitit" / secrets.token_hex(4) / "%j", given.pop("max_num_timeout")
+    python = given.pop("python", None)
+    if cores := given.get("cpus_per_task"):  # which srun of SLURM 22.05 and 23.02 does not take from sbatch
+        given["srun_args"] = [f"--cpus-per-task={cores}", *given.get("srun_args", [])]
+    try:
+        interpreter = None if python is None else shlex.join(shlex.split(str(python)))
+        executor = kind(folder, max_num_timeout=restarts, python=interpreter)
+        executor.update_parameters(**executor._convert_parameters(given))
+    except (RuntimeError, TypeError, ValueError) as error:  # submitit's own text
+        raise UserError(f"hydra/launcher=submitit_slurm: {' '.join(str(error).split())}") from error
+    return executor
+
+
+class WithoutSlurm(SlurmExecutor):
+    """submitit's executor on a machine without SLURM: it can write sbatch's script, and is never asked to submit it."""
+
+    @classmethod
+    def affinity(cls) -> int:
+        """What a machine with SLURM returns."""
+        return 1
+
+
+# A dry run
+
+
+def submission_in_words(
+    command: SweepCommand, jobs: Sequence[PlannedJob], parameters: Mapping[str, Any], executor: SlurmExecutor
+) -> str:
+    """What would be submitted: how many jobs on how many GPUs, advice, and the script that submitit writes."""
+    count = len(jobs) if command.sweeper is None else 1  # a search submits few at a time
+    of_job = requested(jobs, parameters)
+    gpus = of_job.gpus if of_job.gpus_per_node else "none by gpus_per_node or gres"
+    asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
+    summary = f"\nSLURM: jobs {count}, GPUs a job {gpus}, processes of each {of_job.processes}; {asked}"
+    advice = [*advice_on_parameters(command, parameters), *advice_on_gpus(of_job)]
+    return "\n".join([summary, *advice, f"\n{script_of(executor, count)}"])
+
+
+class Requested(NamedTuple):
+    """What a command asks of SLURM for each of its jobs, and the processes that a job starts."""
+
+    nodes: int
+    gpus_per_node: int
+    devices: int
+    processes: int
+
+    @property
+    def gpus(self) -> int:
+        """The GPUs of all its nodes."""
+        return self.nodes * self.gpus_per_node
+
+
+def requested(jobs: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> Requested:
+    """What submitit's parameters ask for each of these jobs."""
+    nodes, tasks = parameters.get("nodes", 1), parameters.get("tasks_per_node", 1)
+    gres = str(parameters.get("gres"))
+    gpus = number_at_end(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
+    devices = max(job.count_devices() for job in jobs)
+    return Requested(nodes, gpus, devices, processes=max(devices, nodes * tasks))
+
+
+def number_at_end(value: object) -> int:
+    """The number in sbatch's NUMBER, TYPE:NUMBER or, of gres, gpu:TYPE:NUMBER; 0 where there is none."""
+    number = str(value).rpartition(":")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+def advice_on_parameters(command: SweepCommand, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """What a command leaves to the cluster's defaults, and the argument that asks for something else."""
+    if not any("gpu" in key or key == "gres" for key in [*parameters, *parameters.get("additional_parameters", {})]):
+        yield "no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one"
+    if parameters.get("cpus_per_task") is None:
+        yield "sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more"
+    if "setup" in parameters and "python" not in parameters:
+        yield f"jobs run {sys.executable}: hydra.launcher.python=python runs the one of setup's environment"
+    if "hydra.launcher.timeout_min" not in [argument.key for argument in command.start]:
+        yield f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more"
+
+
+def advice_on_gpus(of_job: Requested) -> Iterator[str]:
+    """How many GPUs a job lacks, or leaves idle, and the argument that changes it."""
+    gpus, devices = of_job.gpus_per_node, of_job.devices
+    of_each_node = f"hydra.launcher.tasks_per_node={gpus} without trainer.devices uses all {gpus} of each node"
+    if gpus and devices > gpus:
+        more = of_each_node if of_job.nodes > 1 else f"hydra.launcher.gpus_per_node={devices}"
+        yield f"trainer.devices={devices} needs as many GPUs on one node: {more}"
+    if (idle := of_job.gpus - of_job.processes) > 0:
+        use = of_each_node if of_job.nodes > 1 else f"trainer.devices={gpus} uses all {gpus} of one node"
+        yield f"{idle} GPUs of each job would be idle: {use}"
+
+
+def script_of(executor: SlurmExecutor, count: int) -> str:
+    """The script with which submitit would submit so many jobs."""
+    described = copy.copy(executor)
+    described.parameters = executor.parameters | ({"map_count": count} if count > 1 else {})
+    return described._make_submission_file_text(described._submitit_command_str, "")
