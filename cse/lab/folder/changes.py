@@ -1,13 +1,13 @@
-"""Facts of two runs, or of a run and this machine, compared: what has changed.
+"""What has changed between two runs, or between a run and this machine, as facts (cse.lab.folder.facts).
 
-A sweep asks this of a job that is done, resume= and rerun= of the run that they name, a report of two runs, differ= of
-all of it. In the order of this file:
+A report compares two runs, a sweep a job that is done with the job as it is now, resume= and rerun= the run that they
+name with their own. In the order of this file:
 
-changes                   compares two sets of facts (cse.lab.folder.facts); changes_in_words names the first few
-changed_settings          of two configs, by deciding_settings
-changed_inputs            of a run that is resumed or repeated
-changed_files             of a run that is done
-changed_code              of any run
+changes             all facts that differ; changes_in_words names the first few
+changed_settings    the settings of two configs that decide a run's numbers
+changed_inputs      what a resumed or repeated run learns from
+changed_files       what a finished run read
+changed_code        the code of a run
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,15 +17,23 @@ from typing import NamedTuple
 from cse.data.listing import files_of
 from cse.files import Json, read_once, sha256
 from cse.lab.folder.contents import Results
-from cse.lab.folder.facts import Facts, Kind, as_facts, file_sums, trained_texts
+from cse.lab.folder.facts import (
+    Facts,
+    Kind,
+    as_facts,
+    code_digest,
+    file_sums,
+    named_sums,
+    own_code,
+    trained_texts,
+)
 from cse.lab.folder.runs import Run
-from cse.lab.folder.this_machine import code_digest, named_sums, own_code
 from cse.lab.settings.roles import fixed_settings, role_of, scoring_settings
 from cse.lab.settings.values import Config, flattened, format_value, in_one_form
 
 
 class Change(NamedTuple):
-    """A fact that has changed. before, now: its values; None where it is not known."""
+    """A fact that has changed. before, now: its values; None for a value that is not known."""
 
     kind: Kind
     name: str
@@ -44,7 +52,7 @@ class Change(NamedTuple):
 
 
 def changes(before: Facts, now: Facts) -> list[Change]:
-    """Each fact that is not the same, in the order of `before`; then those that only `now` has."""
+    """Each fact that is not the same, in the order of `before`; then the facts that only `now` has."""
     names = dict.fromkeys([*before, *now])
     every = [Change(*fact, before.get(fact), now.get(fact)) for fact in names]
     return [change for change in every if not is_same(change.before, change.now)]
@@ -81,10 +89,10 @@ def deciding_settings(config: Config) -> Config:
 
 
 def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str, Json]) -> list[Change]:
-    """What a run learns from, or selects its step by, that is not what a run's last/ records, by digest.
+    """How the digests of what a run learns from, and of what selects its best step, differ from last/'s record.
 
-    last: what it holds beside tensors. inputs, dev_data: as cse.training.loop.Training has them now. Evaluators that
-    last/ and this command both have are compared by the files that last/ names.
+    last: what last/ holds besides tensors. inputs, dev_data: the attributes of cse.training.loop.Training, now.
+    Evaluators that last/ and this command both have are compared by the files that last/ names.
     """
     then, now = as_facts("data", last["inputs"]), as_facts("data", inputs)
     for name in sorted(last["dev_data"].keys() & dev_data.keys()):
@@ -95,7 +103,7 @@ def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str,
 
 
 def changed_files(run: Run) -> list[Change]:
-    """What a finished run read, of encoders, text and pairs of the user's own, whose content has changed."""
+    """The encoders and files of the user's own that a finished run read, and whose content has changed."""
     return [*changed_encoders(run), *changed_list_of_texts(run), *changed_contents(run)]
 
 
@@ -133,9 +141,9 @@ def changed_contents(run: Run) -> list[Change]:
 
 
 def changed_code(results: Results, config: Config) -> list[Change]:
-    """What of a run's code has changed, by digest: own modules, as far as they are loaded, and cse.
+    """The code of a run that has changed, by digest: the user's modules that are loaded, and cse.
 
-    A name says what it was; a digest says nothing to a reader.
+    The name of the change of cse has the commit, as a digest says nothing to a reader.
     """
     own, changed = own_code(config), []
     for name, digest in (results.get("own_code") or {}).items():

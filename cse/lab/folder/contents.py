@@ -1,8 +1,8 @@
-"""What is in a run's folder, key by key, as it is on disk; and how the files that a report needs are read.
+"""The files of a run's folder: what each has, key by key, and how the ones that a report needs are read.
 
     run.yaml                  RunFile: the settings and arguments that it was started with; there from the start on
     results.json              Results: all that it records of itself; rewritten while it works
-    plots/cosines_WHEN.json   Cosines: of its pairs, before and after training
+    plots/cosines_WHEN.json   Cosines of its pairs; WHEN: before or after training
     metrics.jsonl             every event (cse.lab.folder.events); heartbeat.json: its lock (cse.lab.folder.heartbeat)
     items.npz                 the items behind its scores (cse.eval.items)
     best/                     the encoder, its card, mteb's results (cse.model.export, cse.lab.sharing)
@@ -10,7 +10,7 @@
     scores.csv, .md, .tex     what cse-eval scored (cse.lab.sharing.score_tables)
     code.patch, .hydra/       how the checkout differs from its commit; Hydra's view of the settings
 
-First run.yaml; then the values in results.json, and the whole of it; then the readers.
+In this order: run.yaml; the values in results.json, and results.json itself; the functions that read.
 """
 
 import logging
@@ -71,7 +71,8 @@ class TrainedModality(TypedDict, total=False):
 class TrainingData(TypedDict, total=False):
     """The text that a run learned from; of a published corpus also what its catalogue says.
 
-    sha256: of each local file, or of the one published file. sources: of a mixture, the same of each source.
+    sha256: the checksum of each local file, or of the one published file. sources: the same facts for each source of a
+    mixture.
     """
 
     name: str
@@ -92,8 +93,11 @@ class Weights(TypedDict, total=False):
 
 
 class ExportedVectors(TypedDict):
-    """How best/ makes vectors. made: pooling and length, in words. kept_head: the objective's. numbers: their length.
-    unit_length: whether their norm is 1. similarity: the base model's."""
+    """How best/ makes vectors.
+
+    made: pooling and length, in words. kept_head: whether the objective's head stays. numbers: the vectors' length.
+    unit_length: whether their norm is 1. similarity: the base model's function.
+    """
 
     made: str
     kept_head: bool
@@ -152,7 +156,7 @@ class Results(TypedDict, total=False):
     # how far it came, and how long it took
     total_steps: int
     steps: int
-    best_step: int  # of the checkpoint in best/
+    best_step: int  # the step of the best checkpoint, which is in best/
     seconds: float  # of training
     tokens_per_second: float  # of training
     wall_seconds: float  # of the last start

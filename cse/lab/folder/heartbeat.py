@@ -29,8 +29,11 @@ SILENCE = 90.0  # seconds without a beat after which another machine's process c
 
 @dataclass(frozen=True)
 class Beat:
-    """host, pid: of the process. since: when it took the folder. time: when it last touched the file, as the file
-    system says. Both in seconds since 1970."""
+    """The process that works in a folder.
+
+    host, pid: its machine and its number. since: when it took the folder. time: when it last touched the file, as the
+    file system says. Both are in seconds since 1970.
+    """
 
     host: str
     pid: PositiveInt
@@ -58,8 +61,8 @@ BEAT = TypeAdapter(Beat)
 class Heartbeat:
     """A context manager around a run's work, in which only this process writes into the run's folder.
 
-    It takes the folder at once if it exists, else when `take` is called. writes: False if this process writes nothing
-    (it is not the first of several, or only looks). Raises UserError if another process has the folder.
+    It takes the folder at once if the folder exists, else when `take` is called. writes: False if this process writes
+    nothing (it is not the first of several, or only looks). Raises UserError if another process has the folder.
     """
 
     def __init__(self, folder: Path, writes: bool = True):

@@ -1,7 +1,7 @@
 """The jobs that a command planned: jobs.jsonl in its folder, from the start on, and how jobs without a run ended.
 
 Its lines:
-    {"job": name, "program": ..., "words": [...]}    a job that a start plans. "search": the one that asked for it.
+    {"job": name, "program": ..., "words": [...]}    a job that a start plans. "search": the search that asked for it.
                                                      "logged": the length of its job.log by then, in bytes
     {"ended": name, "state": ..., "why": ...}        a job that ended without success
     {"search": name, "trials": number}               how many trials a search is to make
@@ -50,10 +50,10 @@ def add_job_end(folder: Path, job: str, state: str, why: str) -> None:
 
 @dataclass(frozen=True)
 class Planned:
-    """A job as its folder's plan has it; without arguments, a job that no plan records.
+    """A planned job. A job that no plan records has the defaults.
 
-    search: the one that asked for it. logged: the length of the log that earlier starts left, in bytes. ended, why: how
-    it ended without success, in the words of cse.lab.folder.status.
+    search: the search that asked for the job. logged: the length of the log that earlier starts left, in bytes. ended,
+    why: how it ended without success, in the words of cse.lab.folder.status.
     """
 
     program: str = "cse-train"
@@ -76,7 +76,7 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
 
 
 def planned_below(place: Path) -> Iterator[tuple[Path, Planned]]:
-    """The planned jobs at or below a folder, with their own folders. One may come twice: first as its plan has it."""
+    """The planned jobs at or below a folder, with their own folders. A job may come twice, first from its plan."""
     if (job := planned_in(place.parent).get(place)) is not None:  # a job's own folder may be named
         yield place, job
     for above, _, files in os.walk(place):

@@ -1,9 +1,9 @@
-"""A run, read back from its folder: what it was (its settings and choices of groups), what it scored, how far it is.
+"""A run, read from its folder: its settings and choices of groups, its scores, and how far it is.
 
-This only reads files: results.json, which has everything (see cse.lab.folder.contents), and metrics.jsonl. run.yaml
-tells the settings of a run that was killed before it wrote results.json.
+The files are results.json, which has everything (see cse.lab.folder.contents), and metrics.jsonl. run.yaml has the
+settings of a run that was killed before it wrote results.json.
 
-First a Run; then how a run is read, and all runs below some folders; then what is asked of several.
+First a Run; then how a run is read, and all runs below some folders; then questions about several runs.
 """
 
 import logging
@@ -150,7 +150,7 @@ class Run:
 
 def read_run(folder: Path) -> Run:
     """A run. If its results.json is damaged or another program's, a warning says so, the run has failed, and no table
-    has it. A damaged file beside it is read as empty.
+    has it. Another damaged file of the run is read as empty.
     """
     results, beat = read_results(folder), read_beat(folder)
     if results["status"] == "running" and beat is None:

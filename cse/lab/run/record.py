@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 from cse.eval.scoring import score
 from cse.files import make_folder, write_json, write_text
 from cse.lab.folder.contents import RESULTS, RUN, Results, RunFile
-from cse.lab.folder.this_machine import code_digest, named_sums, own_code
+from cse.lab.folder.facts import code_digest, named_sums, own_code
 from cse.lab.run.commit import git_commit, git_patch, versions_of
 from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job

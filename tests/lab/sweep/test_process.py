@@ -10,8 +10,8 @@ from typed import jobs_of
 
 from cse.errors import UserError
 from cse.files import sha256
+from cse.lab.folder.facts import code_digest, named_sums, weights_sum
 from cse.lab.folder.runs import Run, read_run
-from cse.lab.folder.this_machine import code_digest, named_sums, weights_sum
 from cse.lab.settings.arguments import Argument
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.groups import KINDS
@@ -199,3 +199,12 @@ def test_one_id_of_wandb_is_not_for_many_jobs(monkeypatch):
     check_wandb_id(two_jobs()[:1])
     with pytest.raises(UserError, match="WANDB_RUN_ID"):
         check_wandb_id(two_jobs())
+
+
+def test_only_the_end_of_a_long_log_is_read(tmp_path):
+    log = tmp_path / "job.log"
+    with open(log, "wb") as file:
+        file.truncate(2**36)  # a file with a hole of 64 GB, which takes no room on the disk
+        file.seek(2**36)
+        file.write(b"\ncse-train: no room\n\n")
+    assert process.last_line(log) == "cse-train: no room"
