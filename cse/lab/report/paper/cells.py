@@ -60,7 +60,7 @@ class Cell:
     gain: ours minus ours in the baseline's row, by Welch's test, which does not assume equal variances.
     p_student: the p of the gain by Student's test, as in NonLing-CSE's Table 3.
     tied_with_best: whether it is the best of its RankedColumn, or tied with the best.
-    is_marked: whether it is, and has enough seeds for a verdict, as the best has.
+    is_marked: whether it is tied with the best, and both have enough seeds for a verdict.
     """
 
     row: str
@@ -86,7 +86,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class RankedColumn:
-    """The rows of a column that have the same score and statistic, so that one may be the best.
+    """The rows of a column that have the same score and statistic, and so can be ranked.
 
     groups: the runs of each row.
     spread: how much seeds vary in the rows that have several; None without such rows.
@@ -154,7 +154,7 @@ def cell_at(row: str, column: str, sweep: SweepRuns, table: PublishedTable, rank
 
 
 def published_gain(block: ReportBlock, table: PublishedTable, row: str, column: str) -> float | None:
-    """The published number minus that of the row's baseline; None if there is none, and for the value of a key."""
+    """The published number minus the number of the row's baseline; None without both, and for the value of a key."""
     if row not in block.baselines or column not in block.columns or block.columns[column].config:
         return None
     number, base = table.cells[row][column], table.cells[block.baselines[row]][column]
@@ -219,8 +219,10 @@ def verdict_on_cell(row: str, column: str, sweep: SweepRuns, table: PublishedTab
 
 
 def against_published(ours: Value, published: Value, tolerance: float, noise: float | None, confidence: float) -> str:
-    """PASS, WITHIN SEED NOISE or DIFFERS. ONE SEED if there is one run, and no `noise` (see `noise_of`) tells whether
-    it is within noise."""
+    """PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED if there is a single run, and its `noise` is not known.
+
+    noise: see `noise_of`.
+    """
     distance = abs(ours.mean - published.mean)
     if distance <= tolerance + 1e-9:
         return PASS

@@ -34,7 +34,7 @@ class ClaimPart(NamedTuple):
     sides: the groups of both cells.
     lacks: the cells without scores.
     published: the difference of the published numbers; None if the paper does not publish both.
-    effect: the difference of ours; its p is NaN if it is no test of the claim, and its `why` says why not.
+    effect: the difference of our numbers. If it is no test of the claim, its p is NaN, and `why` has the reason.
     """
 
     name: str
@@ -142,19 +142,19 @@ class JudgedClaim(TestedClaim):
 
 def judge_claims(sweep: SweepRuns) -> list[JudgedClaim]:
     """The verdict of the sweep's runs on each claim."""
-    tested = [TestedClaim(claim, parts_of_claim(claim, sweep)) for claim in sweep.block.claims]
-    p_holm = holm([claim.p_of_claim for claim in tested])
+    tested_claims = [TestedClaim(claim, parts_of_claim(claim, sweep)) for claim in sweep.block.claims]
+    p_holm = holm([tested.p_of_claim for tested in tested_claims])
     tests, level = sum(not math.isnan(p) for p in p_holm), 1 - sweep.confidence
-    judged = [judged_claim(claim, p, tests, level) for claim, p in zip(tested, p_holm, strict=True)]
-    holding = {claim.claim.says for claim in judged if claim.verdict == HOLDS}
-    return [withdrawn_without_control(claim, holding) for claim in judged]
+    claims = [judged_claim(tested, p, tests, level) for tested, p in zip(tested_claims, p_holm, strict=True)]
+    holding = {judged.claim.says for judged in claims if judged.verdict == HOLDS}
+    return [withdrawn_without_control(judged, holding) for judged in claims]
 
 
 def parts_of_claim(claim: Claim, sweep: SweepRuns) -> list[ClaimPart]:
     """The parts of a claim, each tested; [] for a claim about a figure.
 
-    A single cell is compared with each cell of the other place. Raises UserError if both places have several cells, but
-    not as many.
+    A single cell is compared with each cell of the other place. Raises UserError if both places have several cells, and
+    their numbers differ.
     """
     table = sweep.published
     if table is None or claim.places is None:

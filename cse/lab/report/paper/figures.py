@@ -31,7 +31,7 @@ INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure that is yet to be drawn.
+    """What a figure shows, before it is drawn.
 
     series: by name, the runs that count, without departures and copies.
     published: the paper's figure.

@@ -48,10 +48,10 @@ CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
 class Selection(BaseModel):
-    """Which runs belong to a row or a column, and what fills its cells.
+    """An entry of `rows` or `columns`: which runs belong to it, and what fills its cells.
 
-    metric, config: a score, or the config key whose value fills the cells; without both, the other side of the cell
-    says it, or the block.
+    metric, config: the score, or the config key whose value fills the cells; without both, the column, the row or the
+    block says it.
     """
 
     model_config = CLOSED
@@ -83,7 +83,7 @@ class TablePlace(TypedDict, total=False):
 
 
 class Claim(BaseModel):
-    """What a paper claims. It compares two places of the table:
+    """An entry of `claims`: what the paper claims. It compares two places of the table:
 
     more: PLACE, than: PLACE            the first is higher; with `within`, it is at most so much lower
     less: PLACE, than: PLACE            the first is lower, for metrics where that is better
@@ -160,7 +160,7 @@ OPTIONAL = {"curve": {"statistics", "log", "bins", "level"}, "heat": {"statistic
 
 
 class Plot(BaseModel):
-    """A paper's figure, drawn from our runs.
+    """An entry of `figures`: how a figure of the paper is drawn from our runs.
 
     kind: see below.
     name: the name of its file.

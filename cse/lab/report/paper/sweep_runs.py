@@ -1,8 +1,7 @@
 """A sweep's runs: which runs are the sweep's, and which of them fill each cell of its paper's table.
 
 To read: `read_sweep_runs` reads a sweep's YAML, its runs and its paper's table. `runs_of_sweep` says which runs are the
-sweep's. `groups_of` says which of them fill each cell. cse.lab.report.paper.departures says in what each departs from
-the sweep.
+sweep's, and `groups_of` which of them fill each cell.
 """
 
 from collections.abc import Sequence
@@ -36,7 +35,7 @@ class SweepRuns:
 
     block: the sweep's `report:` block, checked.
     published: the paper's table; None if the sweep draws figures only.
-    every_run: all its runs, those of full size with their departures.
+    every_run: of any size; runs of full size have their departures.
     expected: the axes of every planned job.
     confidence: of tests and intervals.
     name: the sweep's.
@@ -103,7 +102,7 @@ def read_sweep(sweep: str) -> tuple[sweeps.Sweep, Config, str]:
 def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) -> list[Run]:
     """The sweep's own runs in the folders, which may hold runs of other sweeps too.
 
-    A run of a sweep that shares this sweep's folder is its own, if it is of one of its cases. Raises UserError for a
+    A run that another sweep made in the same folder counts, if its case is a case of this sweep. Raises UserError for a
     folder that does not exist but must.
     """
     if not must_exist and not folders[0].is_dir():
@@ -138,8 +137,8 @@ def planned_axes(sweep: sweeps.Sweep, seed: str) -> list[Config]:
 def groups_of(block: ReportBlock, runs: list[Run]) -> dict[CellPlace, Group]:
     """The group of every cell that runs may fill, in the order of the published table.
 
-    A cell is filled by the finished runs that its row and its column select; by those without departures, if there are
-    any.
+    A cell is filled by the finished runs that its row and its column select. Runs with departures are left out, unless
+    all of them have departures.
     """
     done = [run for run in runs if run.is_done]
     groups = {}
@@ -153,7 +152,7 @@ def groups_of(block: ReportBlock, runs: list[Run]) -> dict[CellPlace, Group]:
 
 
 def measure_of(block: ReportBlock, row: str, column: str) -> Measure:
-    """The score that fills a cell, or the value of a config key, which each seed's best run has."""
+    """What fills a cell: a score of its runs, or the value of a config key in each seed's best run."""
     key, select = block.columns[column].config, block.select or ""
     if key:
         return Measure(None, key, "best", select)
