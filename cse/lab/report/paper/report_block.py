@@ -5,17 +5,16 @@ To read: `checked_block` makes a `ReportBlock`, with a `Selection` for each row 
     report:
       paper: whitenedcse              # cse/lab/report/paper/published/<paper>.yaml
       table: table4                   # one of its tables; left out if the sweep draws figures only
-      rows:                           # the name of each published row, with the values, or the choices of groups, that
-        VisualCSE-BERT-base: {case: visual_bert}                    # its runs have;
+      rows:                           # each published row, and the values, or the choices of groups, of its runs
+        VisualCSE-BERT-base: {case: visual_bert}
         Barlow Twins BERT q75: {where: {objective: barlow, model: bert}, aggregate: q75}
-                                      # or `rows: objective.m`, if the values of a config key name the rows
-      columns:                        # the name of each published column, with the metric that fills it;
-        STS-B: test/sts/STSB/spearman                               # or with the runs and the metric,
-        shuffled: {metric: test/sts/average, where: {objective.shuffle: true}}
-        Text LR: {config: trainer.lr}                               # or the config key whose value fills it
-      metric: test/sts/average        # for rows and columns without a metric; if there is no `columns`, for all columns
-      aggregate: mean                 # makes one value of a seed's runs in a cell: mean, max, q75, q50, or best
-      select: dev/stsb/spearman       # with aggregate: best, or a column of config values: the score of the best run
+      columns:                        # each published column, and what fills it:
+        STS-B: test/sts/STSB/spearman                                               # a metric,
+        shuffled: {metric: test/sts/average, where: {objective.shuffle: true}}      # a metric of some runs,
+        Text LR: {config: trainer.lr}                                               # or the value of a config key
+      metric: test/sts/average        # of rows and columns that name none
+      aggregate: mean                 # how a seed's runs make one value: mean, max, q75, q50, or best
+      select: dev/stsb/spearman       # the score of the best run, for `best` and for values of config keys
       seed: seed                      # the config key in which repetitions differ
       baseline: SimCSE-BERT-base      # the row that rows are tested against, or {row: its baseline}
       setting: {model: bert}          # what the paper held fixed; runs that differ from it, or from
@@ -26,7 +25,8 @@ To read: `checked_block` makes a `ReportBlock`, with a `Selection` for each row 
       figures:                        # see Plot
         - {kind: curve, name: figure1, x: objective.lambd, y: dev/stsb/spearman, statistics: [max, q75], log: true}
 
-A metric's first word is its split, which has to be the split of the published table.
+`rows: objective.m` stands for rows that are named by the values of a config key. Without `columns`, `metric` fills all
+columns. A metric's first word is its split, which has to be the split of the published table.
 """
 
 from collections.abc import Iterable, Iterator
