@@ -41,8 +41,8 @@ log = logging.getLogger("cse")
 SAMPLE, TOLERANCE = 32, 1e-4  # how many texts are encoded again, and by how much other batches may change a number
 
 
-def recover_best(folder: Path, training: Training) -> None:
-    """Repair a best/ that a kill left half replaced, and check it. folder: of the run, which is to be resumed.
+def recover_best(training: Training) -> None:
+    """Repair a best/ that a kill left half replaced, and check it, before the run goes on.
 
     If best/ is not the one that last/ recorded, the best step is selected anew from the steps to come: the state's best
     score becomes None. After a kill between the writes of best/ and last/ this changes nothing: the run makes these
@@ -51,7 +51,7 @@ def recover_best(folder: Path, training: Training) -> None:
     Raises UserError if the exported best step is gone or damaged, or if it is another step and no step is left: the run
     would lose its scores, or report those of another step.
     """
-    best, state = folder / "best", training.state
+    best, state = training.folder / "best", training.state
     recover(best)
     if not state.best_step:
         return

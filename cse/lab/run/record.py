@@ -8,7 +8,6 @@ import math
 import sys
 import time
 from collections.abc import Collection, Mapping
-from functools import partial
 from typing import Literal, Unpack
 
 import yaml
@@ -67,15 +66,15 @@ class Record:
     """
 
     def __init__(self, job: Job, *, device: str, precision: str, resumed_at: int | None = None, writes: bool = True):
-        self.folder, self.writes = job.folder, writes
-        self.step, self.started = resumed_at or 0, time.monotonic()
+        self.job, self.folder, self.writes = job, job.folder, writes
+        self.resumed_at, self.step = resumed_at, resumed_at or 0
+        self.started = time.monotonic()
         self.scores: Scores = {}
         self.results: Results = first_results(job, device, precision)
-        self.start_trackers = partial(start_trackers, job, self.results, resumed_at)
 
     def __enter__(self) -> "Record":
         if self.writes:
-            self.trackers = self.start_trackers()
+            self.trackers = start_trackers(self.job, self.results, self.resumed_at)
             self.write()
         return self
 

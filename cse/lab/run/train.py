@@ -180,7 +180,7 @@ def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
         check_unused(job)  # again: another run may have used it since
     start_or_resume(job, training)
     if is_first:
-        recover_best(job.folder, training)
+        recover_best(training)
         begin_folder(job)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cse.errors import UserError
 from cse.files import Json
 from cse.lab.folder.changes import Change, changed_code, changed_inputs, changes, changes_in_words
-from cse.lab.folder.facts import as_facts
+from cse.lab.folder.facts import Facts, as_facts
 from cse.lab.folder.runs import read_run
 from cse.lab.run.code_in_settings import OBJECTIVE_OF_SOURCE
 from cse.lab.run.resume import EarlierRun, recorded_settings
@@ -93,19 +93,18 @@ def undamaged_last(folder: Path) -> Json:
 
 
 def changed_groups(before: Config, now: Config) -> set[str]:
-    """The groups in which two configs have different settings of what is learned and scored."""
-    then, here = (as_facts("science", science_in(config)) for config in (before, now))
-    return {group_of_setting(change.name) for change in changes(then, here)}
+    """The groups in which two configs have different settings of what is learned and scored.
+
+    The objective of a mixture's source counts as an objective.
+    """
+    keys = [change.name for change in changes(science_in(before), science_in(now))]
+    return {"objective" if OBJECTIVE_OF_SOURCE.match(key) else key.partition(".")[0] for key in keys}
 
 
-def science_in(config: Config) -> Config:
-    """The settings that decide what is learned and scored, by dotted key."""
-    return {key: value for key, value in flattened(config).items() if role_of(key, config).is_science}
-
-
-def group_of_setting(key: str) -> str:
-    """The group of a setting. The objective of a mixture's source is an objective."""
-    return "objective" if OBJECTIVE_OF_SOURCE.match(key) else key.partition(".")[0]
+def science_in(config: Config) -> Facts:
+    """The settings that decide what is learned and scored, as facts."""
+    decisive = {key: value for key, value in flattened(config).items() if role_of(key, config).is_science}
+    return as_facts("science", decisive)
 
 
 def is_explained(change: Change, groups: set[str]) -> bool:
