@@ -32,7 +32,7 @@ NAMING = frozenset({"data", "augmentation", "aux_modality", "model", "objective"
 
 
 def check_resumed(training: "Training") -> None:
-    """Raise UserError, naming what has changed, if a run with resume= has other settings or data than its last/."""
+    """Refuse a run with resume= that has other settings or data than its last/ records. Names what has changed."""
     from cse.training.settings import WEIGHTS
 
     last = undamaged_last(training.folder)
@@ -55,7 +55,7 @@ def check_resumed(training: "Training") -> None:
 
 
 def check_repeated(folder: Path, plain: Config, training: "Training") -> None:
-    """Raise UserError if a run with rerun=FOLDER reads an input that is not that run's, and no setting explains it.
+    """Refuse a run with rerun=FOLDER that reads an input which is not that run's, and which no setting explains.
 
     The same file with other content is refused. A file of another name is what the user asked for; it may be a copy.
     Logs which inputs are the same, and warns of changed code and of another number of processes. plain: the settings.
