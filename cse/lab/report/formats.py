@@ -8,7 +8,7 @@ FEW = 4  # names in a list; further ones are counted
 
 
 def format_of(values: Iterable[float]) -> str:
-    """The one format of a column of scores: two decimals; four if all are below 1, or if two would show one as 0; an
+    """The format of a column of scores: two decimals; four if all are below 1, or if two would show a score as 0; an
     exponent if four would show all as 0."""
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
     shown = [size for size in sizes if size >= 0.00005]

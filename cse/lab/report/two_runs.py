@@ -25,8 +25,8 @@ ABSENT = "-"
 def section_of_two(folders: Sequence[Path]) -> Section:
     """The facts that differ between two runs, A and B, by kind. What changes results comes first.
 
-    A training and an evaluation have other settings: of these, only those that both have are compared. Raises UserError
-    for a folder that is no run, and for the same one twice.
+    A training and an evaluation have other settings: only settings that both have are compared. Raises UserError for a
+    folder that is no run, and for the same folder twice.
     """
     check_two(folders)
     runs = [read_run(folder) for folder in folders]
@@ -56,7 +56,7 @@ def check_two(folders: Sequence[Path]) -> None:
 
 
 def texts_of_change(change: Change) -> list[str]:
-    """The values of two runs, "-" where one has none. Scores are as tables show them, unless these texts are equal."""
+    """The values of two runs, "-" for no value. Scores are rounded as in tables, unless they would look the same."""
     both = [ABSENT if value is None else value for value in (change.before, change.now)]
     whole = [format_value(value) for value in both]
     if change.kind != "scores":

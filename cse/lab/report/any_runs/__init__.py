@@ -4,7 +4,7 @@ How folders become a report:
 
 1. The runs in them are read. The scores of later cse-evals join the runs that they scored.
 2. Runs that differ in their seed alone are a setting. A dev score ranks the settings.
-3. Each setting is compared with the best one. A gate says whether a setting is better by so much.
+3. Each setting is compared with the best. A gate says whether a setting is better by so much.
 4. Tables, CSV files and charts show all this.
 
 To read, in this order:
@@ -16,10 +16,10 @@ comparison      2: a `Setting`, a `Comparison`, and which setting is best
 scores          2: which score ranks the settings, and which scores tables show
 trials          2: which runs a search made, and when these count
 names           2: how tables name settings and folders, and how a user types these names
-differences     3: how far settings are apart, as a section and as differences.csv
+differences     3: how much settings differ, as a section and as differences.csv
 gate            3: whether a setting is shown to be better by so much
 settings_table  4: a row for each setting, as a section and as settings.csv
 runs_table      4: a row for each run, as a section and as runs.csv
-commands        4: the command that repeats a run, and the one that trains more seeds
+commands        4: the commands that repeat a run and that train more seeds
 charts          4: by plotly
 """

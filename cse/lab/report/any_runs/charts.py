@@ -49,7 +49,7 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
 
 
 def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.Figure]:
-    """{title: chart} of scores: over each key that is an axis of numbers, of a search, and over the other keys."""
+    """{title: chart} of scores: over each key of many numbers, over a search's trials, and over the other keys."""
     charts: dict[str, go.Figure] = {}
     categorical = []
     is_search = any(setting.trial for setting in comparison.settings)
@@ -184,7 +184,7 @@ def heat_map_of(comparison: Comparison, across: Key, down: Key, score: str) -> g
 def seeds_of(comparison: Comparison, score: str, keys: Sequence[Key] = ()) -> pd.DataFrame:
     """A row for each seed of each setting that has the score: setting, score, and the setting's value at these keys.
 
-    The values of a key are categories: first numbers by size, then words, those of the best settings first.
+    The values of a key are categories: first numbers by size, then words in the order of the table.
     """
     rows = [
         [setting, value, *(setting.values[key.dotted] for key in keys)]
@@ -234,7 +234,7 @@ def with_menu(
 
 
 def curve_charts(comparison: Comparison) -> dict[str, go.Figure]:
-    """{title: chart} of what runs logged more than once: a chart for each of TRAINING, and one for all scores."""
+    """{title: chart} of what runs logged more than once: a chart for each of TRAINING, and a chart of all scores."""
     names = ", ".join(key.short for key in comparison.keys if key.in_label)
     about: dict[str, object] = {
         "xaxis_title": "step",
@@ -260,7 +260,7 @@ def curves_of(comparison: Comparison) -> pd.DataFrame:
     """The points of every metric that a run logged more than once: metric, setting, seed, step, value, run.
 
     setting: its place in the table. A long curve is thinned. Copies of a run have one curve, their mean. Of many runs,
-    only those of the best settings have curves.
+    only runs of the best settings have curves.
     """
     parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
     best_first = [(place, run) for place, setting in enumerate(comparison.ranked) for run in setting.runs]

@@ -1,4 +1,4 @@
-"""Commands that a report gives: one repeats a run (`repeat_command`), one trains more seeds (`more_seeds_command`)."""
+"""The commands that a report gives: `repeat_command` repeats a run, `more_seeds_command` trains more seeds."""
 
 import shlex
 from collections.abc import Collection, Sequence
@@ -44,9 +44,10 @@ def more_seeds_command(
 
 
 def place_of_more_seeds(run: Run, folders: Sequence[Path]) -> Path:
-    """The folder for more seeds of a run: the folder that holds the run; the run's own if it is one of several named.
+    """The folder for more seeds of a run. It is the folder in which the run lies.
 
-    Seeds of a search's trial go into a folder `seeds` there. folders: that the user named.
+    If the user named several folders, and the run is one of them, it is the run's own folder. Seeds of a search's trial
+    go into a folder `seeds` there. folders: that the user named.
     """
     place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
     return place / "seeds" if is_trial(run) else place

@@ -58,7 +58,7 @@ class Setting:
 
     runs: all of them.
     included: the finished runs whose scores count (see `runs_included`).
-    values: the value at each key in which settings differ, as tables write it, by dotted key; "" without one.
+    values: the value at each key in which settings differ, as tables write it, by dotted key; "" without a value.
     label: the values at few keys, which no other setting has: lr=3e-05, model=bert. `baseline=` reads it. "all" if
         there are no keys.
     trial: a search's trial of this setting; None if no search tried it.
@@ -142,7 +142,7 @@ class Comparison:
 
     @cached_property
     def of_encoders(self) -> bool:
-        """Whether checkpoints are compared, not seeds: all runs are of cse-eval, with one checkpoint a setting."""
+        """Whether checkpoints are compared, not seeds: all runs are of cse-eval, and each setting of one checkpoint."""
         if any(run.get("checkpoint") is None and run.get(self.seed) is not None for run in self.runs):
             return False
         named = [{run.get("checkpoint") for run in setting.runs} - {None} for setting in self.settings]

@@ -1,4 +1,4 @@
-"""How far each setting is from the best, or from a named one (`baseline=`), how surely, and how many seeds would tell.
+"""How much each setting differs from the best, or from `baseline=`, how surely, and how many seeds would show it.
 
 Tests and ties are as in a sweep's table (`compare_groups`). Their p are corrected by Holm over the compared settings. A
 setting that has the reference's seeds is compared with it seed by seed too.

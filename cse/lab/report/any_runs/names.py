@@ -19,7 +19,7 @@ from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import format_value, in_one_form, number_in, same, same_as_any
 
 OWN_COLUMNS = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "equivalent", "seeds", "n")
-"""The other columns of tables. No key has one of these as its short name."""
+"""The columns of tables that are no keys. No key has such a short name."""
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
 """Signs at which a reader of a label would split a value."""

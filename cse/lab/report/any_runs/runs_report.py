@@ -1,4 +1,4 @@
-"""The report of any runs: the state of each, a row for each setting, and how far the settings are apart.
+"""The report of any runs: the state of each run, a row for each setting, and how much the settings differ.
 
 To read: `report_of_runs`. It reads the runs that were asked for and compares them, smoke runs separately. A gate judges
 them, and sections, CSV files and charts show them.
@@ -49,7 +49,7 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report
     real = [run for run in asked.runs if not run.is_smoke]
     comparison = compare_runs(real or small, asked.folders, config["metrics"], config["seed"])
     check_metrics(comparison, asked, config)
-    apart = compare_runs(small, asked.folders, config["metrics"], config["seed"]) if real and small else None
+    smoke = compare_runs(small, asked.folders, config["metrics"], config["seed"]) if real and small else None
     gate = judge_gate(comparison, config, asked.first) if config["gate"] is not None else None
     differences = compare_settings(comparison, config["baseline"], config["confidence"], config["within"])
 
@@ -59,14 +59,14 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report
         settings = replace(settings, notes=[*settings.notes, why_none])
     sections = [settings]
     sections += [differences_section(differences, f"{name}-differences")] if differences.lines else []
-    sections += [unranked_section(apart)] if apart else []
+    sections += [unranked_section(smoke)] if smoke else []
     is_part = config["where"] is not None  # of the runs, which may lack some of the seeds
     return Report(
         title=", ".join(map(str, comparison.folders)) + smoke_words(comparison),
         subtitle=f"{counted([run.state for run in [*comparison.runs, *asked.jobs]])}.",
         sections=sections,
         csv={
-            "runs.csv": runs_frame([comparison, apart] if apart else [comparison], asked.jobs),
+            "runs.csv": runs_frame([comparison, smoke] if smoke else [comparison], asked.jobs),
             "settings.csv": settings_frame(comparison),
             "differences.csv": frame_with_gate(differences, gate) if differences.lines else None,
         },

@@ -1,4 +1,4 @@
-"""The scores of a comparison: which of them tables show, which one ranks the settings, and which one leads.
+"""The scores of a comparison: the scores that tables show, the score that ranks settings, and the score that leads.
 
 To read: `pick_scores`.
 """
@@ -82,10 +82,10 @@ def averages(metrics: Sequence[str]) -> list[str]:
 
 
 def in_order(names: Sequence[str], runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
-    """The scores, first those that most runs have, and of these first those that most runs selected by.
+    """The scores in order: first the score that most runs have.
 
-    Of equal scores, the first pattern that names one decides, and then its place in a run's results. The order of the
-    runs does not matter.
+    Between two scores of equally many runs, it counts how many runs selected by them, then which pattern names them
+    first, then their places in a run's results. The order of the runs does not matter.
     """
 
     def standing(name: str) -> tuple[int, int, int, int, str]:

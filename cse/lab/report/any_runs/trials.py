@@ -56,9 +56,9 @@ def runs_included(done: Sequence[Run], trial: Trial | None, seed: str) -> list[R
 
 
 def is_trial(run: Run) -> bool:
-    """Whether a search whose files lie beside the run made it.
+    """Whether a search in the run's folder of runs made it.
 
-    If no search there kept the values that it asked for, every run beside it is a trial.
+    If no search there kept the values that it asked for, every run of the folder is a trial.
     """
     if not (run.folder.parent / ".smac").is_dir():
         return False
