@@ -77,11 +77,6 @@ class Tested:
     equivalent_p_holm: float
     equivalent: str
 
-    @property
-    def is_tested(self) -> bool:
-        """Whether there are enough seeds, or test items, for the test."""
-        return not math.isnan(self.effect.p)
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -203,7 +198,7 @@ def differences_to(base: Group, groups: Mapping[Setting, Group], terms: Terms) -
                 group,
                 by_means if is_judged else replace(by_means, equivalent=""),
                 by_seed if is_judged else replace(by_seed, equivalent=""),
-                tied=not is_significant if is_judged and by_means.is_tested else None,
+                tied=not is_significant if is_judged and by_means.effect.is_tested else None,
                 seeds_to_tell=needed,
             )
         )
@@ -322,7 +317,7 @@ def with_p(word: str, p: float) -> str:
 
 def number_of_tests(tests: Sequence[Tested]) -> int:
     """How many settings are tested, as some have too few seeds for a test."""
-    return sum(tested.is_tested for tested in tests)
+    return sum(tested.effect.is_tested for tested in tests)
 
 
 def note_on_lower(lower: int) -> str:
@@ -346,7 +341,7 @@ def note_on_pairs(seed: str, base: Group, others: Sequence[Group]) -> str:
 def legend_of_tests(differences: Differences) -> list[str]:
     """What the signs and the p values of the table mean."""
     notes = [f"{TIED}: not significantly different."] if any(line.tied for line in differences.lines) else []
-    tested = [line.unpaired for line in differences.lines if line.unpaired.is_tested]
+    tested = [line.unpaired for line in differences.lines if line.unpaired.effect.is_tested]
     names = ", ".join(dict.fromkeys(TEST_NAMES.get(test.effect.test, test.effect.test) for test in tested))
     if len(tested) > 1:
         notes.append(

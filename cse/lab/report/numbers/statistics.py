@@ -59,11 +59,11 @@ class Effect(NamedTuple):
     """A difference of two means, with its interval and its test.
 
     size: None if nothing was compared.
-    low, high: the interval; None if there is none.
+    low, high: the interval; None without a test.
     n: over how many seeds or items it is, in words.
     test: the name of the test.
     p: NaN without a test.
-    why: why there is no test.
+    why: why there is no test, or why it is no test of a claim.
     """
 
     size: float | None = None
@@ -73,6 +73,11 @@ class Effect(NamedTuple):
     test: str = ""
     p: float = math.nan
     why: str = ""
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there is a test."""
+        return not math.isnan(self.p)
 
 
 def mean_and_sd(values: Iterable[float]) -> Value:
@@ -116,15 +121,15 @@ def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.
 
 
 def compare_pairs(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
-    """The mean difference of the same seeds, by a paired t-test; an empty effect if the sides have other seeds.
+    """The mean difference of the same seeds, by a paired t-test; no test if the sides have other seeds.
 
     It is right where one setting alone differs, such as the precision: what a seed decides is then in both sides and
     cancels.
     """
     if not (isinstance(ours, Mapping) and isinstance(theirs, Mapping)):
-        return Effect()
+        return Effect(why="the sides have other seeds")
     if ours.keys() != theirs.keys() or len(ours) < 2:
-        return Effect()
+        return Effect(why="the sides have other seeds")
     return paired(np.array(list(ours.values())), np.array([theirs[seed] for seed in ours]), confidence, shift)
 
 
