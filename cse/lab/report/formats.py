@@ -10,10 +10,10 @@ FEW = 4  # names in a list; further ones are counted
 def format_of(values: Iterable[float]) -> str:
     """The format of a column of scores: two decimals; four if all are below 1, or if two would show a score as 0; an
     exponent if four would show all as 0."""
-    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    sizes = [abs(value) for value in values if math.isfinite(value)]
     shown = [size for size in sizes if size >= 0.00005]
     if not shown:
-        return "z.2e" if sizes else "z.2f"
+        return "z.2e" if any(sizes) else "z.2f"
     return "z.2f" if max(shown) >= 1 and min(shown) >= 0.005 else "z.4f"
 
 

@@ -282,7 +282,8 @@ def differences_table(differences: Differences) -> pd.DataFrame:
     table["seeds" if of_seeds else "n"] = [size.removesuffix(" seeds") for size in sizes] if of_seeds else sizes
     table["seeds needed (80% power)"] = [line.seeds_to_tell for line in lines]
     keep = [*(key.short for key in keys), "difference"]
-    return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
+    filled = [name for name in table if (table[name] != "").any()]
+    return table.loc[:, table.columns.isin([*keep, *filled])]
 
 
 def differences_frame(differences: Differences) -> pd.DataFrame:

@@ -21,12 +21,12 @@ def with_evaluations(runs: Sequence[Run]) -> list[Run]:
     Such an evaluation is left out of the list: `evaluations` of its run has it. An evaluation that changes the encoder
     stays in the list: whitened, with another pooling or dtype, or with other lengths.
     """
-    trained = [run for run in runs if run.is_done and not run.get("checkpoint")]
     at_place: dict[Path, list[Run]] = {}
     with_weights: dict[str, list[Run]] = {}
-    for run in trained:
-        at_place.setdefault(run.folder.resolve(), []).append(run)
-        with_weights.setdefault(str(run.results.get("weights_sum")), []).append(run)
+    for run in runs:
+        if run.is_done and not run.get("checkpoint"):
+            at_place.setdefault(run.folder.resolve(), []).append(run)
+            with_weights.setdefault(str(run.results.get("weights_sum")), []).append(run)
     evaluations: dict[Path, list[Run]] = {}
     joined = set()
     for evaluation in runs:
