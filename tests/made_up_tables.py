@@ -16,7 +16,7 @@ from cse.lab.report.paper.paper_table import paper_table
 from cse.lab.report.paper.report_block import checked_block
 from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.show.document import Report
-from cse.lab.sections import Section
+from cse.lab.sections import PaperSection
 
 
 def parsed(block, name="sweeps/it.yaml"):
@@ -27,7 +27,7 @@ def parsed(block, name="sweeps/it.yaml"):
 
 
 @dataclass(frozen=True)
-class Filled(Section):
+class Filled(PaperSection):
     """The section of a paper's table, with its report.csv."""
 
     frame: pd.DataFrame | None = None

@@ -1,12 +1,12 @@
 """Tables with what a reader must know of them, as Markdown and as LaTeX.
 
-To read: a `Section` is a table, and its docstring says what each medium takes from it. `markdown` and `latex` write a
-list of sections. The terminal and the page of a report are in cse.lab.report.show.
+To read: a `Section` is a table, and its docstring says what each medium takes from it. A `PaperSection` is a table of a
+paper. `markdown` and `latex` write a list of sections; cse.lab.report.show has the terminal and the page.
 """
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -39,16 +39,6 @@ FITTED = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}
 """LaTeX that makes a wide table as narrow as its column of the paper."""
 
 
-class GridCell(NamedTuple):
-    """A cell of a paper's table, as text: our number, the published number, our difference from it, and the verdict."""
-
-    ours: str
-    published: str
-    difference: str
-    verdict: str
-    is_best: bool
-
-
 @dataclass(frozen=True)
 class Section:
     """A table of text with its title and what a reader must know of it.
@@ -56,24 +46,23 @@ class Section:
     What each medium takes from it:
         terminal    `shown` and `lines_below`; or a paragraph for each row
         Markdown    `shown` and `lines_below`
-        LaTeX       `grid`, else `shown`; the legend in the caption, and the notes in comments
-        page        `grid` and `shown`; or the whole `table`, if a reader sorts it; or a paragraph for each row
+        LaTeX       `shown`; the legend is in the caption, and the notes are in comments
+        page        `shown` and `lines_below`; or the whole `table`, if a reader sorts it; or a paragraph for each row
         CSV         nothing: its numbers are not rounded (cse.lab.report.show.document.Report.csv)
 
     table: text in each cell; "" in an empty cell.
+    notes: lines below the table.
+    legend: lines on what the signs, p and intervals mean.
+    label_columns: how many columns, the first ones of `shown`, name a row.
+    bold: the best cells, by row and column of `shown`.
+    missing: what has not run, and why.
+    caption: LaTeX's; "": the title.
+    label: what \\ref names, after "tab:"; "" for a table that no paper would print.
+    column_prefix: what names of columns may begin with; LaTeX leaves it out, as the caption says it.
     hidden: the columns that only a page has, where a reader may switch them on.
     layout: how a page shows the table: its rows; rows that a reader sorts and filters; or a paragraph for each row.
         The terminal has these paragraphs too. Each has a claim, its verdict, and further facts by name.
     colours: the colour of each row on a page, which charts have too.
-    grid: the table in the layout of its paper, with a GridCell in each cell.
-    notes: lines below the table.
-    legend: lines on what the signs, p and intervals mean.
-    missing: what has not run, and why.
-    label_columns: how many columns, the first ones of `shown`, name a row.
-    bold: the best cells, by row and column of `shown`.
-    caption: LaTeX's; "": the title.
-    label: what \\ref names, after "tab:"; "" for a table that no paper would print.
-    column_prefix: what names of columns may begin with; LaTeX leaves it out, as the caption says it.
     """
 
     title: str
@@ -87,9 +76,8 @@ class Section:
     label: str = ""
     column_prefix: str = ""
     hidden: Collection[str] = ()
-    layout: Literal["rows", "sortable", "paragraphs"] = "rows"
+    layout: Literal["rows", "sortable", "paragraphs", "grid"] = "rows"
     colours: Sequence[str] = ()
-    grid: "pd.DataFrame | None" = None
 
     @property
     def shown(self) -> "pd.DataFrame":
@@ -109,24 +97,53 @@ class Section:
         return f"{heading}{to_markdown(self.shown)}\n" + (f"\n{listed}" if listed else "")
 
     def latex(self) -> str:
-        """A booktabs table for \\input, in the layout of its paper if there is one.
-
-        The legend is in the caption, and the notes are in comments.
-        """
-        if self.grid is None:
-            table, label_columns, bold = self.shown, self.label_columns, self.bold
-            legend = list(self.legend)
-        else:
-            table, label_columns, bold = in_lines(self.grid)
-            legend = [line for line in self.legend if not line[0].isalnum()]  # a paper has the signs alone
-        cells = latex_cells(table, bold, self.column_prefix)
-        caption = " ".join([f"{(self.caption or self.title).rstrip('.')}.", *legend])
-        latex = booktabs(cells, label_columns, caption, self.label)
+        """A booktabs table for \\input. The legend is in its caption, and the notes are in comments."""
+        cells = latex_cells(self.shown, self.bold, self.column_prefix)
+        caption = " ".join([f"{(self.caption or self.title).rstrip('.')}.", *self.legend])
+        latex = booktabs(cells, self.label_columns, caption, self.label)
         comments = [r"needs \usepackage{booktabs,graphicx}"]
         if others := "".join(dict.fromkeys(BEYOND_LATIN.findall(latex))):
             comments.append(f"compile it with LuaLaTeX or XeLaTeX, and a font that has {others}")
-        comments += [line for line in self.lines_below if line not in legend]
+        comments += [line for line in self.lines_below if line not in self.legend]
         return "".join(f"% {' '.join(comment.splitlines())}\n" for comment in comments) + latex
+
+
+class GridCell(NamedTuple):
+    """A cell of a paper's table, as text: our number, the published number, our difference from it, and the verdict."""
+
+    ours: str
+    published: str
+    difference: str
+    verdict: str
+    is_best: bool
+
+
+@dataclass(frozen=True)
+class PaperSection(Section):
+    """A section whose table is in a paper, too. A page and LaTeX show it in the layout of the paper.
+
+    table: all facts of its cells. grid: the table in the layout of the paper, with a GridCell in each cell.
+    """
+
+    grid: "pd.DataFrame" = field(kw_only=True)
+    layout: Literal["grid"] = "grid"
+
+    def latex(self) -> str:
+        """The booktabs table in the layout of the paper. Of the legend, its caption has the signs alone."""
+        table, bold = in_lines(self.grid)
+        signs = [line for line in self.legend if not line[0].isalnum()]
+        others = [line for line in self.legend if line not in signs]
+        lines = Section(
+            self.title,
+            table,
+            [*others, *self.notes],
+            legend=signs,
+            bold=bold,
+            missing=self.missing,
+            caption=self.caption,
+            label=self.label,
+        )
+        return lines.latex()
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:
@@ -146,8 +163,8 @@ def to_markdown(table: "pd.DataFrame") -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, int, list[tuple[int, int]]]":
-    """A grid as text, with the number of columns that name a line, and the best cells.
+def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, list[tuple[int, int]]]":
+    """A grid as a table of text, and the row and column of its best cells.
 
     Each row of the paper has a line of published numbers. If runs fill it, it has a line of ours below.
     """
@@ -159,7 +176,7 @@ def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, int, list[tuple[int, 
         if any(cell.ours for cell in cells):
             bold += [(len(lines), 2 + column) for column, cell in enumerate(cells) if cell.is_best]
             lines.append(["", "ours", *(cell.ours for cell in cells)])
-    return pd.DataFrame(lines, columns=[str(grid.index.name), "", *grid.columns], dtype=object), 2, bold
+    return pd.DataFrame(lines, columns=[str(grid.index.name), "", *grid.columns], dtype=object), bold
 
 
 def latex_cells(table: "pd.DataFrame", bold: Sequence[tuple[int, int]], column_prefix: str) -> "pd.DataFrame":

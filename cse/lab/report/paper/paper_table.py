@@ -29,11 +29,11 @@ from cse.lab.report.paper.report_block import ReportBlock
 from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, TIED, legend_of
 from cse.lab.report.verdicts import NOT_RUN
-from cse.lab.sections import GridCell, Section
+from cse.lab.sections import GridCell, PaperSection
 from cse.lab.sharing.score_tables import MODIFIED
 
 
-def paper_table(sweep: SweepRuns, table: PublishedTable) -> tuple[Section, pd.DataFrame]:
+def paper_table(sweep: SweepRuns, table: PublishedTable) -> tuple[PaperSection, pd.DataFrame]:
     """The sweep's runs beside its published table: the section, and report.csv."""
     ranked = ranked_columns(sweep.groups, sweep.confidence)
     cells = cells_of(sweep, table, ranked)
@@ -48,7 +48,7 @@ def paper_table(sweep: SweepRuns, table: PublishedTable) -> tuple[Section, pd.Da
     return section, cells_frame(cells)
 
 
-def as_section(table: PublishedTable, cells: Sequence[Cell], rows_are: str = "model") -> Section:
+def as_section(table: PublishedTable, cells: Sequence[Cell], rows_are: str = "model") -> PaperSection:
     """The table as text, without facts that no cell has. rows_are: what names a row.
 
     With up to two columns, each number has a line, with its facts side by side. With more, each row of the paper has a
@@ -63,7 +63,7 @@ def as_section(table: PublishedTable, cells: Sequence[Cell], rows_are: str = "mo
     else:
         text = texts.reset_index().set_axis([rows_are, "score", *texts.columns], axis=1)
     bold = [(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()]
-    return Section(table.title, text, bold=bold, grid=as_in_paper(table, cells, rows_are))
+    return PaperSection(table.title, text, bold=bold, grid=as_in_paper(table, cells, rows_are))
 
 
 def what_rows_are(block: ReportBlock) -> str:
