@@ -21,10 +21,10 @@ BETWEEN = "  "  # two columns
 
 def to_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
     """The rows as lines, each column as wide as its widest cell. right: the numbers of the right-aligned columns."""
-    return "\n".join(BETWEEN.join(cells).rstrip() for cells in padded(rows, right))
+    return "\n".join(BETWEEN.join(cells).rstrip() for cells in aligned(rows, right))
 
 
-def padded(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[tuple[str, ...]]:
+def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[tuple[str, ...]]:
     """The rows with blanks in each cell, as wide as the widest cell of its column. right: as in `to_columns`."""
     columns = []
     for number, cells in enumerate(zip(*rows, strict=True)):

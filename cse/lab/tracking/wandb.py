@@ -39,7 +39,7 @@ T = TypeVar("T")
 def accepted(setting: str) -> AfterValidator:
     """A check of a value by W&B's own validator for a setting. It raises ValueError with W&B's sentence."""
 
-    def check(value: T) -> T:
+    def validated(value: T) -> T:
         import wandb
 
         try:
@@ -50,7 +50,7 @@ def accepted(setting: str) -> AfterValidator:
             raise ValueError(str(refused)) from None
         return value
 
-    return AfterValidator(check)
+    return AfterValidator(validated)
 
 
 SEPARATE = AfterValidator(lambda texts: [tag for text in texts for tag in text.split(",") if tag])

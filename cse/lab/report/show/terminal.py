@@ -1,6 +1,6 @@
 """A report on the terminal.
 
-To read: `show_report` prints what is not done, the sections (`show_section`), and what is best. `table_lines` fits a
+To read: `show_report` prints what is not done, the sections (`show_section`), and what is best. `fitted_lines` fits a
 table to the terminal's width.
 """
 
@@ -16,7 +16,7 @@ from cse.lab.report.formats import folded
 from cse.lab.report.show.document import NOT_DRAWN, Best, Report
 from cse.lab.report.show.look import tone_of, verdict_places
 from cse.lab.sections import Section
-from cse.lab.text_columns import BETWEEN, padded
+from cse.lab.text_columns import BETWEEN, aligned
 
 MANY = 10  # unfinished runs that are named one by one
 
@@ -60,13 +60,13 @@ def show_section(section: Section, console: Console) -> None:
     if section.title:
         console.print(Text(section.title, style="bold"), soft_wrap=True)
     if not section.shown.empty:
-        lines = table_lines(section, console.width if console.is_terminal else None)
+        lines = fitted_lines(section, console.width if console.is_terminal else None)
         console.print(Text("\n").join(lines), soft_wrap=True)
     for line in section.lines_below:
         console.print(Text(line, style="dim"))
 
 
-def table_lines(section: Section, width: int | None) -> list[Text]:
+def fitted_lines(section: Section, width: int | None) -> list[Text]:
     """The section's table in columns. width: of the terminal; None: lines may be of any length.
 
     If the table is wider than the terminal, names of scores lose what all of them begin with, and each folder has its
@@ -106,7 +106,7 @@ def columns_of(table: pd.DataFrame, chosen: Sequence[int], words: int) -> list[T
     """
     coloured = verdict_places(table)
     rows = [[str(name) for name in table.columns], *table.to_numpy().tolist()]
-    texts = padded([[row[column] for column in chosen] for row in rows], right=range(words, len(chosen)))
+    texts = aligned([[row[column] for column in chosen] for row in rows], right=range(words, len(chosen)))
     lines = []
     for row, cells in enumerate(texts, -1):  # -1: the names
         line = Text()
