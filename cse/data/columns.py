@@ -52,7 +52,7 @@ class ScoreColumn(NamedTuple):
         return repr((value - low) / (high - low))
 
     def in_words(self, scaled: float) -> str:
-        """The number of a row as in its column, and the scaled number for the objective."""
+        """A row's number in its column, and the scaled number for the objective."""
         if self.ends is None:
             return f"{self.name} {scaled:g}"
         low, high = self.ends
@@ -103,7 +103,7 @@ def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row
 
 
 def text_of_cell(cell: object, where: str) -> str:
-    """One cell of `cells_of_row`."""
+    """A cell of text; see `cells_of_row`."""
     if cell is None or cell == "":
         return EMPTY
     if not isinstance(cell, str):

@@ -115,9 +115,9 @@ def list_class_files(
 ) -> list[Path]:
     """The files of a folder with a folder for each class, sorted. Logs what is not read.
 
-    kind: the name of the files, in the plural. named: the name of a class. depth: how many folders deep the files may
-    lie. instead: what else to do if there is none. Raises MissingResource if there is no such folder, UserError if its
-    folders hold no such file, or if it is the folder above the right one.
+    kind: what the files are, in the plural. named: what a class is. depth: how many folders deep the files may lie.
+    instead: what else the folder may hold, for a refusal. Raises MissingResource if there is no such folder, UserError
+    if its folders hold no such file, or if it is the folder above the right one.
     """
     if not root.is_dir():
         why = f"there is no such folder; it should hold one folder per {named}"

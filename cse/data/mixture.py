@@ -28,7 +28,7 @@ ORDER_STREAM = 3  # no stream of cse.training.update, so that it shares no draws
 class Source(Text):
     """A text of a mixture. Its name, its cache and its preview are the mixture's.
 
-    objective: makes its own objective from the encoder's width; None: it has the run's. settings: all others of Text.
+    objective: makes its own objective from the encoder's width; None: the run's. settings: Text's other settings.
     """
 
     def __init__(self, objective: Callable[[int], Objective] | None = None, **settings):

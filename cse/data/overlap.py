@@ -24,9 +24,12 @@ OTHER = bytes(byte for byte in range(128) if not chr(byte).isalnum())
 
 
 class Overlap(TypedDict):
-    """texts: the number of training texts. found: how many of them occur in any evaluation set. sets: how many occur in
+    """How many training texts are evaluation texts.
+
+    texts: the number of training texts. found: how many of them occur in any evaluation set. sets: how many occur in
     each set. unread: evaluators with texts that are not known beforehand (MTEB's). duplicates: how many rows share a
-    text with another row. sources: the counts of each source of a mixture."""
+    text with another row. sources: the counts of each source of a mixture.
+    """
 
     texts: int
     found: int

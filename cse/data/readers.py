@@ -55,7 +55,7 @@ def header_of(file: Path, encoding: str) -> list[str]:
 
 
 def records_of(file: Path, columns: Columns, encoding: str) -> Iterator[Record]:
-    """The rows of a file with columns, at least with these columns."""
+    """The rows of a file that has columns. A row has at least these columns."""
     match ending_of(file):
         case ".parquet":
             return parquet_rows(file, names_of(columns))

@@ -45,7 +45,7 @@ class RowEnds(NamedTuple):
     """The tokens at both ends of a column's rows that an augmentation does not change: special tokens and a prefix.
 
     An augmentation gets the text with one token before it and one after it, which it keeps. before, after: how many
-    further tokens it does not get. first, last: a 0 for a side without any token, else nothing.
+    further tokens on each side it does not get. first, last: a 0 for a side without any token, else nothing.
     """
 
     before: int
@@ -198,7 +198,7 @@ class Views:
             yield row, views
 
     def _of_cell(self, row: int, column: int, cell: str, epoch: int) -> list[str]:
-        """The view that a column is."""
+        """The view of one column."""
         if self.text.lacks(row, column):
             return [cell]
         return self._checked(cell, 1, self._rng(epoch, row, column))[0]

@@ -41,7 +41,7 @@ class Change(NamedTuple):
     now: object
 
     def __str__(self) -> str:
-        """In the words of every refusal."""
+        """The change as refusals say it."""
         if self.kind != "data":
             return f"{self.name}={format_value(self.before)} (now {format_value(self.now)})"
         if self.now is None:  # a digest says nothing to a reader
@@ -82,8 +82,8 @@ def changed_settings(before: Config, now: Config) -> list[Change]:
 
 
 def deciding_settings(config: Config) -> Config:
-    """The settings that decide a run's numbers, by dotted key: what tables compare, what a resumed run must share, and
-    how it is scored. config: resolved."""
+    """The settings that decide a run's numbers, by dotted key: the settings that tables compare, that a resumed run
+    must share, and that decide how it is scored. config: resolved."""
     decisive = {key: value for key, value in flattened(config).items() if role_of(key, config).changes_a_table}
     return decisive | fixed_settings(config) | scoring_settings(config)
 
@@ -108,7 +108,7 @@ def changed_files(run: Run) -> list[Change]:
 
 
 def changed_encoders(run: Run) -> list[Change]:
-    """The files and encoders that its settings name, whose weights have changed."""
+    """The files and encoders in the settings of a run whose weights have changed."""
     then: Mapping[str, str | None] = run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
     return [
         Change("data", f"{key}={run.get(key)}", then[key], digest)
@@ -118,7 +118,7 @@ def changed_encoders(run: Run) -> list[Change]:
 
 
 def changed_list_of_texts(run: Run) -> list[Change]:
-    """Its folders of training text that have other files now."""
+    """The folders of training text of a run that have other files now."""
     changed = []
     for key, text in trained_texts(run).items():
         place, then = run.get(f"{key}.path"), sorted(file_sums(text))
@@ -132,7 +132,7 @@ def changed_list_of_texts(run: Run) -> list[Change]:
 
 
 def changed_contents(run: Run) -> list[Change]:
-    """The files of its training text and of its evaluators that are there, and whose content has changed."""
+    """The files of a run's training text and evaluators that are still there, with other content."""
     sums: dict[str, object] = {**file_sums(run.training_data)}
     for source in run.data.values():
         sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}

@@ -107,7 +107,7 @@ class ExportedVectors(TypedDict):
 
 
 class Results(TypedDict, total=False):
-    """results.json: all that a run records of itself. A run that has just begun, or of an older edition, lacks some.
+    """results.json: all that a run records of itself. A run that has just begun, or of an older edition, has less.
 
     The status "broken" is never written: it stands for a file that cannot be read. None stands for what is not known.
     """
@@ -229,7 +229,7 @@ def read_checked(kind: TypeAdapter[T], file: Path) -> T:
 
 
 def read_or(read: Callable[[Path], T], path: Path, empty: T) -> T:
-    """What a file holds; `empty` if it does not exist and, with a warning, if it cannot be read."""
+    """The content of a file; `empty` if it does not exist and, with a warning, if it cannot be read."""
     try:
         return read(path)
     except FileNotFoundError:

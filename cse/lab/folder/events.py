@@ -74,7 +74,7 @@ def metric_events(folder: Path) -> list[Event]:
 
 
 def is_event(line: object) -> TypeGuard[Event]:
-    """Whether a line's content is an event; one of metrics holds only numbers, and None for NaN."""
+    """Whether a line's content is an event. An event of metrics must have only numbers, and None for NaN."""
     if not isinstance(line, dict) or not isinstance(line.get("event"), str) or not isinstance(line.get("step"), int):
         return False
     numbers = [value for key, value in line.items() if key != "event"] if line["event"] == "metrics" else []

@@ -56,7 +56,7 @@ def facts(run: Run) -> Facts:
 
 
 def settings_by_purpose(run: Run) -> Facts:
-    """The choices and settings of a run; the purpose of each is its kind."""
+    """The choices and settings of a run. The kind of each is its purpose."""
     repeated = ("choices", "sources")  # what the settings say already
     known = {**run.choices, **flattened({key: value for key, value in run.config.items() if key not in repeated})}
     known.pop("trainer.devices", None)  # `processes` counts torchrun's too
@@ -64,7 +64,7 @@ def settings_by_purpose(run: Run) -> Facts:
 
 
 def data_by_name(run: Run) -> dict[str, object]:
-    """What a run was scored on, by evaluator, what it learned from, and the digests of all its inputs."""
+    """The data that a run was scored on and learned from, and the digests of all its inputs, by name."""
     data: dict[str, object] = {**evaluator_data(run)}
     if trained := run.training_data:
         for name, value in flattened({**trained, "sha256": content_digests(trained)}).items():
@@ -76,7 +76,7 @@ def data_by_name(run: Run) -> dict[str, object]:
 
 
 def code_by_name(results: Results) -> dict[str, object]:
-    """The digests of a run's code, by name; of code before a resume with the step until which it ran."""
+    """The digests of a run's code, by name. Code before a resume has the step until which it ran in its name."""
     digests: dict[str, object] = {}
     for until, code in stretches_of_code(results):
         digests |= {f"code{until}": code.get("code"), f"git_commit{until}": code.get("git_commit")}
@@ -86,8 +86,8 @@ def code_by_name(results: Results) -> dict[str, object]:
 
 
 def code_in_short(run: Run) -> str:
-    """The first digits of the digests of a run's code, cse's and the user's own parts', for each stretch. "" for
-    a run of an edition that kept none."""
+    """The first digits of the digests of a run's code, cse's and the user's, for each stretch; "" if the run has none,
+    as in an older edition."""
     stretches = []
     for _, code in stretches_of_code(run.results):
         if digest := code.get("code"):
@@ -97,13 +97,13 @@ def code_in_short(run: Run) -> str:
 
 
 def stretches_of_code(results: Results) -> list[tuple[str, EarlierCode | Results]]:
-    """(until when, code) for each stretch of a run, which a resume by other code begins; the last one is until ""."""
+    """(until when, code) for each stretch of a run. A resume by other code begins a stretch; the last is until ""."""
     earlier = [(f" until step {part['until_step']}", part) for part in results.get("earlier_code") or []]
     return [*earlier, ("", results)]
 
 
 def processes_in_words(results: Results) -> str | None:
-    """In how many processes a run trained; before that, their numbers until each resume by another number."""
+    """The number of processes of a run, after the numbers that it had before resumes: "1, then 2"."""
     counts = [*results.get("earlier_processes", []), results.get("processes")]
     return ", then ".join(str(count) for count in counts if count) or None
 
@@ -167,7 +167,7 @@ def file_sums(text: TrainingData) -> dict[str, str]:
 
 
 def content_digests(text: TrainingData) -> str | None:
-    """The checksums of a text's files, whatever these are called; None if there are none."""
+    """The checksums of a text's files, without the files' names; None if there are none."""
     digests = ", ".join(sorted(map(str, file_sums(text).values()))) or text.get("sha256")
     return str(digests) if digests else None
 

@@ -28,7 +28,7 @@ PLAN, LOG = "jobs.jsonl", "job.log"
 
 
 def add_jobs(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
-    """Add jobs and searches to a folder's plan. Raises as cannot_write says."""
+    """Add jobs and searches to a folder's plan. Raises RunError, or UserError, if the file cannot be written."""
     file = folder / PLAN
     try:
         add_json_lines(file, [with_log_length(folder, line) for line in lines])
@@ -37,7 +37,7 @@ def add_jobs(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
 
 
 def with_log_length(folder: Path, line: Mapping[str, object]) -> Mapping[str, object]:
-    """The line of a job with the length of the log that an earlier start left; any other line as it is."""
+    """The line, which for a job also gets the length of the log that an earlier start left."""
     log = folder / str(line.get("job")) / LOG
     return {**line, "logged": log.stat().st_size} if log.is_file() else line
 

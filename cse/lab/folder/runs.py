@@ -35,7 +35,7 @@ Where = Config
 class Run:
     """A run as it was when it was read, or a planned job that only a plan records.
 
-    state, why: see cse.lab.folder.status. program: cse-train or cse-eval. arguments: of its command.
+    state, why: see cse.lab.folder.status. program: cse-train or cse-eval. arguments: its command's arguments.
     A report adds the last two: departures are the settings that contradict its sweep; evaluations are the cse-evals of
     its best/ that gave it scores.
     """
@@ -53,7 +53,7 @@ class Run:
     evaluations: "tuple[Run, ...]" = ()
 
     def get(self, key: str) -> object:
-        """What the run has for a key of the command line; None if it has nothing.
+        """The run's value of a key of the command line; None if it has none.
 
         For a group (objective) it is the YAML chosen in it, for any other key its value (trainer.lr, data.rows).
         """
@@ -115,7 +115,7 @@ class Run:
 
     @property
     def no_better(self) -> bool:
-        """Whether it kept a step whose score that selects is no better than `untrained`."""
+        """Whether the score that selects is no better at its best step than `untrained`."""
         return no_better(self.scored, self.select, self._before_training)
 
     @property
@@ -129,7 +129,7 @@ class Run:
 
     @property
     def data(self) -> Mapping[str, Source]:
-        """What the scores of each evaluator rest on."""
+        """The data behind the scores of each evaluator."""
         return self.results.get("data") or {}
 
     @property
@@ -203,7 +203,7 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
 
 
 def sharing_settings(runs: Iterable[Run]) -> list[Run]:
-    """The runs. Equal groups of settings become one object, as most runs have most of their settings in common."""
+    """The runs, in which equal groups of settings are one object: most runs share most settings."""
     groups: dict[str, Config] = {}
     shared = []
     for run in runs:
@@ -223,7 +223,7 @@ def newest_run(folder: Path) -> str:
 
 
 def score_named(runs: Iterable[Run], name: str | None) -> Score:
-    """The score of this name in the first run that has it, for its unit and direction; an empty one if none has."""
+    """The score of this name in the first run that has it, for its unit and direction; else an empty score."""
     return next((run.scored[name] for run in runs if name in run.scored), Score("", 0.0))
 
 

@@ -38,14 +38,14 @@ STATES = (State.RUNNING, State.FAILED, State.STOPPED, State.NOT_STARTED, State.D
 
 
 class Status(NamedTuple):
-    """state: one of STATES. why: the reason, how far it is, or how to resume; "" for a run that is done."""
+    """The state of a run. state: one of STATES. why: the reason, how far it is, or how to resume; "" if it is done."""
 
     state: State
     why: str = ""
 
 
 def status_of(folder: Path, results: Results, beat: Beat | None, now: float | None = None) -> Status:
-    """The state of a run at `now`, in seconds since 1970 (None: at this moment). beat: its last one."""
+    """The state of a run at `now`, in seconds since 1970 (None: at this moment). beat: the run's last beat."""
     error = " ".join(str(results.get("error") or "").split())
     match results["status"]:
         case "done":
@@ -83,7 +83,7 @@ def at_work(folder: Path, results: Results, beat: Beat) -> Status:
 
 
 def progress(folder: Path, results: Results, since: float) -> list[str]:
-    """How far a run is, and how long it takes still, as far as that is known: step 120 of 1,000; 3 min left.
+    """How far a run is, and how much time is left, if that is known: step 120 of 1,000; 3 min left.
 
     since: its last start, in seconds since 1970. A resumed run keeps earlier events, which say nothing of its speed.
     """

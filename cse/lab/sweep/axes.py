@@ -40,7 +40,7 @@ def one_by_one(argument: Argument) -> list[Argument]:
 
 
 class Interval(NamedTuple):
-    """An axis that may have any value between two. is_log: a search chooses the logarithm."""
+    """The range of an axis that may have any value between two. is_log: a search chooses the logarithm."""
 
     start: float
     end: float
@@ -65,7 +65,7 @@ def choices_of(axis: Argument) -> list[str]:
 
 
 def check_range(axis: Argument) -> None:
-    """Raise UserError for a seed, and for an interval without values or, if logarithmic, with some below 0."""
+    """Raise UserError for a seed, and for an interval without values, or a logarithmic one with values below 0."""
     if axis.key.rpartition(".")[2] == "seed":
         raise UserError(
             f"{axis}: a search of seeds finds the luckiest one. Give one seed; the report of the search has the "
@@ -79,7 +79,7 @@ def check_range(axis: Argument) -> None:
 
 
 def values_to_try(axis: Argument) -> list[str]:
-    """The choices of an axis, or the ends of its interval and, if it has fractions, one between them."""
+    """The choices of an axis, or the ends of its interval and, if it has fractions, a value between them."""
     interval = interval_of(axis)
     if interval is None:
         return choices_of(axis)

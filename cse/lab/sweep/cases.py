@@ -22,7 +22,7 @@ KEYS_OF_EVAL_ALONE = KEYS_OF_EVAL - {"model", "paths", "smoke", "tracker", "allo
 
 
 class Case(BaseModel):
-    """One row. set: arguments of `program`. of: the PAPER/TABLE/CASE whose run cse-eval scores."""
+    """One row of a sweep. set: arguments of `program`. of: the PAPER/TABLE/CASE whose run cse-eval scores."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -45,7 +45,7 @@ class Case(BaseModel):
 
     @property
     def arguments(self) -> list[Argument]:
-        """What it sets."""
+        """The arguments that the case sets."""
         return [Argument(text, by="sweep") for text in self.set]
 
     @property
@@ -55,8 +55,11 @@ class Case(BaseModel):
 
 
 class CaseJob(NamedTuple):
-    """The job of a case, before it has a name. arguments: all arguments of its program. shown, hashed: the arguments
-    from which the name of its folder is made. scores: the run that it scores."""
+    """The job of a case, before it has a name.
+
+    arguments: all arguments of its program. shown, hashed: the arguments that make the name of its folder. scores: the
+    run that it scores.
+    """
 
     arguments: list[Argument]
     shown: list[Argument]
@@ -100,5 +103,5 @@ def run_scoring(case: Case, given: Sequence[Argument], run: ScoredRun) -> CaseJo
 
 
 def for_scored_run(arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments of a command that the run takes which its job scores."""
+    """The arguments of a command that scores a run which belong to the run, too."""
     return [argument for argument in arguments if argument.root not in KEYS_OF_EVAL_ALONE]

@@ -57,10 +57,10 @@ def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
 
 
 def check_some_valid(unlike: Sequence[PlannedJob], jobs: Sequence[PlannedJob]) -> None:
-    """Raise the first mistake if no job has valid settings. unlike: the ones that are checked first.
+    """Raise the first mistake if no job has valid settings. unlike: the jobs that are checked first, see unlike_jobs.
 
-    One message for all the unlike ones is about an argument that every job has. Else another job, which combines
-    theirs, may be valid.
+    If the message is the same for all of these, it is about an argument that every job has. Else another job, which
+    combines their arguments, may be valid.
     """
     mistakes: list[UserError] = []
     for job in unlike:
@@ -87,7 +87,7 @@ def check_wandb_id(jobs: Sequence[PlannedJob]) -> None:
 
 
 def refusals_of(jobs: Sequence[PlannedJob]) -> dict[str, UserError]:
-    """By name, the error with which a job would end before its first step."""
+    """The errors with which jobs would end before their first step, by the name of the job."""
     refused: dict[Hashable, UserError] = {}
     for job in one_of_each(jobs, but_for_seed):
         try:
@@ -107,12 +107,12 @@ def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
 
 
 def what_inputs_depend_on(job: PlannedJob) -> Hashable:
-    """What jobs have in common that read the same."""
+    """The arguments that decide what a job reads. Jobs that share them read the same."""
     return (job.program, *(argument.text for argument in job.arguments if may_change_inputs(argument)))
 
 
 def may_change_inputs(argument: Argument) -> bool:
-    """Whether what a job reads may depend on an argument."""
+    """Whether an argument may decide what a job reads."""
     if is_group(argument.key) or argument.text.startswith("~"):  # another choice, or none
         return True
     if Mark.ENCODER in role_of(argument.key).marks:

@@ -51,8 +51,8 @@ class Cluster:
     def run(self, jobs: Sequence[PlannedJob], outcomes: Outcomes) -> list[Outcome]:
         """Submit the jobs that are not done, and wait for them. Returns the outcomes in the order of the jobs.
 
-        A signal ends the wait and leaves the jobs to the cluster; later ones are not submitted. So it is after a
-        failure with jobs.fail_fast, which also cancels the submitted jobs that have not started.
+        A signal ends the wait and leaves the jobs to the cluster; no further job is submitted. After a failure with
+        jobs.fail_fast no further job is submitted, either, and submitted jobs that have not started are cancelled.
         """
         waiting = self.submit(jobs, outcomes)
         while waiting and outcomes.signals.requested is None:

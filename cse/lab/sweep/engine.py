@@ -42,13 +42,13 @@ def run_sweep(given: Command) -> int:
 
 
 def make_plan(command: SweepCommand) -> Plan:
-    """What a command runs. Raises UserError if it has no job."""
+    """The plan of a command. Raises UserError if it has no job."""
     return Grid(command) if command.sweeper is None else Searches(command, command.sweeper)
 
 
 def place_of(command: SweepCommand, plan: Plan) -> Place:
-    """Where a command's jobs run. Raises UserError for more GPUs than this machine has, and where a cluster would run
-    nothing."""
+    """The place where a command's jobs run. Raises UserError if this machine has fewer GPUs than they need, or if it
+    has no SLURM."""
     if command.launcher == "basic":
         return Machine(plan.jobs, command.options.jobs.parallel)
     from cse.lab.sweep.cluster import Cluster  # the package submitit is an extra

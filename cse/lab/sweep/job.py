@@ -50,7 +50,7 @@ class PlannedJob:
 
     @cached_property
     def config(self) -> DictConfig:
-        """What its arguments give, with the node `hydra`, composed once. Nothing may change it.
+        """The config of its arguments, with the node `hydra`, composed once. Nothing may change it.
 
         A smoke test has the config of the run that it stands for: its own process makes the sizes small. Raises
         UserError for a key or a choice that does not exist.
@@ -61,7 +61,7 @@ class PlannedJob:
 
     @property
     def kind(self) -> Kind:
-        """The kind of its program."""
+        """The kind of command of its program."""
         return KINDS[self.program]
 
     @property
@@ -86,13 +86,13 @@ class PlannedJob:
         return None
 
     def rehearse(self) -> None:
-        """Raise the UserError that it would end with before its first step, but for what its data or weights add."""
+        """Raise the UserError with which it would end before its first step. Its data and weights are not read."""
         config = self.checked()
         if self.trains_in_full:
             rehearse(config)
 
     def count_steps(self) -> str:
-        """How many steps it makes, for a table. Its settings are valid."""
+        """How many steps it makes, in words. Its settings must be valid."""
         if self.program != "cse-train":
             return "only scored"
         return steps_in_words(self.checked()) if self.trains_in_full else "a smoke test"
@@ -128,8 +128,7 @@ def one_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable
 
 
 def but_for_seed(job: PlannedJob) -> Hashable:
-    """What jobs have in common that differ in a valid seed alone. One of them tells how all end, and after how many
-    steps."""
+    """The arguments of a job without a valid seed. Jobs that share them end in the same way, after as many steps."""
     arguments = [argument for argument in job.arguments if argument.key != "case" and not is_valid_seed(argument)]
     return (job.program, *texts_of(arguments))
 

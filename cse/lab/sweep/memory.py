@@ -20,9 +20,10 @@ Point = dict[str, object]
 
 
 class PastSearch(NamedTuple):
-    """What the file of a search tells: what it varies, what its trials share, and each point that it asked for.
+    """What the file of a search has.
 
-    ranges, fixed: None where a file, as older ones do, lacks them.
+    ranges: what the search varies. fixed: what its trials share. Both are None in older files. points: each point that
+    the search asked for.
     """
 
     ranges: dict[str, str] | None
@@ -31,7 +32,7 @@ class PastSearch(NamedTuple):
 
 
 def read_memory(file: Path) -> PastSearch:
-    """What a file tells; nothing if it does not exist."""
+    """The search that a file has; an empty one without the file."""
     lines = [line for line in json_lines(file) if line]
     first: dict[str, dict[str, str]] = next((line for line in lines if "ranges" in line), {})
     asked = [line["asked"] for line in lines if "asked" in line]
@@ -48,7 +49,7 @@ def past_searches(folder: Path) -> list[PastSearch]:
 
 @cache
 def memory_as_written(file: Path, written: int) -> PastSearch:
-    """What a file tells, read again only when it was written again: a report looks for each of its runs."""
+    """The search that a file has, read again only after a new write: a report asks for each of its runs."""
     return read_memory(file)
 
 

@@ -1,8 +1,8 @@
-"""What decides the name of a job's folder, and the folder that the jobs of a command lie in.
+"""The names of folders: of a job, and of all jobs of a command.
 
-A job's name is what it shows, then a hash: seed_1-0a1b2c3d. What is shown is for the eye. Only the hash decides:
-two commands that mean the same job give the same hash, and a job that is done is not run again. The hash is over
-arguments, in any order:
+A job's name has arguments in short, for the eye, and then a hash: seed_1-0a1b2c3d. Only the hash decides: two commands
+that mean the same job give the same hash, and a job that is done is not run again. The hash is over arguments, in any
+order:
 
     a job of a sweep      the arguments of its case and of its command that decide its numbers
     a job of no sweep     the arguments of its command that decide its numbers, and its program
@@ -55,7 +55,7 @@ def existing_name(folder: Path, name: str, case: str = "", cases: Iterable[str] 
 
 
 def case_in_name(name: str, cases: Iterable[str]) -> str:
-    """The case that a folder's name begins with, as it shows it; "" for none. Of `more` and `more-data`, the longer."""
+    """The case at the beginning of a folder's name; "" for none. Of `more` and `more-data` it is the longer."""
     longest = ""
     for case in map(as_file_name, cases):
         if name.startswith(f"{case}-") and len(case) > len(longest):

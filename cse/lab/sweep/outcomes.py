@@ -32,7 +32,7 @@ class Outcome:
 
 
 class Outcomes:
-    """The outcomes of one start. by_job: each job's, by name, in the order in which they ended.
+    """The outcomes of one start. by_job: the outcome of each job by its name, in the order in which the jobs ended.
 
     folder: the folder that holds the jobs' folders. signals: after the first signal no further job starts. fail_fast:
     no further job starts after a failure, either.
@@ -43,7 +43,7 @@ class Outcomes:
         self.by_job: dict[str, Outcome] = {}
 
     def record(self, outcome: Outcome) -> None:
-        """Keep a job's outcome, write it down unless its run does, and print it."""
+        """Keep a job's outcome, print it, and write it into the folder's plan unless the job's run does."""
         self.by_job[outcome.job] = outcome
         if outcome.state not in (State.DONE, State.DONE_BEFORE, State.RUNNING):
             jobs_file.add_job_end(self.folder, outcome.job, outcome.state, outcome.detail)

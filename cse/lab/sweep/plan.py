@@ -19,7 +19,7 @@ from cse.lab.sweep.sweep_command import SweepCommand
 
 
 class Plan(Protocol):
-    """What a command runs: all jobs of a grid, or the ones that searches propose."""
+    """What a command runs: all jobs of a grid, or the jobs that searches propose."""
 
     @property
     def jobs(self) -> list[PlannedJob]:
@@ -33,7 +33,7 @@ class Plan(Protocol):
         """Raise UserError for a mistake in any job."""
 
     def run(self, place: "Place", outcomes: Outcomes) -> list[str]:
-        """Run it. Returns the names of its jobs, also of jobs that did not start."""
+        """Run the jobs. Returns the names of all, also of jobs that did not start."""
 
 
 class Place(Protocol):
@@ -65,7 +65,7 @@ class Grid:
 
     @cached_property
     def jobs(self) -> list[PlannedJob]:
-        """A job for each row, equal ones (a cse-eval that no axis changes) once."""
+        """A job for each row. Equal jobs (a cse-eval that no axis changes) come once."""
         by_name = {job.name: job for job in map(self.command.job, self.rows)}
         return list(by_name.values())
 
@@ -91,12 +91,12 @@ class Grid:
 
 
 def write_plan(folder: Path, jobs: Sequence[PlannedJob], search: str | None = None) -> None:
-    """Write down what is to run. search: the one that asked for these jobs as its trials."""
+    """Write the jobs into their folder's plan. search: the name of the search whose trials they are."""
     trial_of = {} if search is None else {"search": search}
     lines = [{"job": job.name, "program": job.program, "words": texts_of(job.arguments), **trial_of} for job in jobs]
     jobs_file.add_jobs(folder, lines)
 
 
 def write_trials(folder: Path, search: str, trials: int) -> None:
-    """Write down how many trials a search is to make."""
+    """Write into the folder's plan how many trials a search is to make."""
     jobs_file.add_jobs(folder, [{"search": search, "trials": trials}])

@@ -193,7 +193,7 @@ def running_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
 
 
 def command_of(job: PlannedJob, folder: Path) -> list[str]:
-    """The process's command. Results and model card show the program's name, W&B the job's group and name."""
+    """The command of a job's process. Results and model card show the program's name, W&B the job's group and name."""
     command = f"cse.lab.commands.{job.kind}"
     start = f"import sys; sys.argv[0] = {job.program!r}; from {command} import main; main()"
     names = []
@@ -211,7 +211,7 @@ def command_of(job: PlannedJob, folder: Path) -> list[str]:
 
 
 def differences(job: PlannedJob, run: Run) -> list[Change]:
-    """The settings in which a finished run differs from the job as it is now, then what it read that has changed."""
+    """The settings of a finished run that the job has no longer, then the files it read whose content has changed."""
     if run.is_smoke:  # its settings were shrunk
         return changed_files(run)
     config = without_hydra(job.config)
@@ -224,9 +224,9 @@ def differences(job: PlannedJob, run: Run) -> list[Change]:
 
 
 def score_of(run: Run) -> Score | None:
-    """The score that selects; if nothing selects, the first average, else the first score.
+    """A finished run's score that selects; if nothing selects, its first average, else its first score.
 
-    None if there is no score, or it is NaN (null in results.json).
+    None without a score, and for NaN (null in results.json).
     """
     names, selected = list(run.results["metrics"]), str(run.get("trainer.select"))
     averages = [name for name in names if name.endswith("average")]

@@ -1,4 +1,4 @@
-"""What `cse-data list` and `cse-data fetch` ask about: the needs of a command, or of datasets that are named."""
+"""The data of `cse-data list` and `cse-data fetch`: what a command reads, or what named datasets are."""
 
 from collections.abc import Sequence
 
@@ -27,11 +27,8 @@ def names_of_datasets(texts: Sequence[str]) -> list[str]:
 
 
 def needs_asked(texts: Sequence[str]) -> list[Need]:
-    """What a command reads, or what the runs of the named datasets read of them. Names may come with settings of the
-    runs that read them (data.rows.language=de).
-
-    Raises UserError for an unknown name or setting.
-    """
+    """The data that a command reads, or the named datasets. Names may come with settings of the runs that read these
+    (data.rows.language=de). Raises UserError for an unknown name or setting."""
     if names := names_of_datasets(texts):
         return needs_of_datasets(names, [text for text in texts if text not in names])
     if texts and texts[0] in KINDS:
@@ -40,7 +37,7 @@ def needs_asked(texts: Sequence[str]) -> list[Need]:
 
 
 def needs_of_command(texts: Sequence[str], kind: Kind) -> list[Need]:
-    """What the jobs of a command read; of a search, one of its jobs."""
+    """What the jobs of a command read. Of a search it is what one of its jobs reads."""
     command = read_command(texts, kind)
     with explaining(texts_of(command.arguments), kind):
         return needs_of_jobs(make_plan(read_sweep_command(command)).jobs)

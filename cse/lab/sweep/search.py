@@ -60,9 +60,8 @@ class Searches:
         return list(by_name.values())
 
     def check(self) -> None:
-        """Raise UserError for a search of a seed, of a range without values or with values that its key cannot have,
-        for jobs that select by no score of dev, which a search would improve, for a mistake in a job, and for a folder
-        of other searches."""
+        """Raise UserError for a search of a seed or of a range without values, for jobs that select by no score of dev,
+        for values that a key cannot have, for a mistake in a job, and for a folder of other searches."""
         for search in self.searches:
             for axis in search.axes:
                 check_range(axis)
@@ -95,9 +94,10 @@ class Searches:
 
 
 class Search:
-    """One search. arguments: of each of its jobs, an axis with its range. axes: the ones that it varies.
+    """One search. Searches of one folder differ in search_each alone.
 
-    memory: the points that it asked for. Searches of one folder differ in search_each alone.
+    arguments: its jobs' arguments, an axis with its range. axes: the arguments that it varies. memory: the points that
+    it asked for.
     """
 
     def __init__(self, command: SweepCommand, arguments: list[Argument], settings: DictConfig):
@@ -142,10 +142,10 @@ class Search:
         return self.command.job(arguments).find_mistake()
 
     def run(self, place: Place, outcomes: Outcomes) -> None:
-        """Ask, run and tell until all trials are made, by this or an earlier start.
+        """Make all trials that no earlier start has made: ask SMAC for points, run their jobs, tell their scores.
 
         It searches `key=interval(a,b)` (uniform), `key=int(interval(a,b))` and `key=choice(...)`, for the best of the
-        score that selects. It ends early where every point was tried.
+        score that selects. It ends early if every point was tried.
         """
         from smac.runhistory.dataclasses import TrialValue
 
@@ -160,7 +160,7 @@ class Search:
 
     @property
     def name(self) -> str:
-        """Its name in the folder's plan."""
+        """The search's name in the folder's plan."""
         return self.memory.file.stem
 
     def batches(self, optimiser: "Facade", outcomes: Outcomes) -> Iterator[list["TrialInfo"]]:
@@ -234,5 +234,5 @@ def value_in_digits(value: object) -> str:
 
 
 def as_python(value: object) -> object:
-    """NumPy's numbers, in which SMAC thinks, as Python's."""
+    """One of SMAC's values, which are NumPy's, as Python's."""
     return value.item() if isinstance(value, np.generic) else value

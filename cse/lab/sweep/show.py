@@ -21,8 +21,8 @@ from cse.lab.tracking.wandb_offline import sync_line
 
 
 def show_plan(command: SweepCommand, plan: Plan, place: Place) -> int:
-    """Print each planned job (of each search, one for example) with its steps, and what is missing. Returns what the
-    run would: 1 if a job would be refused. Raises the first refusal if all would be."""
+    """Print each planned job (of a search an example) with its steps, and what is missing. Returns 1 if a job would be
+    refused, else 0. Raises the first refusal if all would be refused."""
     jobs = plan.jobs
     refused = refusals_of(jobs)
     if len(refused) == len(jobs):
@@ -49,7 +49,7 @@ def print_jobs(jobs: Sequence[PlannedJob], refused: Mapping[str, UserError]) -> 
 
 
 def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
-    """Print what the jobs read that is not here, and the command that fetches it; then what is wrong with the rest."""
+    """Print the data that the jobs lack, and the command that fetches it; then what is wrong with other data."""
     missing: list[str] = []
     mistakes: list[str] = []
     for need in needs_of_jobs(jobs):

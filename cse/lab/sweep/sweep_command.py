@@ -55,7 +55,7 @@ class SweepCommand:
 
     @property
     def job_arguments(self) -> list[Argument]:
-        """All arguments of its jobs, an axis with its values."""
+        """All arguments of its jobs. An axis has all its values."""
         return merged([*self.axes, *self.given])
 
     def job(self, arguments: Sequence[Argument]) -> PlannedJob:
@@ -82,8 +82,8 @@ def starts_many(arguments: Sequence[Argument], flags: Sequence[str]) -> str:
 
 
 def read_sweep_command(command: Command) -> SweepCommand:
-    """The command that was given, with -m among its flags or not. Raises UserError if it cannot start jobs,
-    MissingResource if it needs a package that is missing."""
+    """The command as a SweepCommand, also without -m. Raises UserError if it cannot start jobs, MissingResource if a
+    package that it needs is missing."""
     program = PROGRAMS[command.kind]
     start = [argument for argument in command.arguments if belongs_to_start(argument)]
     given = [argument for argument in command.arguments if not belongs_to_start(argument)]
@@ -114,8 +114,8 @@ def belongs_to_start(argument: Argument) -> bool:
 
 
 def refuse_arguments_of_one_job(arguments: Sequence[Argument]) -> None:
-    """Raise UserError for what a command of several jobs cannot have: a folder of one run, resume=, a launcher's
-    process."""
+    """Raise UserError for what a command of several jobs cannot have: the folder of one run, resume=, and to be started
+    by torchrun or srun."""
     for argument in arguments:
         if f"{argument.key}.".startswith(("hydra.run.", "hydra.sweep.")) and argument.key != "hydra.sweep.dir":
             raise UserError(
@@ -145,7 +145,7 @@ def options_of(arguments: Sequence[Argument], sweep: AnySweep) -> tuple[DictConf
 
 
 def check_launcher(launcher: str, arguments: Sequence[Argument], parallel: int) -> None:
-    """Raise UserError for a launcher that cannot run jobs, or an argument of another; MissingResource for one whose
+    """Raise UserError for an unknown launcher, or an argument of another launcher; MissingResource if the launcher's
     package is missing."""
     if launcher not in LAUNCHERS:
         raise UserError(f"hydra/launcher={launcher} is not a choice; it has {', '.join(LAUNCHERS)}")

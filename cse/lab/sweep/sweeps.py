@@ -55,12 +55,12 @@ class Sweep(BaseModel):
 
     @property
     def argument(self) -> str:
-        """The argument that names it; "" for an AdHocSweep."""
+        """The argument that names the sweep; "" for an AdHocSweep."""
         return f"sweep={self.name}"
 
     @property
     def folder(self) -> Path:
-        """The PAPER/TABLE whose runs it shares, or its own."""
+        """The PAPER/TABLE whose runs the sweep shares, or its own."""
         return Path(self.same_runs_as or self.name)
 
     @property
@@ -69,20 +69,20 @@ class Sweep(BaseModel):
         return self.sweeper == "basic"
 
     def folder_of_jobs(self, arguments: Sequence[Argument]) -> Path:
-        """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs.
+        """The folder of its jobs, relative to the working directory. Smoke tests have a folder of their own.
 
-        arguments: given for the jobs.
+        arguments: the jobs' arguments.
         """
         return Path("runs", "smoke" if asks_for_smoke(arguments) else "", self.folder)
 
     @property
     def names_in_report(self) -> Set[str]:
-        """The names in its report. The names of scores are among them."""
+        """The names in its report: of scores, settings and figures."""
         block = self.report or {}
         return texts_in([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
 
     def axes(self, given: Sequence[Argument] = ()) -> list[Argument]:
-        """Its own axes that no given argument replaces."""
+        """The axes of its file that no given argument replaces."""
         axes = {"case": ",".join(self.cases)} if self.cases else {}
         axes |= self.params
         for argument in given:
@@ -90,7 +90,7 @@ class Sweep(BaseModel):
         return [Argument(f"{key}={values}", by="sweep") for key, values in axes.items()]
 
     def case_of(self, arguments: Sequence[Argument]) -> Case:
-        """The case that the arguments name; one that sets nothing if none is. Raises UserError for an unknown one."""
+        """The case that the arguments name, else a case that sets nothing. Raises UserError for an unknown name."""
         name = values_of(arguments).get("case")
         if name is not None and name not in self.cases:
             near = nearest(name, list(self.cases))
@@ -138,7 +138,7 @@ class Sweep(BaseModel):
     def scored_run(self, place_of_case: str, arguments: Sequence[Argument], folder: Path) -> ScoredRun:
         """The run that a case of this sweep scores. place_of_case: PAPER/TABLE/CASE.
 
-        arguments: given by the command that scores the run; its settings of training are also the run's. folder: the
+        arguments: the arguments of the command that scores the run; the run has its settings of training. folder: the
         folder of the command's jobs, which holds the run, too, if both sweeps share a folder.
         """
         name, _, case = place_of_case.rpartition("/")
@@ -150,8 +150,8 @@ class Sweep(BaseModel):
         job = sweep.job([Argument(f"case={case}", by="sweep"), *given, *elsewhere], place)
         return ScoredRun(place.absolute() / job.name, job)
 
-    def arguments_beside(self, arguments: Sequence[Argument]) -> list[Argument]:
-        """The arguments of a run that change a table and that neither the axes nor its case contain."""
+    def further_arguments(self, arguments: Sequence[Argument]) -> list[Argument]:
+        """The arguments of a run that change a table, without its axes and the arguments of its case."""
         axis_keys = {"case", "checkpoint", *self.params}
         case = self.cases.get(values_of(arguments).get("case", ""), Case())
         rest = [
@@ -164,7 +164,7 @@ class Sweep(BaseModel):
 
 @dataclass(frozen=True)
 class AdHocSweep:
-    """The sweep of a command that names none: all that its jobs are is on the command line. name: its program."""
+    """The sweep of a command that names none: the command line has everything. name: the jobs' program."""
 
     name: str
     argument: str = ""
@@ -172,11 +172,11 @@ class AdHocSweep:
     names_in_report: frozenset[str] = frozenset()
 
     def axes(self, given: Sequence[Argument]) -> list[Argument]:
-        """None of its own."""
+        """[]: it has no file."""
         return []
 
     def folder_of_jobs(self, arguments: Sequence[Argument]) -> Path:
-        """The folder of its jobs, relative to the working directory. arguments: given for the jobs."""
+        """The folder of its jobs, relative to the working directory. arguments: the jobs' arguments."""
         axis_keys = axis_keys_of(arguments)
         fixed = [argument for argument in decisive(merged(arguments), []) if argument.key not in axis_keys]
         axes = "+".join(key.split(".")[-1].split("/")[-1] for key in axis_keys)
@@ -185,8 +185,7 @@ class AdHocSweep:
         return Path("multirun", existing_name(Path("multirun"), name))
 
     def job(self, arguments: Sequence[Argument], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
-        """The job of one combination of values, as Sweep.job says. Its name shows the axes, or all that decides if
-        there are none."""
+        """See Sweep.job. The job's name shows the axes; without axes it shows all arguments that decide its numbers."""
         arguments = merged(arguments)
         hashed = decisive(arguments, axis_keys)
         axes = [argument for key in axis_keys for argument in arguments if argument.key == key]
@@ -200,7 +199,7 @@ AnySweep = Sweep | AdHocSweep
 
 
 def axis_keys_of(arguments: Sequence[Argument]) -> list[str]:
-    """The keys with several values, in order."""
+    """The keys that have several values, in order."""
     return list(dict.fromkeys(argument.key for argument in arguments if argument.is_axis))
 
 

@@ -90,18 +90,18 @@ def test_a_grid_with_one_valid_job_starts_whichever_it_is(monkeypatch, valid):
 def test_departures_are_the_decisive_overrides_beyond_the_sweep():
     table = sweeps.load_sweep("nonling/table3")
     own = table.job([Argument("case=visual_bert"), Argument("seed=3")], Path("runs")).arguments
-    assert table.arguments_beside(own) == []
+    assert table.further_arguments(own) == []
     more = ["trainer.max_steps=60", "paths.cache=/x", "tracker=none", "trainer.lr=1", "seed=9", "jobs.parallel=2"]
     more += ["trainer.chunk=8", "eval=[stsb,sts,geometry]", "note=mine"]
-    assert texts_of(table.arguments_beside([*own, *map(Argument, more)])) == ["trainer.max_steps=60", "trainer.lr=1"]
+    assert texts_of(table.further_arguments([*own, *map(Argument, more)])) == ["trainer.max_steps=60", "trainer.lr=1"]
 
 
 def test_a_word_of_another_case_is_a_departure():
     table = sweeps.load_sweep("whitenedcse/table6")
     assert "objective.m=3" in table.cases["positives_3"].set
-    assert table.arguments_beside(table.job([Argument("case=positives_3")], Path("runs")).arguments) == []
+    assert table.further_arguments(table.job([Argument("case=positives_3")], Path("runs")).arguments) == []
     departing = table.job([Argument("case=whitening"), Argument("objective.m=3")], Path("runs")).arguments
-    assert texts_of(table.arguments_beside(departing)) == ["objective.m=3"]
+    assert texts_of(table.further_arguments(departing)) == ["objective.m=3"]
 
 
 def test_an_evaluation_finds_the_run_it_scores():

@@ -143,7 +143,7 @@ def as_arguments(chosen: dict[str, str]) -> tuple[str, ...]:
 
 def extra_arguments(run: Run, sweep: Sweep, seed: str) -> list[str]:
     """The arguments of a run that decide its numbers, and that neither the sweep's axes nor its case contain."""
-    return [argument.text for argument in sweep.arguments_beside(run.arguments) if argument.key != seed]
+    return [argument.text for argument in sweep.further_arguments(run.arguments) if argument.key != seed]
 
 
 def outside_axes(run: Run, sweep: Sweep, seed: str) -> list[str]:
