@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from cse.lab.commands.help import NO_CHOICE
-from cse.lab.settings import suggest
+from cse.lab.settings import lookup
 from cse.lab.settings.conf_files import text_of
 from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, choices, groups
 from cse.lab.settings.lookup import Entry, settings_of_file
@@ -81,7 +81,7 @@ def plain(text: str) -> str:
 def every_argument() -> str:
     """The tables in docs/coming-from.md, one for each trainer."""
     parts = []
-    for trainer, (about, rows) in suggest.trainers().items():
+    for trainer, (about, rows) in lookup.trainers().items():
         cells = [
             (", ".join(f"`{name}`" for name in one.arguments), f"`{one.type}`" if one.type else "", argument_note(one))
             for one in rows
@@ -90,7 +90,7 @@ def every_argument() -> str:
     return "".join(parts)
 
 
-def argument_note(one: suggest.Answer) -> str:
+def argument_note(one: lookup.Answer) -> str:
     """The note of an argument, as a sentence of Markdown."""
     parts = re.split(r"(`[^`]*`)", one.note)
     return "".join(part if part.startswith("`") else plain(part) for part in parts)

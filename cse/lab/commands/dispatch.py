@@ -32,7 +32,7 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
     command = read_command(arguments, kind)
     is_many = bool(starts_many(command.arguments, command.flags))
     idle = [flag for flag in command.flags if not (is_many and flag in MULTIRUN)]
-    if command.shows:
+    if flags_that_show(command.flags):
         show_config(command)
     elif idle:
         raise UserError(f"{idle[0]} has no effect on a run: leave it out")

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from cse.errors import UserError
+from cse.lab.commands.search import find
 from cse.lab.settings.command import MULTIRUN, WITH_VALUE, normalized
 from cse.lab.settings.conf_files import body, first_sentence
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, adopt_folders, choices, file_of, groups, included, section_of
-from cse.lab.settings.lookup import find
 from cse.lab.settings.mistakes import no_choice
 from cse.lab.text_columns import at_width, in_column, list_at_width, terminal_width, yaml_at_width
 

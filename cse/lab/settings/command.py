@@ -41,7 +41,7 @@ AS_GIVEN = re.compile(r"\d+|null")
 
 
 def normalized(texts: Sequence[str]) -> list[str]:
-    """The texts in Hydra's grammar, whether a shell, a W&B agent or Python gave them.
+    """The texts in Hydra's grammar, whether a shell, a W&B agent (--trainer.lr=1e-5) or Python gave them.
 
     Raises UserError for letters that cannot be read, in a text or in the environment.
     """
@@ -49,7 +49,8 @@ def normalized(texts: Sequence[str]) -> list[str]:
     check_letters([*texts, os.getcwd(), *set_here])
     normal: list[str] = []
     for given in texts:
-        text = with_group(without_dashes(given))
+        text = given[2:] if is_from_agent(given) else given
+        text = re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", text)  # Hydra ignores it with the dot
         normal += [text] if text.startswith("hydra") else from_python(text)
     return normal
 
@@ -64,19 +65,9 @@ def check_letters(names: Sequence[str]) -> None:
             raise UserError(f"{name!a}: Python reads letters as {encoding} here: set PYTHONUTF8=1 in the environment")
 
 
-def without_dashes(text: str) -> str:
-    """`trainer.lr=1e-5` for `--trainer.lr=1e-5`, as W&B's agents write it. Hydra's own flags stay."""
-    return text[2:] if is_from_agent(text) else text
-
-
 def is_from_agent(text: str) -> bool:
     """Whether a W&B agent may have given it: --KEY=VALUE, which is no flag of Hydra's."""
     return text.startswith("--") and "=" in text and key_of(text) not in WITH_VALUE
-
-
-def with_group(text: str) -> str:
-    """`hydra/launcher=NAME` for `hydra.launcher=NAME`, which Hydra would ignore. The same for its sweeper."""
-    return re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", text)
 
 
 @dataclass(frozen=True)
@@ -91,11 +82,6 @@ class Command:
     texts: list[str]
     arguments: list[Argument]
     flags: list[str]
-
-    @property
-    def shows(self) -> list[str]:
-        """The flags by which it shows something and runs nothing, such as --cfg."""
-        return flags_that_show(self.flags)
 
 
 def read_command(texts: Sequence[str], kind: Kind) -> Command:

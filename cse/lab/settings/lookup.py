@@ -1,24 +1,24 @@
-"""All settings and choices of a command, and what `--help WORD` finds among them.
+"""Look up a name: among our settings and choices, among near names of ours, and among other trainers' names.
 
-First what there is: `all_choices` and `settings_of_command`, read from the text of conf/. Then the search: `find` looks
-for a name, for another trainer's name (suggest.py), or for a word in a comment. Nothing slow is imported.
+1. `settings_of_command` and `all_choices` are what there is, read from the text of conf/.
+2. `nearest` is the hint of a refusal: the name of ours that a wrong name means. `meant` finds it.
+3. `answer_to` finds another trainer's name in other_trainers.yaml, `note_on` says what differs here.
+
+Nothing slow is imported.
 """
 
+import difflib
 import re
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from cse.errors import UserError
 from cse.lab.settings.conf_files import body, first_sentence, keys_of_text
 from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, Kind, choices, file_of, groups, included, section_of
-from cse.lab.settings.suggest import answer_to, last_part, nearest, sentences_with
 
-SHOWN = 4
-"""How many choices of a group are named beside a setting that they share, and how many sentences of the table."""
-PARAGRAPHS = 15
-"""How many settings and choices one search shows."""
+TABLE = Path(__file__).with_name("other_trainers.yaml")
 
 
 class Entry(NamedTuple):
@@ -76,108 +76,170 @@ def keys_of_command(kind: Kind) -> dict[str, list[str]]:
     return choices_by_key
 
 
-# What --help WORD finds
+# Near names
 
 
-def find(kind: Kind, word: str, width: int) -> str:
-    """Lines of this width about a word: sentences, then a paragraph for each entry. Raises UserError if nothing
-    mentions it."""
-    sentences, matches = search(word, [*all_choices(kind), *settings_of_command(kind)])
-    if not matches and not sentences:
-        hint = nearest(word, keys_of_command(kind)) or "; --help alone shows what can be chosen"
-        raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
-    wrapped = [line for sentence in sentences[:SHOWN] for line in textwrap.wrap(sentence, width)]
-    return "\n".join([*wrapped, *paragraphs(matches, width), *textwrap.wrap(recipe_note(matches, kind), width)])
+def nearest(name: str, ours: Collection[str]) -> str:
+    """` (did you mean NAME?)` with the name of ours that a name means, or ""."""
+    guesses = meant(name, ours)
+    return f" (did you mean {' or '.join(guesses)}?)" if guesses else ""
 
 
-def search(word: str, entries: Sequence[Entry]) -> tuple[list[str], list[Entry]]:
-    """(sentences, entries) about a word: another trainer's argument and its counterparts; else the entries that it
-    names; else what mentions it, in the table of other trainers' arguments and in comments."""
-    answer = answer_to(word.rpartition("/")[2], [entry.key for entry in entries])
-    if answer:
-        sentence = answer.sentence() if answer.note else f"{word} is {answer.type} here"
-        counterparts = [entry for entry in entries if meets(entry, answer.first or word)]
-        called_so = with_name(entries, word) if "." not in word else []
-        return [sentence], [*counterparts, *(entry for entry in called_so if entry not in counterparts)]
-    named = with_parts(entries, word)
-    return ([], named) if named else (sentences_with(word), with_comment(entries, word))
+def meant(name: str, ours: Collection[str]) -> list[str]:
+    """The name of ours that a name means: what the first of GUESSES finds. Several choices if all are called so; [] if
+    none is near."""
+    for guess in GUESSES:
+        guesses = guess(name, ours)
+        if guesses:
+            return guesses
+    return []
 
 
-def meets(entry: Entry, given: str) -> bool:
-    """Whether a KEY or KEY=VALUE is this entry, contains it, or is this choice. A group does not contain its keys."""
-    key = given.partition("=")[0]
-    if "." in key:
-        return f"{entry.key}.".startswith(f"{key}.")
-    return entry.key == key and given in (key, f"{key}={entry.value}")
+def of_another_trainer(name: str, ours: Collection[str]) -> list[str]:
+    """`learning_rate` is another trainer's name for trainer.lr."""
+    answer = answer_to(name, ours)
+    return [answer.key] if answer and answer.key in ours else []
 
 
-def with_name(entries: Sequence[Entry], word: str) -> list[Entry]:
-    """The entries that have exactly this name, with or without its group."""
-    return [entry for entry in entries if word.lower() in (entry.name.lower(), last_part(entry.name.lower()))]
+def of_a_choice(name: str, ours: Collection[str]) -> list[str]:
+    """`table1` is nonling/table1 or whitenedcse/table1."""
+    return [known for known in ours if known.endswith((f"/{name}", f"={name}"))]
 
 
-def with_parts(entries: Sequence[Entry], word: str) -> list[Entry]:
-    """The entries whose name has the word as a part or, if there is none, a part that begins with it."""
-    joined = re.sub(r"[\s-]+", "_", word)
-    part = rf"(^|[._]){re.escape(joined)}"
-    whole, begun = re.compile(rf"{part}($|[._])", re.IGNORECASE), re.compile(part, re.IGNORECASE)
-    named = [entry for entry in entries if whole.search(entry.name)]
-    return named or [entry for entry in entries if begun.search(entry.name)]
+def with_the_last_part(name: str, ours: Collection[str]) -> list[str]:
+    """`trainer.mlm_weight` is objective.mlm_weight, if no other key ends so."""
+    alike = [known for known in ours if last_part(known) == last_part(name.lower())]
+    return alike if len(alike) == 1 else []
 
 
-def with_comment(entries: Sequence[Entry], word: str) -> list[Entry]:
-    """The entries whose comment has the word or, if there is none, a word that begins with it."""
-    whole, begun = (re.compile(rf"\b{re.escape(word)}{end}", re.IGNORECASE) for end in (r"(?!\w)", ""))
-    mentions = [entry for entry in entries if whole.search(entry.comment)]
-    return mentions or [entry for entry in entries if begun.search(entry.comment)]
+def begun(name: str, ours: Collection[str]) -> list[str]:
+    """`trainer.accum` is trainer.accumulate, if no other key begins so."""
+    longer = [known for known in ours if known.startswith(name.lower())]
+    return longer if len(longer) == 1 else []
 
 
-def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:
-    """How to see a run's values, if a file of conf/recipe sets one of these settings; else ""."""
-    if kind == "evaluate":
-        return ""
-    files = Path(CONF_DIR, "recipe").rglob("*.yaml")
-    of_recipes = {setting.key for file in files for setting in settings_of_file(file, "", "")}
-    if of_recipes.isdisjoint(entry.key for entry in matches):
-        return ""
-    return "A recipe may replace these values: add --cfg job to your command to see yours."
+def spelled_alike(name: str, ours: Collection[str]) -> list[str]:
+    """`trainer.batchsize` is trainer.batch_size."""
+    return difflib.get_close_matches(name.lower(), ours, 1, 0.6)
 
 
-class Paragraph(NamedTuple):
-    """A KEY=VALUE with its comment, and the choices of a group that set it; no group if every command has it."""
-
-    key: str
-    value: str
-    comment: str
-    group: str
-    choices: list[str]
-
-    def at_width(self, column: int, width: int) -> str:
-        """Its lines: KEY=VALUE, then in a column the choices and the comment."""
-        left, right = f"{self.key}={self.value}", self.comment
-        if self.group:
-            count = len(self.choices) - SHOWN
-            more = f" and {count} more" if count > 0 else ""
-            right = f"({self.group}={' '.join(self.choices[:SHOWN])}{more}) {right}"
-        first = f"{left:<{column}}" if len(left) < column else f"{left}\n{' ' * column}"
-        return (first + textwrap.fill(right, width - column).replace("\n", "\n" + " " * column)).rstrip()
+def with_a_last_part_alike(name: str, ours: Collection[str]) -> list[str]:
+    """`trainer.temperature` is objective.temperature, which is not spelled like it as a whole."""
+    by_last = {last_part(known): known for known in ours}
+    return [by_last[end] for end in difflib.get_close_matches(last_part(name.lower()), by_last, 1, 0.7)]
 
 
-def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:
-    """A paragraph for each entry. Settings of every command come first, then short keys. After PARAGRAPHS of them, a
-    line counts the others, and says how to see the first of them."""
-    alike: dict[tuple[str, str, str, str], Paragraph] = {}
-    for entry in sorted(matches, key=lambda entry: (bool(entry.choice), entry.key.count("."), entry.key)):
-        group, _, choice = entry.choice.partition("=")
-        content = (entry.key, entry.value, entry.comment, group)
-        alike.setdefault(content, Paragraph(*content, [])).choices.append(choice)
-    shown, others = [*alike.values()][:PARAGRAPHS], [*alike.values()][PARAGRAPHS:]
-    longest = max((len(f"{one.key}={one.value}") for one in alike.values()), default=0)
-    for one in shown:
-        yield one.at_width(min(44, longest + 2), width)
-    if others:
-        first = others[0]
-        longer = first.key
-        if first.key in [one.key for one in shown]:
-            longer = f"{first.group}={first.choices[0]}" if first.group else f"{first.key}={first.value}"
-        yield f"and {len(others)} more: for example --help {longer}"
+GUESSES = (of_another_trainer, of_a_choice, with_the_last_part, begun, spelled_alike, with_a_last_part_alike)
+"""The ways to guess, the surest first."""
+
+
+# Other trainers' names, in other_trainers.yaml
+
+
+class Answer(NamedTuple):
+    """A row of the table: a trainer's arguments with one meaning, what to give here, and what differs.
+
+    type: one or more arguments of ours; "" if nothing here corresponds.
+    """
+
+    trainer: str
+    arguments: list[str]
+    type: str
+    note: str
+
+    @property
+    def first(self) -> str:
+        """The first argument of ours: a KEY, or a KEY=VALUE."""
+        return self.type.partition(" ")[0]
+
+    @property
+    def key(self) -> str:
+        """The setting, or the group, of the first argument of ours."""
+        return self.first.partition("=")[0]
+
+    def sentence(self) -> str:
+        """What to give and what differs, for a terminal."""
+        return ": ".join(part for part in (self.type, self.note.replace("`", "")) if part)
+
+
+@cache
+def trainers() -> dict[str, tuple[str, list[Answer]]]:
+    """Each trainer with a sentence about it and its rows, in the table's order."""
+    import yaml
+
+    table = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    return {
+        trainer: (part["about"], [row(trainer, names, answer) for names, answer in part["arguments"].items()])
+        for trainer, part in table.items()
+    }
+
+
+def row(trainer: str, names: str, answer: str | dict[str, str]) -> Answer:
+    """The row of one line or mapping of the table."""
+    columns = {"type": answer} if isinstance(answer, str) else answer
+    return Answer(trainer, str(names).split(", "), columns["type"], columns.get("note", ""))
+
+
+@cache
+def rows_by_name() -> dict[str, list[Answer]]:
+    """The rows of each name that a person may give: a trainer's argument, with its group and without.
+
+    An argument without a note is left out if ours has the same name.
+    """
+    by_name: dict[str, list[Answer]] = defaultdict(list)
+    for _, rows in trainers().values():
+        for answer in rows:
+            full = {*map(simplified, answer.arguments)}
+            ours = {last_part(answer.key)}
+            last = {simplified(last_part(argument)) for argument in answer.arguments} - full - ours
+            for name in last | (full if answer.note else full - ours):
+                by_name[name].append(answer)
+    return by_name
+
+
+def last_part(name: str) -> str:
+    """The part of a dotted name after the last dot."""
+    return name.rpartition(".")[2]
+
+
+def simplified(name: str) -> str:
+    """A name as the table is searched: in lower case, with underscores for dashes and blanks."""
+    return name.strip("-").lower().replace("-", "_").replace(" ", "_")
+
+
+def answer_to(name: str, ours: Collection[str] = ()) -> Answer | None:
+    """The row of a name, or of its last part if ours has another name; None without a row. If there are several, a row
+    whose setting is in `ours` comes first."""
+    last = simplified(last_part(name))
+    of_last = [answer for answer in rows_by_name().get(last, []) if last_part(answer.key) != last]
+    rows = rows_by_name().get(simplified(name), of_last)
+    return next((answer for answer in rows if answer.key in ours), rows[0] if rows else None)
+
+
+def note_on(name: str, ours: Collection[str] = ()) -> str:
+    """What the table says of a name; "" if it says no more than our name for it."""
+    answer = answer_to(name, ours)
+    return answer.sentence() if answer and answer.note else ""
+
+
+def sentences_with(word: str) -> list[str]:
+    """What the table says of the trainers and of their arguments where it uses a word."""
+    whole = re.compile(rf"(?<![\w.]){re.escape(word)}(?!\w)", re.IGNORECASE)
+    sentences: list[str] = []
+    for trainer, (about, rows) in trainers().items():
+        about_it = f"{trainer}: {about.replace('`', '')}"
+        if whole.search(about_it):
+            sentences.append(about_it)
+        sentences += [answer.sentence() for answer in rows if whole.search(answer.note)]
+    return sentences
+
+
+def value_here(setting: str, value: str) -> str:
+    """Our value of a setting for another trainer's value; "" if no note has it."""
+    pattern = re.compile(rf"(?<!\w){re.escape(value)}`? is `(?:\w+\.)*{re.escape(setting)}=(\w+)`")
+    for _, rows in trainers().values():
+        for answer in rows:
+            match = pattern.search(answer.note)
+            if match and last_part(answer.key) == setting:
+                return match[1]
+    return ""

@@ -15,8 +15,7 @@ from cse.errors import UserError
 from cse.lab.settings.arguments import recorded_arguments, shell_argument, spell_argument
 from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices, file_of, groups, user_folders
-from cse.lab.settings.lookup import keys_of_command
-from cse.lab.settings.suggest import answer_to, last_part, meant, nearest, note_on, spelled
+from cse.lab.settings.lookup import answer_to, keys_of_command, last_part, meant, nearest, note_on, simplified
 
 INSTEAD: dict[Kind, dict[str, str]] = {
     "train": {
@@ -232,7 +231,7 @@ def no_flags(flags: Sequence[str], kind: Kind) -> str:
     """The message for flags that do not exist, with what to give in place of each."""
     known = list(keys_of_command(kind))
     if len(flags) == 1:
-        near = nearest(spelled(flags[0]), known).replace("?", "=...?")
+        near = nearest(simplified(flags[0]), known).replace("?", "=...?")
         return f"unrecognized arguments: {flags[0]}; {note_on(flags[0], known) or f'a setting is KEY=VALUE{near}'}"
     meanings: list[str] = []
     for flag in flags:
@@ -246,5 +245,5 @@ def short_hint(flag: str, known: Sequence[str]) -> str:
     """What to give in place of a flag, or why nothing; "" for a flag that means nothing."""
     answer = answer_to(flag, known)
     if answer is None:
-        return " or ".join(meant(spelled(flag), known))
+        return " or ".join(meant(simplified(flag), known))
     return answer.type or answer.sentence().partition(". ")[0]

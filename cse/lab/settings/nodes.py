@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, SchemaValidator, core_schema
 
 from cse.lab.settings.arguments import spell_value
-from cse.lab.settings.suggest import nearest, value_here
+from cse.lab.settings.lookup import nearest, value_here
 from cse.lab.settings.values import BOOLEANS, Config, flattened
 
 NESTED = object()

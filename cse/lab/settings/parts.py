@@ -20,9 +20,9 @@ from pydantic_core import SchemaError
 from typing_extensions import TypedDict
 
 from cse.errors import in_short
+from cse.lab.settings.lookup import nearest
 from cse.lab.settings.nodes import HYDRA_KEYS, CheckedNode, Violation, check_node, reason_of, validator
 from cse.lab.settings.schema import ObjectiveExtras
-from cse.lab.settings.suggest import nearest
 from cse.lab.settings.values import Config
 from cse.ranges import STRICT, no_word_for_null
 

@@ -8,8 +8,8 @@ from cse.lab.settings.arguments import texts_of, values_of
 from cse.lab.settings.command import read_command
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import KINDS, Kind
+from cse.lab.settings.lookup import nearest
 from cse.lab.settings.mistakes import explaining
-from cse.lab.settings.suggest import nearest
 from cse.lab.sweep.checks import needs_of_jobs
 from cse.lab.sweep.engine import make_plan
 from cse.lab.sweep.sweep_command import read_sweep_command

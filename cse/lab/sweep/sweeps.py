@@ -30,9 +30,9 @@ from cse.errors import UserError
 from cse.lab.settings.arguments import RUN_ALONE, Argument, merged, spell_argument, texts_of, values_of
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.groups import SWEEP_KEYS, file_of
+from cse.lab.settings.lookup import nearest
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Train
-from cse.lab.settings.suggest import nearest
 from cse.lab.settings.values import BOOLEANS, Config
 from cse.lab.sweep.cases import Case, CaseJob, encoder_scoring, for_scored_run, run_scoring, training
 from cse.lab.sweep.job import PlannedJob, ScoredRun

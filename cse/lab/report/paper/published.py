@@ -37,7 +37,7 @@ from cse.errors import UserError
 from cse.files import Json
 from cse.lab.report.formats import probability
 from cse.lab.report.numbers.statistics import Value
-from cse.lab.settings.suggest import nearest
+from cse.lab.settings.lookup import nearest
 
 FOLDER = Path(__file__).parent / "published"
 

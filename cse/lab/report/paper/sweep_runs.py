@@ -20,7 +20,7 @@ from cse.lab.report.paper.published import PublishedTable, published_table
 from cse.lab.report.paper.report_block import ReportBlock, checked_block
 from cse.lab.settings.arguments import values_of
 from cse.lab.settings.groups import choices
-from cse.lab.settings.suggest import nearest
+from cse.lab.settings.lookup import nearest
 from cse.lab.settings.values import Config
 from cse.lab.sweep import sweeps
 from cse.lab.sweep.axes import combinations

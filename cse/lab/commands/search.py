@@ -1,0 +1,120 @@
+"""Find what `--help WORD` asks about: a setting or a choice with that name, another trainer's name, or a comment.
+
+`find` writes the lines. `search` finds the settings and choices, with a sentence on another trainer's name.
+"""
+
+import re
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cse.errors import UserError
+from cse.lab.settings.groups import CONF_DIR, Kind
+from cse.lab.settings.lookup import (
+    Entry,
+    all_choices,
+    answer_to,
+    keys_of_command,
+    last_part,
+    nearest,
+    sentences_with,
+    settings_of_command,
+    settings_of_file,
+)
+
+SHOWN = 4
+"""How many choices of a group are named with a setting that they share, and how many sentences on other trainers."""
+PARAGRAPHS = 15
+"""How many settings and choices one search shows."""
+
+
+def find(kind: Kind, word: str, width: int) -> str:
+    """Lines of this width about a word: sentences, then a paragraph for each entry. Raises UserError if nothing
+    mentions it."""
+    sentences, matches = search(word, [*all_choices(kind), *settings_of_command(kind)])
+    if not matches and not sentences:
+        hint = nearest(word, keys_of_command(kind)) or "; --help alone shows what can be chosen"
+        raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
+    wrapped = [line for sentence in sentences[:SHOWN] for line in textwrap.wrap(sentence, width)]
+    return "\n".join([*wrapped, *paragraphs(matches, width), *textwrap.wrap(recipe_note(matches, kind), width)])
+
+
+def search(word: str, entries: Sequence[Entry]) -> tuple[list[str], list[Entry]]:
+    """(sentences, entries) about a word: another trainer's argument and its counterparts; else the entries that it
+    names; else what mentions it, in the table of other trainers' arguments and in comments."""
+    answer = answer_to(word.rpartition("/")[2], [entry.key for entry in entries])
+    if answer:
+        sentence = answer.sentence() if answer.note else f"{word} is {answer.type} here"
+        counterparts = [entry for entry in entries if meets(entry, answer.first or word)]
+        called_so = with_name(entries, word) if "." not in word else []
+        return [sentence], [*counterparts, *(entry for entry in called_so if entry not in counterparts)]
+    named = with_parts(entries, word)
+    return ([], named) if named else (sentences_with(word), with_comment(entries, word))
+
+
+def meets(entry: Entry, given: str) -> bool:
+    """Whether a KEY or KEY=VALUE is this entry, contains it, or is this choice. A group does not contain its keys."""
+    key = given.partition("=")[0]
+    if "." in key:
+        return f"{entry.key}.".startswith(f"{key}.")
+    return entry.key == key and given in (key, f"{key}={entry.value}")
+
+
+def with_name(entries: Sequence[Entry], word: str) -> list[Entry]:
+    """The entries that have exactly this name, with or without its group."""
+    return [entry for entry in entries if word.lower() in (entry.name.lower(), last_part(entry.name.lower()))]
+
+
+def with_parts(entries: Sequence[Entry], word: str) -> list[Entry]:
+    """The entries whose name has the word as a part or, if there is none, a part that begins with it."""
+    joined = re.sub(r"[\s-]+", "_", word)
+    part = rf"(^|[._]){re.escape(joined)}"
+    whole, begun = re.compile(rf"{part}($|[._])", re.IGNORECASE), re.compile(part, re.IGNORECASE)
+    named = [entry for entry in entries if whole.search(entry.name)]
+    return named or [entry for entry in entries if begun.search(entry.name)]
+
+
+def with_comment(entries: Sequence[Entry], word: str) -> list[Entry]:
+    """The entries whose comment has the word or, if there is none, a word that begins with it."""
+    whole, begun = (re.compile(rf"\b{re.escape(word)}{end}", re.IGNORECASE) for end in (r"(?!\w)", ""))
+    mentions = [entry for entry in entries if whole.search(entry.comment)]
+    return mentions or [entry for entry in entries if begun.search(entry.comment)]
+
+
+def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:
+    """How to see a run's values, if a file of conf/recipe sets one of these settings; else ""."""
+    if kind == "evaluate":
+        return ""
+    files = Path(CONF_DIR, "recipe").rglob("*.yaml")
+    of_recipes = {setting.key for file in files for setting in settings_of_file(file, "", "")}
+    if of_recipes.isdisjoint(entry.key for entry in matches):
+        return ""
+    return "A recipe may replace these values: add --cfg job to your command to see yours."
+
+
+def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:
+    """A paragraph for each entry. Settings of every command come first, then short keys. After PARAGRAPHS of them, a
+    line counts the others, and says how to see the first of them."""
+    alike: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)  # the choices that share a setting
+    for entry in sorted(matches, key=lambda entry: (bool(entry.choice), entry.key.count("."), entry.key)):
+        group, _, choice = entry.choice.partition("=")
+        alike[entry.key, entry.value, entry.comment, group].append(choice)
+    column = min(44, max((len(f"{key}={value}") for key, value, _, _ in alike), default=0) + 2)
+    rows = list(alike.items())
+    for (key, value, comment, group), names in rows[:PARAGRAPHS]:
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        right = f"({group}={' '.join(names[:SHOWN])}{more}) {comment}" if group else comment
+        yield paragraph(f"{key}={value}", right, column, width)
+    if rows[PARAGRAPHS:]:
+        (key, value, _, group), names = rows[PARAGRAPHS]
+        longer = key
+        if key in [shown for (shown, *_), _ in rows[:PARAGRAPHS]]:
+            longer = f"{group}={names[0]}" if group else f"{key}={value}"
+        yield f"and {len(rows) - PARAGRAPHS} more: for example --help {longer}"
+
+
+def paragraph(left: str, right: str, column: int, width: int) -> str:
+    """A text in a column on the right of a head, or below it if that is too long."""
+    head = f"{left:<{column}}" if len(left) < column else f"{left}\n{' ' * column}"
+    return (head + textwrap.fill(right, width - column).replace("\n", "\n" + " " * column)).rstrip()
