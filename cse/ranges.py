@@ -49,7 +49,7 @@ class Mark(Enum):
 
 VALUE_MARKS = frozenset({Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED})
 """The marks that say what a value is. They do not replace the purpose that a key has from the key above it:
-`hydra.run.dir` is a Folder, and bookkeeping as `hydra.run` is."""
+`card.data_licence` is a Sentence, and logging as `card` is."""
 
 Count = Annotated[int, Ge(1)]
 Several = Annotated[int, Ge(2)]

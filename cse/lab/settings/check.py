@@ -27,14 +27,14 @@ from cse.lab.settings.groups import Kind, file_of
 from cse.lab.settings.nodes import NOT_SET, CheckedNode, Violation, check_node
 from cse.lab.settings.parts import check_part
 from cse.lab.settings.references import given_key, referred_keys, written_values
-from cse.lab.settings.schema import KEYS_BY_KIND
+from cse.lab.settings.schema import Evaluate, Train
 from cse.lab.settings.user_files import written_at
 from cse.lab.settings.values import Config, flattened, nodes_in
 
 
 def validate_command(config: DictConfig, kind: Kind) -> DictConfig:
     """A copy of the config of a kind of command, checked; see validate_settings."""
-    return validate_settings(config, KEYS_BY_KIND[kind])
+    return validate_settings(config, Train if kind == "train" else Evaluate)
 
 
 def validate_settings(config: DictConfig, keys: type) -> DictConfig:

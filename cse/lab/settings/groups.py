@@ -119,35 +119,29 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
         if not names[-1]:
             raise UserError(f"{flag} lacks its value: type --config-dir FOLDER")
     folders = list(dict.fromkeys(Path(name).expanduser().absolute() for name in names))
-    for folder in folders:
-        refuse_folder(folder)
-    refuse_taken_names(folders)
+    check_folders(folders)
     if folders:
         os.environ[FOLDERS_VARIABLE] = os.pathsep.join(map(str, folders))
     return others
 
 
-def refuse_folder(folder: Path) -> None:
-    """Raise UserError for a folder that does not exist, has no choices, or has a name that cannot be in CSE_CONF."""
-    if os.pathsep in str(folder):
-        raise UserError(f"--config-dir {folder}: {FOLDERS_VARIABLE} joins folders by {os.pathsep}: rename this one")
-    if not folder.is_dir():
-        raise UserError(f"--config-dir {folder}: there is no such folder")
-    if not any((folder / name).is_dir() for name in group_folders()):
-        raise UserError(f"--config-dir {folder}: it has no folder of a group, such as objective/ or eval/")
+def check_folders(folders: Sequence[Path]) -> None:
+    """Raise UserError for a folder that does not exist, has no choices, or has a name that cannot be in CSE_CONF.
 
-
-def group_folders() -> list[str]:
-    """The names of the folders that a folder of the user's own may have: those in conf/, and sweep."""
-    return [*sorted(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()), "sweep"]
-
-
-def refuse_taken_names(folders: Sequence[Path]) -> None:
-    """Raise UserError for a file that cse or an earlier folder has too, at any depth: only the first would be read."""
+    Also for a file that cse or an earlier folder has too, at any depth: only the first would be read.
+    """
+    group_folders = [*sorted(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()), "sweep"]
+    for folder in folders:
+        if os.pathsep in str(folder):
+            raise UserError(f"--config-dir {folder}: {FOLDERS_VARIABLE} joins folders by {os.pathsep}: rename this one")
+        if not folder.is_dir():
+            raise UserError(f"--config-dir {folder}: there is no such folder")
+        if not any((folder / name).is_dir() for name in group_folders):
+            raise UserError(f"--config-dir {folder}: it has no folder of a group, such as objective/ or eval/")
     owners = {path.relative_to(CONF_DIR): "cse" for path in Path(CONF_DIR).rglob("*.yaml")}
     owners |= {Path("sweep", path.relative_to(SWEEPS_DIR)): "cse" for path in Path(SWEEPS_DIR).rglob("*.yaml")}
     for folder in {folder.resolve(): folder for folder in folders}.values():  # a link and its folder are the same
-        for path in sorted(path for group in group_folders() for path in (folder / group).rglob("*.yaml")):
+        for path in sorted(path for group in group_folders for path in (folder / group).rglob("*.yaml")):
             name = path.relative_to(folder)
             owner = owners.setdefault(name, str(folder))
             if owner != str(folder):

@@ -7,6 +7,7 @@ check_contract  what the class must be for cse to use it where it stands (SLOTS)
 The class is imported, and nothing is built.
 """
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -51,21 +52,15 @@ SLOTS = {
     "objective": Slot("cse.types.Objective", passed=("dim",), extras=ObjectiveExtras),
     "augmentation": Slot("cse.types.Augmentation"),
     "aux_modality": Slot("cse.types.AuxModality", passed=("dim",)),
-    "eval": Slot("cse.types.Evaluator"),
+    "eval.NAME": Slot("cse.types.Evaluator"),
 }
-"""The slots by group. At any other key, any part may stand."""
-
-
-def slot_of(key: str) -> Slot:
-    """The slot at a dotted key. An evaluator stands at eval.NAME."""
-    group, _, rest = key.partition(".")
-    is_slot = rest != "" and "." not in rest if group == "eval" else rest == ""
-    return SLOTS.get(group, Slot()) if is_slot else Slot()
+"""The slots by key. At any other key, any part may stand."""
 
 
 def check_part(key: str, node: Config) -> CheckedNode:
     """Check the part at a dotted key: its settings and, if they are right, that its class can be made of them."""
-    target, slot = str(node["_target_"]), slot_of(key)
+    target = str(node["_target_"])
+    slot = SLOTS.get(re.sub(r"^eval\.[^.]+$", "eval.NAME", key), Slot())
     try:
         checked = check_node(f"{key}.", node, types_of(target, slot.extras))
         if not checked.violations:
@@ -174,18 +169,13 @@ def check_contract(slot: Slot, node: Config) -> None:
         raise UnusablePart(f"lacks the method {', '.join(sorted(part.__abstractmethods__))}")
     if slot.base and isclass(part):
         base = get_object(slot.base)
-        check_base(part, base)
+        if not issubclass(part, base):
+            raise UnusablePart(f"must inherit {slot.base}")
         check_methods(part, base)
         check_attributes(part, base)
         if slot is SLOTS["augmentation"]:
             check_level(part, base)
     check_call(part, slot, node)
-
-
-def check_base(part: type, base: type) -> None:
-    """Raise UnusablePart unless a part inherits the base of its slot."""
-    if not issubclass(part, base):
-        raise UnusablePart(f"must inherit {base.__module__}.{base.__qualname__}")
 
 
 def check_methods(part: type, base: type) -> None:

@@ -5,8 +5,7 @@ cse.lab.settings.schema. It may name marks: `workers: Annotated[Natural, Mark.MA
 of the machine. cse.ranges.Mark lists all marks. A key without a mark of purpose has the purpose of the key above it. If
 no key above it has one, it is science. Parts of the user's own declare in the same way.
 
-Role, role_of      what a key is for, as questions
-role_along         the role of a key from its marks and those of the keys above it
+Role, role_of      what a key is for, by its marks and those of the keys above it
 marks_on_path      these marks, from the annotation of each key
 marks_in_choices   these marks without a config: as a choice of the key's group has them
 keys_with, ...     the settings of a config with some role
@@ -30,19 +29,15 @@ from cse.lab.settings.values import Config, flattened
 from cse.ranges import VALUE_MARKS, Mark
 from cse.score import evaluator_of
 
-Marks = frozenset[Mark]
-
 SCHEMA = "cse.lab.settings.schema"
 """The module that declares the keys that no part takes. It is read as a source, as the parts are."""
-MARK = f"{Mark.__module__}.{Mark.__qualname__}"
-"""The full name of Mark in an annotation."""
 
 
 @dataclass(frozen=True)
 class Role:
     """What a key is for. marks: of its annotation, and of the keys above it."""
 
-    marks: Marks
+    marks: frozenset[Mark]
 
     @property
     def purpose(self) -> Literal["science", "machine", "logging", "bookkeeping"]:
@@ -89,29 +84,23 @@ def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
     path = marks_on_path(key, settings or {})
     if path[-1] is None:
         path = marks_in_choices(key, tuple(folders_of(key.partition(".")[0])))
-    return role_along(tuple(path))
-
-
-@cache
-def role_along(path: Sequence[Marks | None]) -> Role:
-    """The role of the last key on a path: its purpose is the nearest that is marked, and all marks of values count."""
-    purpose: Marks = frozenset()
-    value: Marks = frozenset()
+    purpose: frozenset[Mark] = frozenset()
+    value: frozenset[Mark] = frozenset()
     for marks in path:
         if marks is not None:
-            purpose = marks - VALUE_MARKS or purpose
-            value |= marks & VALUE_MARKS
+            purpose = marks - VALUE_MARKS or purpose  # that of the nearest key
+            value |= marks & VALUE_MARKS  # those of all keys
     return Role(purpose | value)
 
 
 # From a key to the marks in its annotation
 
 
-def marks_on_path(key: str, settings: Mapping[str, object]) -> list[Marks | None]:
+def marks_on_path(key: str, settings: Mapping[str, object]) -> list[frozenset[Mark] | None]:
     """The marks of trainer and of trainer.lr for trainer.lr; None for a key that has no annotation."""
     declared = declared_by(f"{SCHEMA}.Train") | declared_by(f"{SCHEMA}.Evaluate") | declared_by(f"{SCHEMA}.OnlyMarks")
     node: object = settings
-    path: list[Marks | None] = []
+    path: list[frozenset[Mark] | None] = []
     for step in key.split("."):
         annotation = declared.get(step)
         path.append(None if annotation is None else marks_in(annotation))
@@ -124,12 +113,12 @@ def marks_on_path(key: str, settings: Mapping[str, object]) -> list[Marks | None
 
 
 @cache
-def marks_in(annotation: Annotation) -> Marks:
+def marks_in(annotation: Annotation) -> frozenset[Mark]:
     """The marks that an annotation names, as Mark.MACHINE, or that a type of cse.ranges has, as File has VERBATIM."""
     marks: set[Mark] = set()
     for full_name in annotation:
         place, _, name = full_name.rpartition(".")
-        if place == MARK and name in Mark.__members__:
+        if place == f"{ranges.__name__}.Mark" and name in Mark.__members__:
             marks.add(Mark[name])
         elif place == ranges.__name__:
             marks |= {argument for argument in get_args(vars(ranges).get(name)) if isinstance(argument, Mark)}
@@ -147,7 +136,7 @@ def declared_inside(annotation: Annotation) -> dict[str, Annotation]:
 
 
 @cache
-def marks_in_choices(key: str, folders: Sequence[Path]) -> list[Marks | None]:
+def marks_in_choices(key: str, folders: Sequence[Path]) -> list[frozenset[Mark] | None]:
     """The marks on the path to a key in the choice of its group that declares most of it. folders: the group's."""
     best = marks_on_path(key, {})
     for config in configs_of_choices(key.partition(".")[0], folders):

@@ -10,7 +10,6 @@ from annotated_types import MinLen
 from pydantic import AfterValidator, with_config
 from typing_extensions import TypedDict
 
-from cse.lab.settings.groups import Kind
 from cse.ranges import (
     STRICT,
     AnyPooling,
@@ -122,10 +121,6 @@ class Evaluate(Shared):
     jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.START]
 
 
-KEYS_BY_KIND: dict[Kind, type] = {"train": Train, "evaluate": Evaluate}
-"""The keys that no part takes, by kind of command."""
-
-
 class ObjectiveExtras(TypedDict):
     """The keys that conf/train.yaml gives every objective in addition to those of its signature."""
 
@@ -142,20 +137,14 @@ class Paths(TypedDict):
     cache: Annotated[Folder | None, Mark.MACHINE]
 
 
-class HydraFolder(TypedDict):
-    """hydra.run and hydra.sweep."""
-
-    dir: Folder
-
-
 class HydraSettings(TypedDict):
     """Hydra's own settings."""
 
     launcher: Annotated[object, Mark.BOOKKEEPING, Mark.START]
     sweeper: Annotated[object, Mark.BOOKKEEPING, Mark.START]
     mode: Annotated[object, Mark.BOOKKEEPING, Mark.START]
-    run: Annotated[HydraFolder, Mark.BOOKKEEPING, Mark.START]
-    sweep: Annotated[HydraFolder, Mark.BOOKKEEPING, Mark.START]
+    run: Annotated[dict[str, Folder], Mark.BOOKKEEPING, Mark.START]
+    sweep: Annotated[dict[str, Folder], Mark.BOOKKEEPING, Mark.START]
 
 
 class OnlyMarks(TypedDict):

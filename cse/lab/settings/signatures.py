@@ -5,7 +5,6 @@ must not run. For this reason alone, parts.py reads the same signatures in anoth
 """
 
 import ast
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
@@ -14,11 +13,6 @@ from pathlib import Path
 
 Annotation = frozenset[str]
 """The full names in an annotation: {"typing.Annotated", "cse.ranges.Count", "cse.ranges.Mark.MACHINE"}."""
-
-Definition = ast.FunctionDef | ast.ClassDef
-
-LITERAL = ("typing.Literal", "typing_extensions.Literal")
-ANNOTATED = ("typing.Annotated", "typing_extensions.Annotated")
 
 
 @cache
@@ -38,7 +32,7 @@ def declared_by(target: str) -> dict[str, Annotation]:
 def declared_by_function(function: ast.FunctionDef, module: str) -> dict[str, Annotation]:
     """The annotation of each argument of a function."""
     arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    return {argument.arg: frozenset(names_in_annotation(argument.annotation, module)) for argument in arguments}
+    return {argument.arg: names_in_annotation(argument.annotation, module) for argument in arguments}
 
 
 def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Annotation]:
@@ -47,7 +41,7 @@ def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Annotation]:
     passes_on = True
     for statement in node.body:
         if isinstance(statement, ast.AnnAssign):
-            declared[ast.unparse(statement.target)] = frozenset(names_in_annotation(statement.annotation, module))
+            declared[ast.unparse(statement.target)] = names_in_annotation(statement.annotation, module)
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
             declared |= declared_by_function(statement, module)
             passes_on = statement.args.kwarg is not None
@@ -59,26 +53,14 @@ def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Annotation]:
     return declared
 
 
-def names_in_annotation(annotation: ast.expr | None, module: str) -> Iterator[str]:
-    """The full name of each type and mark in an annotation of a module. Text in a Literal is no type; other text is."""
-    match annotation:
-        case ast.Name() | ast.Attribute():
-            yield full_name_of(ast.unparse(annotation), module)
-        case ast.Constant(value=str(text)):
-            with suppress(SyntaxError):
-                yield from names_in_annotation(ast.parse(text, mode="eval").body, module)
-        case ast.Subscript(value=outer, slice=inner):
-            name = full_name_of(ast.unparse(outer), module)
-            yield name
-            items = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            for position, item in enumerate(items):
-                is_text = name in LITERAL or (name in ANNOTATED and position > 0)
-                if not (is_text and isinstance(item, ast.Constant)):
-                    yield from names_in_annotation(item, module)
-        case ast.expr():
-            for part in ast.iter_child_nodes(annotation):
-                if isinstance(part, ast.expr):
-                    yield from names_in_annotation(part, module)
+def names_in_annotation(annotation: ast.expr | None, module: str) -> Annotation:
+    """The full names in an annotation of a module, also of one in quotes. Text inside it, as in a Literal, has none."""
+    if isinstance(annotation, ast.Constant):
+        with suppress(SyntaxError):
+            annotation = ast.parse(str(annotation.value), mode="eval").body
+    nodes = ast.walk(annotation) if annotation else ()
+    names = [ast.unparse(node) for node in nodes if isinstance(node, ast.Name | ast.Attribute)]
+    return frozenset(full_name_of(name, module) for name in names)
 
 
 # From a name to its source
@@ -98,7 +80,7 @@ def full_name_of(name: str, module: str) -> str:
 
 
 @cache
-def definition_of(target: str) -> tuple[str, Definition | None]:
+def definition_of(target: str) -> tuple[str, ast.FunctionDef | ast.ClassDef | None]:
     """(full name, source) of a class or function, through the modules that import it from each other. Of anything else
     the source is None."""
     followed: set[str] = set()
@@ -106,7 +88,7 @@ def definition_of(target: str) -> tuple[str, Definition | None]:
         followed.add(target)
         module, _, name = target.rpartition(".")
         for node in tree_of(module).body:
-            if isinstance(node, Definition) and node.name == name:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
                 return target, node
         target = imports_of(module).get(name, target)
     return target, None

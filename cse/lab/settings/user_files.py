@@ -86,9 +86,7 @@ def check_file(path: Path, group: str, package: str | None, content: Config) -> 
         for entry in defaults:
             if isinstance(entry, dict):
                 check_choices(place, group, entry, group_names)
-        for key, value in content.items():
-            check_no_choice(path, key, value, group_names)
-        check_effect(path, group, content)
+        check_effects(path, group, content, group_names)
 
 
 def check_spelling(path: Path, content: Config) -> None:
@@ -128,19 +126,16 @@ def check_choices(place: str, group: str, entry: Config, group_names: set[str]) 
             raise UserError(f"{place}: `- {name}: {choice}` is written `- override /{bare}: {choice}`")
 
 
-def check_no_choice(path: Path, key: str, value: object, group_names: set[str]) -> None:
-    """Raise UserError for a choice that is written as a setting."""
-    if key in group_names and isinstance(value, str | list):
-        choice = value if isinstance(value, str) else f"[{','.join(map(str, value))}]"
-        raise UserError(
-            f"{line_of(path, [key])}: {key}: {choice} is a choice: write `defaults:`, and below it "
-            f"`  - override /{key}: {choice}`"
-        )
-
-
-def check_effect(path: Path, group: str, content: Config) -> None:
-    """Raise UserError for a key that a run records, and for a key that is read where it is typed."""
-    for key in content:
+def check_effects(path: Path, group: str, content: Config, group_names: set[str]) -> None:
+    """Raise UserError for a setting that has no effect: a choice written as a setting, what a run records, and what is
+    read where it is typed."""
+    for key, value in content.items():
+        if key in group_names and isinstance(value, str | list):
+            choice = value if isinstance(value, str) else f"[{','.join(map(str, value))}]"
+            raise UserError(
+                f"{line_of(path, [key])}: {key}: {choice} is a choice: write `defaults:`, and below it "
+                f"`  - override /{key}: {choice}`"
+            )
         if Mark.RECORDED in role_of(key).marks:
             raise UserError(f"{line_of(path, [key])}: {key} is what a run records: no file sets it")
     allowed: tuple[str, ...] = ("hydra.run.dir",) if group in GLOBAL_GROUPS else ()
@@ -149,9 +144,8 @@ def check_effect(path: Path, group: str, content: Config) -> None:
     for key in flattened(content):
         is_typed_alone = key.startswith("hydra") or role_of(key).purpose == "bookkeeping"
         if is_typed_alone and not key.startswith(allowed):
-            raise UserError(
-                f"{line_of(path, key.split('.'))}: {key} has no effect in a file: give it on the command line"
-            )
+            place = line_of(path, key.split("."))
+            raise UserError(f"{place}: {key} has no effect in a file: give it on the command line")
 
 
 # Which file gave a value
@@ -171,10 +165,6 @@ class UserFile(NamedTuple):
     def read_settings(self) -> Config:
         """Its settings, with references as they are written."""
         return OmegaConf.to_container(OmegaConf.load(self.path))  # type: ignore[return-value]
-
-    def line_of(self, inside: str) -> str:
-        """FILE:LINE of a dotted key inside the file."""
-        return line_of(self.path, inside.split("."))
 
 
 def find_user_files(defaults: Iterable[ResultDefault]) -> list[UserFile]:
@@ -205,7 +195,7 @@ def written_at(config: DictConfig, key: str, value: object) -> str:
         inside = key.removeprefix(file.place)
         for written_key, written in nodes_in(file.read_settings()):
             if written_key == inside and (str(written) == str(value) or "${" in str(written)):
-                return file.line_of(inside)
+                return line_of(file.path, inside.split("."))
     return ""
 
 
@@ -222,5 +212,6 @@ def overridden(config: DictConfig, files: Sequence[UserFile], typed: Collection[
             final = settings.get(key)
             written = [value] if isinstance(final, list) and not isinstance(value, list) else value
             if not same(written, final):
-                sentences[key] = f"but {key}={final} by a later file, not {value} ({file.line_of(inside)})"
+                place = line_of(file.path, inside.split("."))
+                sentences[key] = f"but {key}={final} by a later file, not {value} ({place})"
     return list(sentences.values())
