@@ -5,7 +5,7 @@
    run instead, and code_in_settings.py refuses code that the folder alone names.
 2. refusals.py refuses a folder that cannot be used, and settings that contradict each other.
    from_arguments.cfg_of_new_run adds notes on the recipes, and smoke.py makes a smoke test small. The result is a Job
-   (job.py). planned_steps.py counts its steps.
+   (job.py).
 3. launch.run_in_processes starts two processes, or joins the processes of torchrun or SLURM (slurm.py). Each calls
    train.run, phase by phase. this_process.py has what a run sets in its process: quiet libraries, and the log.
 4. build.build makes the parts: one part in instantiate.py, the texts with their objectives in texts.py, the evaluators
@@ -15,7 +15,8 @@
 6. record.begin_folder makes the folder, and a Record keeps results.json and the trackers; commit.py names the code.
    best.py saves best/ on the way, and scores it at the end.
 
-cse-eval has evaluation.py instead of steps 3 to 6.
+cse-eval has evaluation.py instead of steps 3 to 6. planned_steps.py tells a plan how many steps a run will make.
 
-A config is a DictConfig with Hydra's node in it, a cfg is a DictConfig without it, and plain is a cfg as a dictionary.
+A config is a DictConfig with Hydra's node in it, a cfg is a DictConfig without it, and plain is a cfg as a dictionary
+(the type Config).
 """

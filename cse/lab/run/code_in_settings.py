@@ -26,10 +26,10 @@ OBJECTIVE_OF_SOURCE = re.compile(r"data\.sources\.[^.]+\.objective")
 """The key of the objective of one text of a mixture."""
 
 
-def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, arguments: Sequence[str]) -> None:
+def refuse_foreign_parts(run: str, config: DictConfig, fresh: DictConfig, arguments: Sequence[str]) -> None:
     """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no argument names.
 
-    origin: resume=FOLDER or rerun=FOLDER. fresh: the config that conf/ gives for the run's choices, in which a part may
+    run: resume=FOLDER or rerun=FOLDER. fresh: the config that conf/ gives for the run's choices, in which a part may
     have its keys from several files.
     """
     known = [part for place in (Path(CONF_DIR), *user_folders()) for part in parts_in_folder(place)]
@@ -42,11 +42,11 @@ def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, arg
         if part in known or part.get("_target_") in given:
             continue
         if part.get("_target_") == FUNCTION:
-            call = call_with(origin, functions_in(tree))
-            raise UserError(f"{origin}: {key} was a function, which only Python can give: {call}")
+            call = call_with(run, functions_in(tree))
+            raise UserError(f"{run}: {key} was a function, which only Python can give: {call}")
         named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
         raise UserError(
-            f"{origin}: {named} is not a part of cse, and a run may not name code: give the --config-dir FOLDER "
+            f"{run}: {named} is not a part of cse, and a run may not name code: give the --config-dir FOLDER "
             f"that names it, or give {key}._target_=... again"
         )
 

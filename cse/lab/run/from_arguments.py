@@ -1,6 +1,6 @@
 """From the arguments of a command to the settings of a job.
 
-config_of       the config that the arguments give (composed_config), with checked values (checked_config); read-only
+config_of       the config: composed, or that of an earlier run; then checked (checked_config) and read-only
 cfg_of_new_run  the settings of a new run: that config with notes on its recipes, and small with smoke=true
 """
 
@@ -28,7 +28,8 @@ def config_of(kind: Kind, arguments: Sequence[Argument], *, must_exist: bool = F
     must_exist: also refuse an encoder, a text, a folder or a dataset that is not there. Raises UserError.
     """
     with explaining(texts_of(without_added(arguments)), kind):
-        config = composed_config(kind, arguments)
+        run = earlier_run(arguments, kind)
+        config = config_of_run(run, arguments) if run else composed(kind, texts_of(arguments))
         if must_exist:
             check_needs(needs_before_torch(config))  # importing torch takes seconds
         prepare_libraries()
@@ -41,12 +42,6 @@ def config_of(kind: Kind, arguments: Sequence[Argument], *, must_exist: bool = F
 def without_added(arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments that a person or a sweep gave. cse itself adds some."""
     return [argument for argument in arguments if argument.by != "cse"]
-
-
-def composed_config(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
-    """The config that the arguments give, unchecked: composed, or that of the run which they resume or repeat."""
-    run = earlier_run(arguments, kind)
-    return config_of_run(run, arguments) if run else composed(kind, texts_of(arguments))
 
 
 def checked_config(config: DictConfig, kind: Kind) -> DictConfig:
@@ -97,23 +92,23 @@ def recipe_notes(chosen: Mapping[str, str | None], arguments: Sequence[Argument]
     chosen: the choice of each config group (Hydra's runtime choices).
     """
     objective, model, aux = str(chosen["objective"]), str(chosen["model"]), str(chosen["aux_modality"])
-    named, recipe = values_of(arguments).get("model.name"), recipe_note("recipe", chosen["recipe"])
+    named, recipe = values_of(arguments).get("model.name"), note_of_choice("recipe", chosen["recipe"])
     encoder = named or model
     notes = [recipe]
     if not recipe:
         files = f"{path_of('objective', objective)} and {path_of('trainer', str(chosen['trainer']))}"
         notes = [f"no recipe for {objective} + {encoder}: defaults of {files}"]
-    notes.append(recipe_note("recipe/augmentation", chosen["recipe/augmentation"]))
+    notes.append(note_of_choice("recipe/augmentation", chosen["recipe/augmentation"]))
     if aux != "none":
         none = f"no recipe for {aux} + {objective} + {encoder}: defaults of {path_of('aux_modality', aux)}"
-        notes.append(recipe_note("recipe/aux_modality", chosen["recipe/aux_modality"]) or none)
+        notes.append(note_of_choice("recipe/aux_modality", chosen["recipe/aux_modality"]) or none)
     if recipe and named:
         notes.append(f"these are for model={model}; this run trains model.name={named}")
     notes += [f"then {argument}" for argument in arguments if argument.key in ("experiment", "variant", "smoke")]
     return [note for note in notes if note]
 
 
-def recipe_note(group: str, choice: str | None) -> str:
+def note_of_choice(group: str, choice: str | None) -> str:
     """The first sentence of a choice's file, and the file; "" if there is none."""
     if choice is None or choice not in choices(group):
         return ""

@@ -148,7 +148,10 @@ def encoder_folder(name: str | Path) -> str:
 
 
 def look_for(need: Need) -> tuple[Place, str]:
-    """(Where something is, "") without asking the hub; (None, what is wrong) for a named place that is not there."""
+    """(where something is, what is wrong with the place that a setting names), without asking the hub.
+
+    The first is None for what is not here. The second is "" if nothing is wrong, or no place is named.
+    """
     with hub.cache_only():
         try:
             need.check_closely()

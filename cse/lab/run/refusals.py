@@ -1,15 +1,11 @@
-"""What is refused before a run or an evaluation has a folder. Each refusal is a UserError.
+"""What is refused before a run or an evaluation has a folder. Each refusal is a UserError. In this order:
 
-cse.lab.run.from_arguments has refused a wrong setting, and an encoder or a file that is not there. cse.lab.run.start
-then asks:
-
-check_place   a folder that cannot be used
-check_effect  an argument without effect
-check_job     a folder that another run uses, and settings that contradict each other; a smoke test has written its
-              synthetic data by then
-
-cse.lab.run.compatible later refuses parts that do not fit together, and cse.lab.run.unchanged other data than an
-earlier run's.
+1. from_arguments.config_of refuses a wrong key or value, and an encoder or a file that is not there (needs.py).
+2. check_place refuses a folder that cannot be used, check_idle_arguments an argument that has no effect.
+3. check_job refuses a folder that another run uses, and settings that contradict each other. A smoke test has written
+   its synthetic data by then.
+4. compatible.py refuses parts that do not fit together, unchanged.py other data than an earlier run's. check_unused is
+   asked again, as all this may have taken minutes.
 """
 
 import os
@@ -50,7 +46,7 @@ def check_place(folder: Path) -> None:
         raise UserError(f"hydra.run.dir={folder}: {reason}; name a folder of yours")
 
 
-def check_effect(config: DictConfig, given: Sequence[Argument]) -> None:
+def check_idle_arguments(config: DictConfig, given: Sequence[Argument]) -> None:
     """Refuse an argument that has no effect beside the other settings."""
     idle = [argument for argument in given if argument.key in OF_SEPARATE]
     if idle and OmegaConf.select(config, "aux_modality.optimizer") == "joint":

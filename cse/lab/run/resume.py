@@ -114,7 +114,7 @@ def is_about_start(argument: Argument) -> bool:
 
 
 def refuse_what_is_set(run: EarlierRun, recorded: Config, arguments: Sequence[Argument]) -> None:
-    """Raise UserError for a choice from a group, and for another value of smoke than the recorded one."""
+    """Raise UserError for a choice from a group, and for another value of smoke: both need a new run."""
     for argument in arguments:
         if is_group(argument.key) and not is_about_start(argument):
             raise UserError(f"{argument} chooses anew beside {run}, which takes single keys alone: start a new run")
@@ -145,9 +145,9 @@ def arguments_about_folder(run: EarlierRun, arguments: Sequence[Argument]) -> li
 
 
 def laid_over(fresh: DictConfig, recorded: Config) -> DictConfig:
-    """The config of the recorded settings, but for what each start decides anew and for folders that are not here.
+    """The config of recorded settings. What each start decides anew, and folders that are not here, come from `fresh`.
 
-    fresh: the config that conf/ gives for the run's choices, which has these.
+    fresh: the config that conf/ gives for the run's choices.
     """
     config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
     config.trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run

@@ -8,6 +8,9 @@ import subprocess
 HELD = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
+# Processes
+
+
 def join() -> None:
     """Set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT if `srun` started several tasks, unless torchrun
     or accelerate has set them.
@@ -29,9 +32,17 @@ def join() -> None:
     os.environ.setdefault("MASTER_PORT", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 12000))
 
 
+def first_host(nodes: str) -> str:
+    """The first of SLURM's node list: gpu[003-005,9]-ib,cpu1 gives gpu003-ib."""
+    return re.sub(r"\[(\w+)[^\]]*\]", r"\1", nodes).partition(",")[0]
+
+
 def is_follower() -> bool:
     """Whether a launcher started this process as one of several, and not as the first."""
     return os.environ.get("RANK", "0") != "0"
+
+
+# Signals
 
 
 def hold() -> None:
@@ -47,11 +58,6 @@ def hold() -> None:
 def release() -> None:
     """Unblock the signals, now that the run handles them. Signals that waited arrive at once."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
-
-
-def first_host(nodes: str) -> str:
-    """The first of SLURM's node list: gpu[003-005,9]-ib,cpu1 gives gpu003-ib."""
-    return re.sub(r"\[(\w+)[^\]]*\]", r"\1", nodes).partition(",")[0]
 
 
 def requeue(number: int) -> bool:

@@ -220,7 +220,7 @@ class Small:
             values["trainer.batch_size"] = min(values["trainer.batch_size"], synthetic.ROWS)
         values["trainer.watch"] = [name for name in values["trainer.watch"] if name in evaluators]
         selector = evaluator_of(str(values["trainer.select"]))
-        if selector != "" and selector not in evaluators:
+        if selector and selector not in evaluators:
             values["trainer.select"] = small["select"]
         return values
 

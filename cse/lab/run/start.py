@@ -1,7 +1,6 @@
 """The way into one run or evaluation: the arguments of a command in, a folder out.
 
-cse-train, cse-eval and cse.train end here. Read start_training and start_evaluation, then one_job, the job before its
-work.
+cse-train, cse-eval and cse.train call start_training or start_evaluation. one_job makes the job and checks it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ from cse.errors import UserError
 from cse.lab.run.from_arguments import cfg_of_new_run, config_of, without_added
 from cse.lab.run.job import LOG_FILES, Job
 from cse.lab.run.launch import run_in_processes
-from cse.lab.run.refusals import check_effect, check_job, check_place
+from cse.lab.run.refusals import check_idle_arguments, check_job, check_place
 from cse.lab.run.resume import EarlierRun, complete_arguments, earlier_run, log_ignored_variables
 from cse.lab.run.this_process import logging_to
 from cse.lab.settings.arguments import Argument, texts_of, values_of
@@ -42,14 +41,14 @@ def start_evaluation(arguments: Sequence[Argument]) -> None:
 
 @contextmanager
 def one_job(kind: Kind, arguments: Sequence[Argument], folder: str | Path | None = None) -> Iterator[Job]:
-    """A job that nothing refuses, whose folder is not made yet. The block logs into its log file. Raises UserError."""
+    """A checked job, whose folder is not made yet. The block logs into the job's log file. Raises UserError."""
     given = without_added(arguments)
     with explaining(texts_of(given), kind):  # not the work: an error of the user's own code needs its traceback
         run = earlier_run(arguments, kind)
         config = config_of(kind, arguments, must_exist=True)
         place = folder_of_job(config, run, given, folder)
     check_place(place)
-    check_effect(config, given)
+    check_idle_arguments(config, given)
     with logging_to(place / LOG_FILES[kind]):
         if run:
             log_ignored_variables(run, config, given)
