@@ -142,19 +142,22 @@ def truncation_in_words(batches: Batches) -> str:
 
 
 def views_in_words(batches: Batches, choice: str) -> str:
-    """The views of a row: columns, or one text several times; and what changes them. choice: augmentation=."""
+    """The views of a row: columns, or one text several times; and what changes them.
+
+    choice: the value of augmentation=.
+    """
     text, augmentation, count = batches.text, batches.views.augmentation, batches.views.num_views
-    several = text.num_columns > 1
-    if several:
-        views = ", ".join(text.column_names[:count])
+    if text.num_columns > 1:
+        views, differ = ", ".join(text.column_names[:count]), ""
         if unread := text.column_names[count:]:
             views += f" ({', '.join(unread)} not read)"
     else:
         views = {1: "each text", 2: "each text twice"}.get(count, f"each text {count} times")
-    if not augmentation.keeps_text:
-        views += f", changed by augmentation={choice}"
-        return f"{views} except the first" if augmentation.keeps_first else views
-    return views if several or count == 1 else f"{views}, with different dropout"
+        differ = ", with different dropout" if count > 1 else ""
+    if augmentation.keeps_text:
+        return views + differ
+    views += f", changed by augmentation={choice}"
+    return f"{views} except the first" if augmentation.keeps_first else views
 
 
 def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str:

@@ -141,12 +141,12 @@ def score_best(record: Record, training: Training, step: int) -> KeptItems:
     return keep_items(record.folder, scores)
 
 
-def copy_mteb(best: Path, record: Results) -> None:
+def copy_mteb(best: Path, results: Results) -> None:
     """Copy mteb's own result files of the encoder, with run_settings.jsonl, into best/mteb, if mteb scored it."""
-    if "mteb" not in record["data"]:
+    if "mteb" not in results["data"]:
         return
-    model = cast("Json", record["data"]["mteb"])["model"]  # a key of its own
-    cache = Path(record["config"]["eval"]["mteb"]["cache"])
+    model = cast("Json", results["data"]["mteb"])["model"]  # a key of its own
+    cache = Path(results["config"]["eval"]["mteb"]["cache"])
     for file in sorted((cache / "results" / model["name"].replace("/", "__") / model["revision"]).glob("*.json*")):
         (best / "mteb").mkdir(exist_ok=True)
         shutil.copyfile(file, best / "mteb" / file.name)

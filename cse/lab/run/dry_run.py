@@ -85,7 +85,7 @@ def log_plan(cfg: DictConfig, folder: Path) -> None:
 def log_rows(batches: Steps, count: int, choice: str) -> None:
     """Log the first rows that are trained on, and their views in the first epoch. A mixture's texts come one by one.
 
-    choice: augmentation=.
+    choice: the value of augmentation=.
     """
     for own in batches.sources.values():
         log_fields(data=rows_in_words(own), views=views_in_words(own, choice))

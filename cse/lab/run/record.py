@@ -99,7 +99,7 @@ class Record:
         return list(score(evaluators, encode, into=self.scores).values())
 
     def conclude(self, **more: Unpack[Results]) -> None:
-        """Write results.json with the scores, and with the entries that are known only at the end, as the status."""
+        """Write results.json with the scores, and with entries that are known only at the end, such as the status."""
         self.note(wall_seconds=round(time.monotonic() - self.started, 1))
         self.note(**scores_as_json(self.scores))
         self.note(**more)
