@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from cse.lab.report.formats import bounds, first_few, number, probability, signed
@@ -55,14 +54,16 @@ def as_section(table: PublishedTable, cells: Sequence[Cell], rows_are: str = "mo
     block with a line for each fact, under the paper's own columns.
     """
     texts = facts_as_text(table, cells)
-    marked = [cell.is_marked for cell in cells]
-    best = pd.DataFrame({name: np.array(marked, dtype=bool) & (name == "ours") for name in texts}, index=texts.index)
+    best = [line for line, cell in enumerate(cells) if cell.is_marked]
     if len(table.columns) > 2:
-        text, best = in_blocks(texts, best)
-        text = text.set_axis([rows_are, *text.columns[1:]], axis=1)
+        blocks = in_blocks(texts)
+        lines, columns = list(blocks.index), list(blocks.columns)
+        bold = [(lines.index((row, "ours")), 2 + columns.index(column)) for row, column in texts.index[best]]
+        text = blocks.reset_index().set_axis([rows_are, "", *columns], axis=1)
+        text.iloc[:, 0] = text.iloc[:, 0].mask(text.iloc[:, 0].duplicated(), "")
     else:
+        bold = [(line, 2 + list(texts).index("ours")) for line in best]
         text = texts.reset_index().set_axis([rows_are, "score", *texts.columns], axis=1)
-    bold = [(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()]
     return PaperSection(table.title, text, bold=bold, grid=as_in_paper(table, cells, rows_are))
 
 
@@ -83,17 +84,10 @@ def facts_as_text(table: PublishedTable, cells: Sequence[Cell]) -> pd.DataFrame:
     return texts.loc[:, (texts != "").any()]
 
 
-def in_blocks(texts: pd.DataFrame, best: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A block of lines for each row of the paper, headed by its name, with a line for each fact that it has.
-
-    best: where the best numbers are, which is laid out in the same way.
-    """
-    texts, best = (frame.stack(future_stack=True).unstack(level=1, sort=False) for frame in (texts, best))
-    filled = (texts != "").any(axis=1)
-    lines = texts[filled].reset_index()
-    names = lines.iloc[:, 0]
-    lines.iloc[:, 0] = names.mask(names.duplicated(), "")
-    return lines.set_axis(["", "", *texts.columns], axis=1), best[filled]
+def in_blocks(texts: pd.DataFrame) -> pd.DataFrame:
+    """A line for each row of the paper and each fact that it has, under the paper's columns."""
+    lines = texts.stack(future_stack=True).unstack(level=1, sort=False)
+    return lines[(lines != "").any(axis=1)]
 
 
 def as_in_paper(table: PublishedTable, cells: Sequence[Cell], rows_are: str) -> pd.DataFrame:
