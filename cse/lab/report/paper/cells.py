@@ -4,7 +4,7 @@ To read: `cells_of` makes a `Cell` for each row and column of the published tabl
 over seeds of the group of runs that fills the cell. It is compared with three things:
 
 - the published number (`difference_to`, with a verdict: `verdict_on_cell`);
-- our own runs of the row's baseline (`gain_in`);
+- our own runs of its baseline (`gain_in`);
 - the other rows of its column (`RankedColumn`): which row is the best, and which are tied with it (`ties`).
 
 cse.lab.report.paper.paper_table lays the cells out.
@@ -53,11 +53,11 @@ class Cell:
 
     published: None if the paper publishes no number.
     p_published: the p of the row's test against its baseline, as the paper publishes it.
-    gain_published: the published number minus the number of the baseline's row.
+    gain_published: the published number minus the number of its baseline (ReportBlock.baseline_of).
     group: our runs.
     expected_runs: how many jobs are planned; None if the sweep cannot tell.
     difference: ours minus the published number.
-    gain: ours minus ours in the baseline's row, by Welch's test, which does not assume equal variances.
+    gain: ours minus ours of its baseline, by Welch's test, which does not assume equal variances.
     p_student: the p of the gain by Student's test, as in NonLing-CSE's Table 3.
     tied_with_best: whether it is the best of its RankedColumn, or tied with the best.
     is_marked: whether it is tied with the best, and both have enough seeds for a verdict.
@@ -154,10 +154,9 @@ def cell_at(row: str, column: str, sweep: SweepRuns, table: PublishedTable, rank
 
 
 def published_gain(block: ReportBlock, table: PublishedTable, row: str, column: str) -> float | None:
-    """The published number minus the number of the row's baseline; None without both, and for the value of a key."""
-    if row not in block.baselines or column not in block.columns or block.columns[column].config:
-        return None
-    number, base = table.cells[row][column], table.cells[block.baselines[row]][column]
+    """The published number minus the number of the cell's baseline; None without both."""
+    baseline = block.baseline_of(row, column)
+    number, base = table.cells[row][column], table.cells[baseline][column] if baseline else None
     return number.mean - base.mean if number and base else None
 
 
@@ -171,16 +170,13 @@ def number_of_jobs(row: str, column: str, sweep: SweepRuns) -> int | None:
 
 
 def gain_in(sweep: SweepRuns, row: str, column: str, group: Group) -> tuple[Effect, float]:
-    """The gain of a cell's group over the row's baseline by Welch's test, and its p by Student's test.
+    """The gain of a cell's group over the cell's baseline by Welch's test, and its p by Student's test.
 
-    It is empty without runs on both sides, and for a key's value. It has no interval and no p if a side has too few
-    seeds for a test.
+    It is empty without runs on both sides. It has no interval and no p if a side has too few seeds for a test.
     """
-    baselines = sweep.block.baselines
-    if not group.values or row not in baselines or sweep.block.columns[column].config:
-        return NO_EFFECT, math.nan
-    base = sweep.groups[baselines[row], column]
-    if not base.values:
+    baseline = sweep.block.baseline_of(row, column)
+    base = sweep.groups[baseline, column] if baseline else NO_RUNS
+    if not group.values or not base.values:
         return NO_EFFECT, math.nan
     gain = compare_seeds(group.side, base.side, sweep.confidence)
     if gain.test != "Welch":

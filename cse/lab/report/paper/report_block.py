@@ -267,6 +267,11 @@ class ReportBlock(BaseModel):
         base = self.baseline
         return base if isinstance(base, dict) else {row: base for row in self.rows if row != base}
 
+    def baseline_of(self, row: str, column: str) -> str | None:
+        """The row that a cell is tested against; None without a baseline, and for the value of a config key."""
+        selection = self.columns.get(column)
+        return None if selection is None or selection.config else self.baselines.get(row)
+
     def aggregate_of(self, row: str, column: str) -> Aggregate:
         """How a cell's runs of one seed become one value."""
         return self.columns[column].aggregate or self.rows[row].aggregate or self.aggregate
