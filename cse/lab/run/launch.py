@@ -125,7 +125,7 @@ def spawn(job: Job) -> None:
 
 
 def worker(job: Job, kept: list[logging.LogRecord]) -> None:
-    """Run one spawned process. An error also ends the others, which may be waiting for this one.
+    """Train in a new process. An error also ends the other processes, which may be waiting for this one.
 
     kept: what was logged before, which the first process puts into its log.
     """
@@ -142,7 +142,7 @@ def worker(job: Job, kept: list[logging.LogRecord]) -> None:
 
 
 def error_of_processes(error: "ChildFailedError", job: Job) -> Interrupted | UserError | RunError:
-    """The error to raise: one process was killed, was stopped by a signal, or failed by itself."""
+    """The error that says what happened: a process was killed, was stopped by a signal, or failed by itself."""
     devices = job.cfg.trainer.devices
     for rank, failure in error.failures.items():
         if failure.exitcode == -signal.SIGKILL:  # the others fail because it is gone

@@ -75,7 +75,7 @@ def needs_of_text(config: DictConfig) -> Iterator[Need]:
 
 
 def needs_of_part(key: str, node: DictConfig, config: DictConfig) -> Iterator[Need]:
-    """What the part at a key says that it reads, and the parts in it. node: its settings."""
+    """What the part at a key and the parts in it say that they read. node: its settings."""
     for inner, settings in nodes_in(plain_settings(node), key):
         if isinstance(settings, dict) and "_target_" in settings:
             for need in class_named_in(settings).needs(settings):
@@ -83,7 +83,7 @@ def needs_of_part(key: str, node: DictConfig, config: DictConfig) -> Iterator[Ne
 
 
 def in_config(need: Need, part: str, config: DictConfig) -> Need:
-    """A need of the part at a key, with the cache of the config, and with the key that the user gives for it."""
+    """A need of the part at a key, completed: with the config's cache, and with the key that the user sets it by."""
     setting = need.setting(part)
     key = user_key(config, setting) if setting else ""
     return replace(need, cache=Path(config.paths.cache), key=key)
@@ -183,5 +183,5 @@ def check_needs(needs: Iterable[Need]) -> None:
 
 
 def lacking(config: DictConfig) -> list[str]:
-    """The names of what a config reads that is not here."""
+    """The names of all that a config reads and that is not here."""
     return [need.name for need in needs_of(config) if look_for(need)[0] is None]

@@ -47,7 +47,7 @@ def check_place(folder: Path) -> None:
 
 
 def check_idle_arguments(config: DictConfig, given: Sequence[Argument]) -> None:
-    """Refuse an argument that has no effect beside the other settings."""
+    """Refuse an argument that has no effect with the other settings."""
     idle = [argument for argument in given if argument.key in OF_SEPARATE]
     if idle and OmegaConf.select(config, "aux_modality.optimizer") == "joint":
         raise UserError(f"{idle[0]} has no effect with aux_modality.optimizer=joint, which is the text's optimizer")
@@ -83,7 +83,7 @@ def check_unused(job: Job) -> None:
 
 
 def check_training(cfg: DictConfig) -> None:
-    """Refuse a score that no evaluator gives, and processes among which a batch or the GPUs cannot be shared."""
+    """Refuse a score that no evaluator gives, and processes that cannot share a batch or the GPUs."""
     from cse.data.loader import check_even_split
     from cse.device import check_gpu_per_process
 

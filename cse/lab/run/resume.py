@@ -117,7 +117,7 @@ def refuse_what_is_set(run: EarlierRun, recorded: Config, arguments: Sequence[Ar
     """Raise UserError for a choice from a group, and for another value of smoke: both need a new run."""
     for argument in arguments:
         if is_group(argument.key) and not is_about_start(argument):
-            raise UserError(f"{argument} chooses anew beside {run}, which takes single keys alone: start a new run")
+            raise UserError(f"{argument} is a choice, and {run} takes single keys alone: start a new run")
         if argument.key == "smoke" and argument.parsed is not bool(recorded.get("smoke")):
             anew = shell_line("cse-train", *texts_of(complete_arguments(run, arguments)))
             raise UserError(f"{argument} comes too late for {run}, whose data and sizes are set: a new run is {anew}")
@@ -205,7 +205,7 @@ def complete_arguments(run: EarlierRun, arguments: Sequence[Argument]) -> list[A
 
 
 def log_ignored_variables(run: EarlierRun, config: DictConfig, given: Sequence[Argument]) -> None:
-    """Log each environment variable that a new run would read, but not this one: it keeps the earlier run's value."""
+    """Log each environment variable that a new run would read. This run keeps the earlier run's value."""
     kept, changed = flattened(resolved(without_hydra(config))), values_of(given)
     for key, variable in variables_of_settings().items():
         value, own = os.environ.get(variable), kept.get(key)

@@ -6,7 +6,7 @@
 2. Otherwise it is small: as conf/smoke.yaml says, or the place of synthetic weights or data.
 3. A log line names each given value that was not kept. `replaced` in the settings has the value before of each change.
 
-`Small` has a method for each part of the config. A setting that no method returns stays as it is.
+`SmokeTest` has a method for each part of the config. A setting that no method returns stays as it is.
 """
 
 import logging
@@ -40,7 +40,7 @@ def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
     given = values_given(cfg, keys)
     elsewhere = [key for key, value in given.items() if Mark.ENCODER in role_of(key, cfg).marks and not is_here(value)]
     usable = {key: value for key, value in given.items() if key not in elsewhere}
-    small = Small(cfg, usable, sizes, world).values()
+    small = SmokeTest(cfg, usable, sizes, world).values()
     left_out = [name for name in sorted(cfg.eval) if name not in SCORED]
     with open_dict(cfg):
         cfg.replaced = values_before(cfg, small)
@@ -56,7 +56,7 @@ def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
 
 
 def values_given(cfg: DictConfig, keys: Iterable[str]) -> Json:
-    """The values that the user gives, by key, but for a mapping of a mixture's texts: each of them becomes small."""
+    """The values that the user gives, by key. A mapping of a mixture's texts is none: each text becomes small."""
     given = {key: value_at(cfg, key) for key in keys if not is_group(key)}
     mixtures = [key for key, value in given.items() if key.startswith("data.sources") and isinstance(value, dict)]
     return {key: value for key, value in given.items() if key not in mixtures}
@@ -68,7 +68,7 @@ def is_here(name: object) -> bool:
 
 
 def values_before(cfg: DictConfig, small: Json) -> Json:
-    """The value of each key that changes, as a run records it: of text and of evaluators, the names."""
+    """The value of each key that changes, as a run records it. For text and for evaluators it is their names."""
     before: Json = {}
     for key, value in small.items():
         if key == "data" and cfg.data.name != value["name"]:
@@ -87,10 +87,10 @@ def value_at(cfg: DictConfig, key: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Small:
-    """The values that a smoke test has in place of a config's own, and the synthetic weights and data that they name.
+class SmokeTest:
+    """The settings of a smoke test in place of a run's own, and the synthetic weights and data that they name.
 
-    cfg: that config. given: the values in it that the user gives and that can be used here, by key. sizes:
+    cfg: the run's own. given: the values in it that the user gives and that can be used here, by key. sizes:
     conf/smoke.yaml. world: the folder of synthetic weights and data.
     """
 
@@ -109,7 +109,7 @@ class Small:
         return values | self.objectives() | self.spans() | self.aux_modality()
 
     def given_or(self, key: str, small: Any) -> Any:
-        """The value of a key: the user's if it is given, by itself or in a mapping, else the small one."""
+        """The value of a key: the user's if it is given, alone or in a mapping, else the small one."""
         is_given = any(f"{key}.".startswith(f"{name}.") for name in self.given)
         return value_at(self.cfg, key) if is_given else small
 
@@ -190,7 +190,7 @@ class Small:
         return "sources" in self.cfg.data or bool(given)
 
     def fewer_rows(self, limit: float | None) -> int:
-        """The limit of a text's rows: no more than smoke.yaml has, or than a batch that is given."""
+        """A limit of a text's rows: as many as smoke.yaml says, or as a given batch has, unless its own is lower."""
         rows = max(self.sizes.rows, self.given.get("trainer.batch_size", 0))
         return min(limit, rows) if isinstance(limit, int) else rows
 

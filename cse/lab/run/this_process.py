@@ -101,7 +101,7 @@ def environment_kept() -> Iterator[None]:
 
 
 class Console(logging.StreamHandler):
-    """Writes to the current standard output, which on a terminal with a live bar writes above the bar."""
+    """Writes to the current standard output: on a terminal with a live bar, above the bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
@@ -133,7 +133,7 @@ def logging_to(path: Path, kept: Iterable[logging.LogRecord] = ()) -> Iterator[N
 
 
 def log_files() -> list[MemoryHandler]:
-    """The handlers that keep lines for log files, one of each `logging_to` around."""
+    """The handlers that keep the lines of log files: one for each block of `logging_to`."""
     return [handler for handler in logging.getLogger().handlers if isinstance(handler, MemoryHandler)]
 
 
