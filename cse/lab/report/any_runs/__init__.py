@@ -20,6 +20,5 @@ differences     3: how much settings differ, as a section and as differences.csv
 gate            3: whether a setting is shown to be better by so much
 settings_table  4: a row for each setting, as a section and as settings.csv
 runs_table      4: a row for each run, as a section and as runs.csv
-commands        4: the commands that repeat a run and that train more seeds
 charts          4: by plotly
 """
