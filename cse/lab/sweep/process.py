@@ -158,11 +158,11 @@ def final_outcome(job: PlannedJob, folder: Path, code: int, seconds: float, *, s
         return Outcome(job.name, State.KILLED, detail=detail, seconds=seconds)
     if running := running_outcome(job, folder):  # by another start, so this process was refused
         return running
-    last = last_line(folder / LOG).removeprefix(f"{job.program}: ") or "it printed nothing"
+    last = last_logged_line(folder / LOG).removeprefix(f"{job.program}: ") or "it printed nothing"
     return Outcome(job.name, State.FAILED, detail=f"{last} ({folder / LOG})", seconds=seconds)
 
 
-def last_line(file: Path) -> str:
+def last_logged_line(file: Path) -> str:
     """The last line of a file that is not blank, from its last LOG_END bytes; "" if there is none."""
     with open(file, "rb") as content:
         content.seek(max(0, file.stat().st_size - LOG_END))

@@ -207,4 +207,4 @@ def test_only_the_end_of_a_long_log_is_read(tmp_path):
         file.truncate(2**36)  # a file with a hole of 64 GB, which takes no room on the disk
         file.seek(2**36)
         file.write(b"\ncse-train: no room\n\n")
-    assert process.last_line(log) == "cse-train: no room"
+    assert process.last_logged_line(log) == "cse-train: no room"
