@@ -88,8 +88,8 @@ def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
     value: frozenset[Mark] = frozenset()
     for marks in path:
         if marks is not None:
-            purpose = marks - VALUE_MARKS or purpose  # that of the nearest key
-            value |= marks & VALUE_MARKS  # those of all keys
+            purpose = marks - VALUE_MARKS or purpose  # of the nearest key that has any
+            value |= marks & VALUE_MARKS  # of every key
     return Role(purpose | value)
 
 
@@ -114,7 +114,7 @@ def marks_on_path(key: str, settings: Mapping[str, object]) -> list[frozenset[Ma
 
 @cache
 def marks_in(annotation: Annotation) -> frozenset[Mark]:
-    """The marks that an annotation names, as Mark.MACHINE, or that a type of cse.ranges has, as File has VERBATIM."""
+    """The marks that an annotation names (Mark.MACHINE), or that a type of cse.ranges has (File has VERBATIM)."""
     marks: set[Mark] = set()
     for full_name in annotation:
         place, _, name = full_name.rpartition(".")
@@ -197,6 +197,6 @@ def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def repeats_a_run(text: str) -> bool:
-    """Whether an argument belongs in the command that repeats a run: science, the sweep that it is of, and its data."""
+    """Whether an argument belongs in the command that repeats a run: its science, its sweep and its data do."""
     role = role_of(key_of(text))
     return not text.startswith("~") and (role.is_science or Mark.REPEATED in role.marks)

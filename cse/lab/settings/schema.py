@@ -132,7 +132,7 @@ class ObjectiveExtras(TypedDict):
 
 
 class Paths(TypedDict):
-    """The one path without data: what is in it is made again."""
+    """The one path that has no data of the user's: what is in the cache is made again."""
 
     cache: Annotated[Folder | None, Mark.MACHINE]
 
