@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # importing cse does not import numpy and torch
     from cse.model.encoder import Encoder
 
 SCORING = ("eval", "splits", "paths", "allow_partial")
-"""The settings of cse-eval, or the nodes that they are in, that are neither of the encoder nor of what is written."""
+"""The settings of cse-eval that say what is scored: a key, or the beginning of keys."""
 
 
 class TrainingRun(Run):
@@ -234,10 +234,11 @@ def _arguments_of_call(kind: Kind, given: Sequence[object], settings: Mapping[st
 def _functions_and_texts(
     kind: Kind, given: Sequence[object], settings: Mapping[str, object]
 ) -> tuple[list[Mapping[str, ScoringFunction]], list[str]]:
-    """(each {name: function} in a call's `eval`, the arguments of a command that asks for the rest).
+    """The functions in a call's `eval`, each as {name: function}, and the texts of a command for the rest of the call.
 
-    eval: a {name: function}, or a list of these and of evaluators' names. Training scores a lone {name: function}
-    beside the evaluators of the command. `evaluate` scores it alone, and its first argument may be the value of `eval`.
+    eval: {name: function}, or a list of these and of names of evaluators. If it is no list, training adds the function
+    to the evaluators of the command, and `evaluate` scores the function alone. The first argument of `evaluate` may be
+    the value of `eval`.
     """
     rest, settings = list(given), dict(settings)
     if kind == "evaluate" and rest and not (isinstance(rest[0], str) and "=" in rest[0]):

@@ -73,7 +73,11 @@ def find_all(folders: Sequence[str]) -> Findings:
             raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a command: cse-data list)")
     hub = ask_hub()
     cfg = config_of("train", read_command(folders, "train").arguments)
-    return {"machine": dict(machine(cfg, hub)), "packages": dict(packages()), "paths": dict(paths(cfg))}
+    return {
+        "machine": dict(find_machine(cfg, hub)),
+        "packages": dict(find_packages()),
+        "paths": dict(find_folders(cfg)),
+    }
 
 
 def as_json(findings: Findings) -> str:
@@ -117,7 +121,7 @@ def entry(name: str, text: str) -> str:
     return in_column(f"  {name:<16}  ", text, width)
 
 
-def machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
+def find_machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
     """Python, processors, GPUs, disks, hub and W&B. hub: what `ask_hub` returned."""
     import torch
     from huggingface_hub import get_token
@@ -155,7 +159,7 @@ def ok_if(good: bool, note: str) -> Finding:
     return Finding("ok" if good else "missing", note)
 
 
-def packages() -> Iterator[tuple[str, Finding]]:
+def find_packages() -> Iterator[tuple[str, Finding]]:
     """Every package that cse-lab needs, except developers' tools: its version, or how to install one that fits."""
     from importlib.metadata import metadata, requires
 
@@ -176,7 +180,7 @@ def packages() -> Iterator[tuple[str, Finding]]:
             yield requirement.name, ok_if(False, f"{version or 'not here'}; pip install {wanted}")
 
 
-def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
+def find_folders(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
     """Whether each of `paths` is set and exists."""
     for key, place in cfg.paths.items():
         if place is None:

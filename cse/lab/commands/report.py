@@ -55,10 +55,10 @@ def main() -> None:
         arguments = arguments_or_exit(HELP)
         from cse.lab.commands.report_settings import reporting_settings
 
-        report(reporting_settings(arguments))
+        make_report(reporting_settings(arguments))
 
 
-def report(config: Config) -> None:
+def make_report(config: Config) -> None:
     """Make the report that the settings ask for, print it and write it. A gate that is not passed exits with 1."""
     folders = [Path(folder) for folder in config["differ"] or config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or report_name(folders, config['where'])}")
@@ -72,14 +72,14 @@ def report(config: Config) -> None:
     from cse.lab.report.show.write import write_report
 
     if config["sweep"]:
-        compared = report_of_sweep(config, [place for folder in folders for place in places(folder)])
+        report = report_of_sweep(config, [place for folder in folders for place in places(folder)])
     else:
-        compared = report_of_runs(config, folders, out.name)
-    show_report(compared, out, open_console())
-    print(write_report(compared, out))
-    if compared.gate:
-        print(*compared.gate, sep="\n  ")
-    if not compared.is_passed:
+        report = report_of_runs(config, folders, out.name)
+    show_report(report, out, open_console())
+    print(write_report(report, out))
+    if report.gate:
+        print(*report.gate, sep="\n  ")
+    if not report.is_passed:
         sys.exit(1)
 
 

@@ -56,6 +56,8 @@ class Measure:
 class Group:
     """Runs, and the number that they make for each of their seeds.
 
+    Runs of seed 1 that score 70 and 72, and a run of seed 2 that scores 74, have seeds={"1": 71.0, "2": 74.0}.
+
     distinct: how many of the runs are no copies of each other.
     seeds: {seed: value}.
     single: the value of an encoder that is only scored, and so has no seeds; None if it has seeds.
@@ -117,12 +119,8 @@ def group_of(runs: Sequence[Run], distinct: Sequence[Run], measure: Measure, see
         aggregate=measure.aggregate,
         unscored=len(runs) - len(measured),
     )
-    return group.without_seeds() if has_no_seeds(measured, seed) else group
-
-
-def has_no_seeds(runs: Sequence[Run], seed: str) -> bool:
-    """Whether these are runs of an encoder that is only scored, and so has no seeds. seed: the key of seeds."""
-    return bool(runs) and all(run.get(seed) is None for run in runs)
+    has_seeds = any(run.get(seed) is not None for run in measured)  # an encoder that is only scored has none
+    return group if has_seeds or not measured else group.without_seeds()
 
 
 def without_copies(runs: Sequence[Run], seed: str) -> list[Run]:
