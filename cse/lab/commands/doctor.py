@@ -169,8 +169,9 @@ def find_packages() -> Iterator[tuple[str, Finding]]:
 
     extras = [name for name in metadata("cse-lab").get_all("Provides-Extra") or [] if name not in FOR_DEVELOPERS]
     for requirement in map(Requirement, requires("cse-lab") or []):
-        brings = [extra for extra in extras if requirement.marker and requirement.marker.evaluate({"extra": extra})]
-        if requirement.marker and not brings:
+        marker = requirement.marker
+        brings = [extra for extra in extras if marker.evaluate({"extra": extra})] if marker else []
+        if marker and not brings:
             continue
         wanted = f"-e '.[{brings[0]}]'" if brings else f"'{requirement}'"
         version = installed(requirement.name)

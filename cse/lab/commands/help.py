@@ -89,10 +89,9 @@ def topics_asked(arguments: Sequence[str]) -> list[str]:
     `--help WORD`.
     """
     if asks_for_help(arguments):
-        known = {"--help", *MULTIRUN, *WITH_VALUE}
-        flags = [text for text in arguments if text.startswith("--") and text not in known]
-        asked = [text for text in arguments if not text.startswith("-") and text not in ("", "?", "help")]
-        asked = [flag.lstrip("-") for flag in flags] or asked
+        others = [text for text in arguments if text not in {"", "?", "help", "--help", *MULTIRUN, *WITH_VALUE}]
+        flags = [text.lstrip("-") for text in others if text.startswith("--")]
+        asked = flags or [text for text in others if not text.startswith("-")]
     else:
         asked = [text for text in arguments if QUESTION.fullmatch(text)]
     return [text.strip("?").rstrip("=.") for text in asked]
@@ -166,6 +165,8 @@ def jobs_in_words(sweep: "Sweep") -> str:
     """How many jobs a sweep has, or how many searches."""
     from cse.lab.sweep.axes import combinations
 
-    axes = [axis for axis in sweep.axes() if sweep.is_grid or axis.key in sweep.search_each]
+    axes = list(sweep.axes())
+    if not sweep.is_grid:
+        axes = [axis for axis in axes if axis.key in sweep.search_each]
     names = {sweep.job(row, sweep.folder_of_jobs(row)).name for row in combinations(axes)}
     return f"{len(names)} {'jobs' if sweep.is_grid else 'searches'}"

@@ -48,7 +48,8 @@ def save_figure(figure: Figure, path: Path) -> None:
 def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure | None:
     """The selection metric and every Spearman score on dev, step by step."""
     names = dict.fromkeys(name for event in events for name in event)
-    spearman = [name for name in names if name.startswith("dev/") and "spearman" in name.split("/")[-1]]
+    on_dev = [name for name in names if name.startswith("dev/")]
+    spearman = [name for name in on_dev if "spearman" in name.split("/")[-1]]
     chosen = dict.fromkeys([select or "", *spearman])
     points = {name: [(event["step"], event[name]) for event in events if name in event] for name in chosen}
     curves = {name: curve for name, curve in points.items() if curve}

@@ -50,4 +50,4 @@ class RunInfo:
     def tags(self) -> list[str]:
         """The choices by which dashboards filter runs, truncated to W&B's longest tag."""
         chosen = (self.choices.get(group) for group in TAGGED)
-        return [choice[:LONGEST_TAG] for choice in chosen if choice and choice != "none"]
+        return [choice[:LONGEST_TAG] for choice in chosen if choice not in (None, "", "none")]

@@ -164,7 +164,8 @@ class Wandb:
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
         """Log the metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
-        scores = {name: value for name, value in metrics.items() if name.startswith("dev/") and not math.isnan(value)}
+        on_dev = {name: value for name, value in metrics.items() if name.startswith("dev/")}
+        scores = {name: value for name, value in on_dev.items() if not math.isnan(value)}
         if scores and step > 0 and self.writes:  # step 0 is the untrained encoder's
             best = self.kept.best
             for name, value in scores.items():

@@ -40,8 +40,10 @@ class KeysThatDiffer:
     @cached_property
     def every(self) -> list[str]:
         """All such keys: choices of groups, and also the values that a choice sets."""
-        keys = dict.fromkeys(key for run in self.runs for key in (*flattened(run.config), *run.choices))
-        return [key for key in keys if key != self.seed and not key.startswith("choices.") and self.differs(key)]
+        recorded = dict.fromkeys(key for run in self.runs for key in (*flattened(run.config), *run.choices))
+        recorded.pop(self.seed, None)
+        keys = [key for key in recorded if not key.startswith("choices.")]  # which run.choices has too
+        return [key for key in keys if self.differs(key)]
 
     @property
     def by_group(self) -> list[str]:
@@ -59,7 +61,8 @@ class KeysThatDiffer:
         (see cse.lab.report.numbers.unlike).
         """
         typed = dict.fromkeys(["origin", *NAMES, *(argument.key for run in self.runs for argument in run.arguments)])
-        candidates = [key for key in typed if key != self.seed and self.makes_settings(key)]
+        typed.pop(self.seed, None)
+        candidates = filter(self.makes_settings, typed)
         return [key for key in candidates if self.differs(key, within=self.standing_for(key))]
 
     def differs(self, key: str, within: Sequence[str] = ()) -> bool:

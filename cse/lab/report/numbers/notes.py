@@ -28,7 +28,8 @@ def detectable_difference(spread: SeedSpread, level: float, sides: int = 2) -> s
 
 def no_better_remarks(runs: Sequence[Run]) -> list[str]:
     """A line if runs kept a step that is no better than their encoder before training."""
-    scores = [in_short(run.untrained) for run in runs if run.no_better and run.untrained is not None]
+    untrained = [run.untrained for run in runs if run.no_better]
+    scores = [in_short(score) for score in untrained if score is not None]
     counted = f"{len(scores)} of {len(runs)} runs score no better than the untrained encoder"
     return [f"{counted} ({', '.join(dict.fromkeys(scores))}) on the selection metric"] if scores else []
 
