@@ -41,6 +41,9 @@ from cse.lab.folder.runs import Where
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.settings.values import Config
 
+NO_TABLE = PublishedTable(title="", split="none", columns=[])
+"""The table of a sweep that draws figures only."""
+
 Aggregate = Literal["mean", "max", "q75", "q50", "best"]
 Statistic = Literal["mean", "max", "q75", "q50"]
 CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
@@ -286,41 +289,39 @@ def checked_block(raw: Config, table: PublishedTable | None, file: str, toleranc
 
     tolerance: for a block that has none. Raises UserError, which begins with the file's name.
     """
+    table = table or NO_TABLE
     try:
         block = ReportBlock.model_validate(with_defaults(raw, table, tolerance))
     except ValidationError as error:
         wrong = error.errors()[0]
         place = ".".join(str(part) for part in ("report", *wrong["loc"]))
         raise UserError(f"{file}: {place}: {wrong['msg']}") from None
-    rows, columns = (list(table.cells), table.columns) if table else ([], [])
-    mistake = next(mistakes_in(block, rows, columns, table), None)
+    mistake = next(mistakes_in(block, table), None)
     if mistake:
         raise UserError(f"{file}: {mistake}")
     in_order = {
-        "rows": {name: block.rows[name] for name in rows if name in block.rows},
-        "columns": {name: block.columns[name] for name in columns if name in block.columns},
+        "rows": {name: block.rows[name] for name in table.cells if name in block.rows},
+        "columns": {name: block.columns[name] for name in table.columns if name in block.columns},
     }
     return block.model_copy(update=in_order)
 
 
-def with_defaults(raw: Config, table: PublishedTable | None, tolerance: float) -> Config:
+def with_defaults(raw: Config, table: PublishedTable, tolerance: float) -> Config:
     """A block without empty keys, with all columns by default, and with the rows that a config key names."""
-    block: Config = {"columns": dict.fromkeys(table.columns if table else ()), "tolerance": tolerance}
+    block: Config = {"columns": dict.fromkeys(table.columns), "tolerance": tolerance}
     block |= {key: value for key, value in raw.items() if value is not None}
     key_of_rows = raw.get("rows")
     if isinstance(key_of_rows, str):
-        own = [name for name in table.cells if name not in table.others] if table else []
-        block["rows"] = {name: {"where": {key_of_rows: name}} for name in own}
+        block["rows"] = {name: {"where": {key_of_rows: name}} for name in table.cells if name not in table.others}
     return block
 
 
-def mistakes_in(block: ReportBlock, rows: list[str], columns: list[str], table: PublishedTable | None) -> Iterator[str]:
+def mistakes_in(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
     """Claims without their control, names that are not the table's, and cells that nothing fills."""
     yield from claims_without_control(block)
-    yield from unknown_names(block, rows, columns)
-    if table:
-        for row, column in product(block.rows, block.columns):
-            yield from mistakes_in_cell(block, table, row, column)
+    yield from unknown_names(block, table)
+    for row, column in product(block.rows, block.columns):
+        yield from mistakes_in_cell(block, table, row, column)
 
 
 def claims_without_control(block: ReportBlock) -> Iterator[str]:
@@ -334,11 +335,11 @@ def claims_without_control(block: ReportBlock) -> Iterator[str]:
             )
 
 
-def unknown_names(block: ReportBlock, rows: list[str], columns: list[str]) -> Iterator[str]:
-    """Names in the block that are no rows or columns. rows, columns: of the published table."""
+def unknown_names(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
+    """Rows and columns that the published table does not have, and in claims and baselines, that the block does not."""
     named: list[tuple[str, Iterable[str], Iterable[str]]] = [
-        ("rows", block.rows, rows),
-        ("columns", block.columns, columns),
+        ("rows", block.rows, table.cells),
+        ("columns", block.columns, table.columns),
         ("baseline", [name for pair in block.baselines.items() for name in pair], block.rows),
     ]
     for number, claim in enumerate(block.claims):
