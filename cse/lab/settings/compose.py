@@ -27,7 +27,7 @@ OF_MIXTURE = ("name", "cache_dir", "preview")
 
 
 def composed(kind: Kind, texts: Sequence[str]) -> DictConfig:
-    """The config that arguments give, with Hydra's own node in it. texts: the arguments.
+    """The config that arguments give, with Hydra's own node in it. texts: of the arguments.
 
     Raises UserError for an argument that Hydra would ignore or fail on, Hydra's error for one that it refuses.
     """
@@ -40,7 +40,7 @@ def composed(kind: Kind, texts: Sequence[str]) -> DictConfig:
 
 
 def composed_by_hydra(kind: Kind, texts: Sequence[str]) -> DictConfig:
-    """What Hydra composes. Its node has the user's own files too, from which values come."""
+    """What Hydra composes. Its own node also names the user's files in it, so that a refusal can name the file."""
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.types import RunMode
@@ -89,8 +89,7 @@ def refuse_arguments(texts: Sequence[str], kind: Kind) -> None:
 
 
 def names_choices(argument: Argument) -> bool:
-    """Whether a group's value can be a choice or several. What Hydra refuses by itself, such as a mapping, is taken for
-    one."""
+    """Whether a group's value can be a choice or several. A mapping can, as Hydra refuses it by itself."""
     if argument.is_axis:
         return True
     value = argument.parsed

@@ -68,8 +68,7 @@ def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Entry]:
 
 
 def keys_of_command(kind: Kind) -> dict[str, list[str]]:
-    """Every group and every setting of a kind of command, with the GROUP=CHOICEs that set it; "" for every
-    command."""
+    """Every group and setting of a kind of command, with the GROUP=CHOICEs that set it; "" if every command has it."""
     choices_by_key: dict[str, list[str]] = {group: [""] for group in groups(kind)}
     for setting in settings_of_command(kind):
         choices_by_key.setdefault(setting.key, []).append(setting.choice)

@@ -189,8 +189,8 @@ def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Collec
 
 
 def choices_given(texts: Sequence[str], kind: Kind) -> set[str]:
-    """Each GROUP=CHOICE of a command, and "" for what every command has. Where an experiment or the like may choose, it
-    is every choice of the group."""
+    """Each GROUP=CHOICE of a command, and "" for what every command has. If the command has an experiment, a variant or
+    a sweep, which may choose, these are all choices of a group that is not given."""
     given = {argument.key: argument.parsed for argument in recorded_arguments(texts)}
     may_choose = not given.keys().isdisjoint(OPTIONAL_GROUPS)
     chosen = {""}
