@@ -84,9 +84,9 @@ class Grid:
         not start."""
         write_plan(outcomes.folder, self.jobs)
         made = {(outcomes.folder / job.name).absolute() for job in self.jobs}
-        last = [job for job in self.jobs if job.scores and job.scores.folder in made]
-        place.run([job for job in self.jobs if job not in last], outcomes)
-        place.run(last, outcomes)
+        last = {job.name for job in self.jobs if job.scores and job.scores.folder in made}
+        place.run([job for job in self.jobs if job.name not in last], outcomes)
+        place.run([job for job in self.jobs if job.name in last], outcomes)
         return [job.name for job in self.jobs]
 
 
