@@ -26,10 +26,7 @@ if TYPE_CHECKING:  # hydra is imported only to read an argument
     from hydra.core.override_parser.types import Override
 
 Giver = Literal["sweep", "person", "cse"]
-"""Who gives an argument: the sweep of a job, a person, or cse itself, for a function of Python's.
-
-If two give the same key, the later in this list counts.
-"""
+"""Who gives an argument: a job's sweep, a person, or cse itself for a function of Python's. The later overrides."""
 
 PLAIN_TEXT = re.compile(r"(?!(null|true|false|nan|inf)$)[a-z_]\w*", re.ASCII | re.IGNORECASE)
 """Text that Hydra reads as this text, without quotes, in a list too."""
