@@ -282,6 +282,6 @@ def _check_scoring(arguments: Sequence[Argument]) -> None:
     """Raise UserError for an argument that is not about what is scored."""
     if idle := [argument for argument in arguments if argument.key.partition(".")[0] not in SCORING]:
         raise UserError(
-            f"cse.evaluate scores an encoder as it is, and {idle[0]} has no effect: load it as it is to be, "
+            f"cse.evaluate scores the encoder as you loaded it, so {idle[0]} has no effect: choose the pooling with "
             "cse.load(NAME, pooling), or use cse-eval"
         )

@@ -100,7 +100,7 @@ def renaming(name: Callable[[str], str]) -> Iterator[None]:
 
 
 def naming(**names: str) -> AbstractContextManager[None]:
-    """A block that calls code with other names of parameters: {parameter there: parameter here}."""
+    """A block whose UserErrors use the caller's names of parameters: {name in the called code: the caller's name}."""
     return renaming(lambda key: names.get(key, key))
 
 

@@ -4,7 +4,7 @@ Only the signature of a part says which values are valid. The laboratory checks 
 choice is a Literal, or a OneOf if a table already lists the names. NaN and infinity are refused everywhere.
 
 A signature also says what a setting is for. A setting without a Mark is science: it determines training or scores. Any
-other has a mark beside its type, `workers: Annotated[Natural, Mark.MACHINE]`, or in its type, as a File has
+other setting has a mark beside its type, `workers: Annotated[Natural, Mark.MACHINE]`, or in its type, as a File has
 (cse.lab.settings.roles).
 """
 
@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema, core_schema
 class Mark(Enum):
     """What an annotation says about a setting in addition to its type. Each mark's value is its meaning.
 
-    A key without marks of purpose has those of the key above it: `hydra.launcher.n_jobs` has those of `hydra.launcher`.
+    A key without marks of purpose takes them from the key above it: `hydra.launcher.n_jobs` from `hydra.launcher`.
     """
 
     # The purpose of a setting that is not science
@@ -30,11 +30,11 @@ class Mark(Enum):
     LOGGING = "what is logged, and where"
     BOOKKEEPING = "how a run is started, and where its folder is"
 
-    # The purpose, more exactly: of science
+    # More exactly, of a setting that is science
     UNFIXED = "a resumed run may change it, such as when it ends"
     HARMLESS = "it does not change any number in a table"
 
-    # The purpose, more exactly: of the rest
+    # More exactly, of any other setting
     NAMED = "part of the name of a job's folder, by which finished jobs are found"
     REPEATED = "part of the command that repeats a run"
     START = "in a command that starts several jobs, it belongs to the command, not to the jobs"

@@ -56,7 +56,7 @@ Behind = TypeAliasType("Behind", "Items | str | Sequence[Behind] | None")
 
 
 class AboutScore(TypedDict, total=False):
-    """The facts of a score beside its name and value; see Score."""
+    """The facts of a score in addition to its name and value; see Score."""
 
     rows: int
     unit: str
@@ -95,7 +95,7 @@ class Score:
         return replace(self, name=prefix + self.name, value=float(self.value), rows=int(self.rows), items=items)
 
     def about(self) -> AboutScore:
-        """The facts that results.json keeps beside the value."""
+        """The facts that results.json keeps in addition to the value."""
         return {
             "rows": self.rows,
             "unit": self.unit,

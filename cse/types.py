@@ -38,13 +38,13 @@ class Sided(str):
 
 
 class Query(Sided):
-    """A text to search with. An encoder with two prefixes (model.prefix) puts that of queries before it."""
+    """A text to search with. An encoder with two prefixes (model.prefix) puts the prefix of queries before it."""
 
     __slots__ = ()
 
 
 class Document(Sided):
-    """A text to find. An encoder with two prefixes (model.prefix) puts that of documents before it."""
+    """A text to find. An encoder with two prefixes (model.prefix) puts the prefix of documents before it."""
 
     __slots__ = ()
 
@@ -93,7 +93,7 @@ class Encoded:
     and the number of these tokens. targets_B: the score of a row from 0 to 1, for text with scores (data.scores).
     teacher_BE: vectors whose products are the cosines of the objective's `teachers`. momentum_BD: the row's vector by
     the momentum encoder. rows_B: the numbers of the rows in the data, for an objective that reads them. missing_B: for
-    text with missing negatives, whether the row has no text in this view's column; its vector is that of an empty text.
+    text with missing negatives, whether the row has no text in this view's column; its vector is an empty text's.
     """
 
     pooled_BD: Tensor
@@ -174,7 +174,7 @@ class Objective(Part, nn.Module, ABC):
         """Do nothing: a subclass may omit super().__init__(), or call it after setting its own modules."""
 
     def of(self, source: str | None) -> "Objective":
-        """The objective of a batch: itself, but in a mixture that of the batch's source."""
+        """The objective of a batch: this objective, or in a mixture the objective of the batch's source."""
         return self
 
     def through_head(self, x_BD: Tensor) -> Tensor:

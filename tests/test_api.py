@@ -246,7 +246,7 @@ def test_a_dry_run_leaves_nothing(words, tmp_path, capsys):
     (lambda texts: np.eye(2), "shape"), (lambda texts: np.full((len(texts), 2), np.nan), "NaN"),
     (lambda texts: np.ones((len(texts), 2)), "same vector"), (lambda texts: np.eye(len(texts)) * 1j, "complex"),
     (lambda texts: [[1.0], *[[]] * (len(texts) - 1)], "no array"),
-    (3, "no encoder"),
+    (3, "not an encoder"),
 ])  # fmt: skip
 def test_an_encode_that_returns_no_vectors_is_refused(senteval, encode, found):
     with pytest.raises(UserError, match=found):

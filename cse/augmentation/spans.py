@@ -191,7 +191,7 @@ class Spans(Augmentation):
             for_most = int(np.quantile(lengths_N, 0.1)) // (2 * self.anchors)
             instead = f"nine of ten are long enough for augmentation.max_length={for_most}"
             if for_most < self.min_length:
-                instead = "objective=simcse learns from sentences"
+                instead = "for single sentences, use objective=simcse"
             raise UserError(
                 f"{short} of {len(lengths_N)} documents have fewer than {needed} {self.unit} (the shortest: "
                 f"{lengths_N.min()}), and {self.anchors} anchors of up to {self.max_length} need that many: "

@@ -54,7 +54,7 @@ class Mixture(Part):
             raise UserError(f"`weights` has {', '.join(weights)}: it needs a number for each of {', '.join(sources)}")
         for source in sources:
             if source in DATASETS:
-                raise UserError(f"`sources`.{source}: it is a published corpus: give this source another name")
+                raise UserError(f"`sources`.{source}: a published corpus has this name: give the source another one")
         self.name, self.weights = name, weights
         self.sources = {source: text.named(source, Path(cache_dir)) for source, text in sources.items()}
 

@@ -47,8 +47,8 @@ def wikipedia(
 ) -> Iterator[Row]:
     """Rows of one sentence each from the hub's wikimedia/wikipedia: dump "20231101", language "en", "de", ...
 
-    share: the share of the articles to use. A hash chooses them, because all of a large Wikipedia takes hours. `sample`
-    explains the other arguments.
+    share: the share of the articles to use, because it takes hours to read all of a large Wikipedia. A hash chooses
+    the articles. `sample` explains the other arguments.
     """
     articles = (row["text"] for row in _rows(f"{dump}.{language}") if _hash(row["id"], seed) / 2**64 < share)
     for sentence in sample(articles, n, seed, min_units=min_units, max_units=max_units, unit=unit):

@@ -4,7 +4,7 @@
     queries.jsonl      {"_id": "q1", "text": "..."}
     qrels/SPLIT.tsv    query-id, corpus-id, score: a header, and then a line for each judged document; dev, test or both
 
-Each query ranks all documents by cosine. The measures are those of trec_eval, as BEIR computes them with pytrec_eval.
+Each query ranks all documents by cosine. The measures are trec_eval's, as BEIR computes them with pytrec_eval.
 Documents of equal cosine are ranked as trec_eval ranks them: the last id in the order of bytes comes first. A document
 with the id of the query stays in the ranking.
 
@@ -112,11 +112,11 @@ class Beir(Evaluator):
         path = self.folder.root / name
         header, *rows = self.folder.rows(name, "utf-8", lambda line: line.split("\t"), None)
         if header != HEADER:
-            raise UserError(f"{path}, line 1: the header must be {', '.join(HEADER)}, with tabs")
+            raise UserError(f"{path}, line 1: the header must be {', '.join(HEADER)}, separated by tabs")
         judged: Judged = {}
         for line, row in enumerate(rows, 2):
             if len(row) != len(HEADER) or not row[2].lstrip("-").isdecimal():
-                raise UserError(f"{path}, line {line}: not a query, a document and a whole number, with tabs")
+                raise UserError(f"{path}, line {line}: not a query, a document and a whole number, separated by tabs")
             query, document, score = row
             if query not in self.queries or document not in places:
                 missing = f"{query} in queries.jsonl" if query not in self.queries else f"{document} in corpus.jsonl"

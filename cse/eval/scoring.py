@@ -128,7 +128,7 @@ def check_encode(encode: Callable[[list[str]], Any]) -> Encode:
     """An `encode` of the user's own. It raises UserError unless it returns a vector of finite numbers for each text.
     For no text, it is called with one text, and that row is left out."""
     if not callable(encode):
-        raise UserError(f"{encode!r} is no encoder: a name, an object with encode, or a function of texts is needed")
+        raise UserError(f"{encode!r} is not an encoder: give a name, an object with encode, or a function of texts")
 
     def vectors_of(texts: list[str]) -> np.ndarray:
         if not texts:
@@ -187,8 +187,8 @@ def score(
 ) -> Scores:
     """Every score of every evaluator, by `<split>/<evaluator>/<score>`. Shows the progress.
 
-    only: the split to score; None: all splits. level: of the log line after each evaluator. into: a dict to fill and
-    return, so that scores from before a failure are kept.
+    only: the split to score; None: all splits. level: the level of the log line after each evaluator. into: a dict to
+    fill and return, so that scores from before a failure are kept.
     """
     scores = {} if into is None else into
     for name, evaluator in evaluators.items():

@@ -268,11 +268,11 @@ class Encoder(nn.Module):
         return rows_ND[0] if isinstance(sentences, str) else rows_ND
 
     def encode_query(self, sentences: str | Iterable[str], **settings: Any) -> np.ndarray:
-        """As `encode`, with the prefix of queries. settings: of `encode`."""
+        """As `encode`, with the prefix of queries. settings: the other arguments of `encode`."""
         return self._encode_as(Query, sentences, settings)
 
     def encode_document(self, sentences: str | Iterable[str], **settings: Any) -> np.ndarray:
-        """As `encode`, with the prefix of documents. settings: of `encode`."""
+        """As `encode`, with the prefix of documents. settings: the other arguments of `encode`."""
         return self._encode_as(Document, sentences, settings)
 
     def _encode_as(self, side: type[Sided], sentences: str | Iterable[str], settings: Json) -> np.ndarray:

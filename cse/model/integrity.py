@@ -75,7 +75,7 @@ def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping
         "NaN or infinity in": [key for key, value in model.named_parameters() if not value.float().sum().isfinite()],
     }
     if found := [f"{problem} {found[0]} ({len(found)} in all)" for problem, found in problems.items() if found]:
-        why = f"it has {', and '.join(found)}: it is damaged, or of another model"
+        why = f"it has {', and '.join(found)}: it is damaged, or belongs to another model"
         raise UserError(why, key="name", value=name)
 
 

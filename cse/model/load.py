@@ -37,9 +37,9 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 log = logging.getLogger(__name__)
 
-OWN = "pooler"  # a pooling beside POOLERS, for checkpoints that are only scored
+OWN = "pooler"  # a pooling in addition to POOLERS, for checkpoints that are only scored
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-Head = Literal["mlm", "pooler"] | None  # the head that is read beside the layers
+Head = Literal["mlm", "pooler"] | None  # the head that is read in addition to the layers
 
 
 def load_encoder(
@@ -221,7 +221,7 @@ def configure(
     """
     if config.is_encoder_decoder:
         raise UserError(
-            f"{config.model_type} is an encoder with a decoder, and cse does not train these",
+            f"{config.model_type} is an encoder-decoder, and cse does not train these",
             key="name",
             value=name,
             instead="use an encoder (model=roberta) or a decoder (model=qwen3_embedding)",

@@ -1,4 +1,4 @@
-"""Read the records of a sentence-transformers folder beside the transformer: pooling, head, lengths, prompts.
+"""Read what a sentence-transformers folder records in addition to the transformer: pooling, head, lengths, prompts.
 
 For a damaged file the readers raise any error. `cse.model.integrity.loading` turns it into one message.
 """
@@ -108,7 +108,7 @@ def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
     if not (folder / "modules.json").is_file():
         file = folder / "config.json"
         if file.is_file() and b'"model2vec"' in file.read_bytes():
-            raise UserError(f"{folder} is of model2vec: it averages word vectors, and has no transformer: {ANY}")
+            raise UserError(f"{folder} is a model2vec folder: it averages word vectors, and has no transformer: {ANY}")
         return None
     modules = [
         (class_of_module(one["type"]), one["path"]) for one in json.loads((folder / "modules.json").read_bytes())

@@ -207,8 +207,8 @@ class Denoising(nn.Module):
     the embedding is h_i.
 
     As in the authors' code, each length of a text in the batch has its own bias, with its own dropout and gradient.
-    Rows of the same length share the bias. templates: of the first view and of the other views. first: the position of
-    the first token of a row. The authors' code starts at 0; RoBERTa starts at 2.
+    Rows of the same length share the bias. templates: the templates of the first view and of the other views. first:
+    the position of the first token of a row. The authors' code starts at 0; RoBERTa starts at 2.
     """
 
     def __init__(self, templates: list[Around], mask_id: int, first: int):

@@ -34,9 +34,9 @@ class Tokenizer:
 
     prefix: a text before every input, for instruction-tuned encoders ("query: "). prefixes: before a Query or a
     Document instead. documents_follow: whether the columns after the first are documents in training.
-    templates: of the first view and of the other views, if these have their own. changed: whether it has rules that its
-    own class would not build; an export names that class. A tokenizer without a padding token (decoders) pads with its
-    end token or another special token. Padding is always masked.
+    templates: the templates of the first view and of the other views, if these have their own. changed: whether the
+    tokenizer has rules that its own class would not build; an export names that class. A tokenizer without a padding
+    token (decoders) pads with its end token or another special token. Padding is always masked.
     """
 
     def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = "", positions: int | None = None):
@@ -163,7 +163,7 @@ class Tokenizer:
         return template.length(self.hf)
 
     def after_text(self) -> int:
-        """The number of ids after a text: of the template and of special tokens."""
+        """The number of ids after a text: ids of the template, and special tokens."""
         return len(self._around.after)
 
     def in_second_template(self, ids: np.ndarray) -> np.ndarray:

@@ -59,9 +59,10 @@ def esimcse(
 class Esimcse(Objective):
     """ESimCSE on two views. The first view is the sentence unchanged.
 
-    head: a partial of a module; it is called with `dim`, and used in training only. momentum: of the second encoder.
-    memory_size: rows of the queue. After each loss, the batch replaces the oldest rows. A row's own copies from an
-    earlier epoch are left out of the loss. The authors train for one epoch, so they have none.
+    head: a partial of a module; it is called with `dim`, and used in training only. momentum: the momentum
+    of the second encoder. memory_size: the number of rows in the queue. After each loss, the batch replaces the oldest
+    rows. A row's own copies from an earlier epoch are left out of the loss. The authors train for one epoch, so they
+    have none.
     """
 
     num_views = 2

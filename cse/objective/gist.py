@@ -6,8 +6,8 @@
 A negative is left out of K_i if the guide finds it more similar than the row's own pair: sim_guide > sim_guide(q_i,
 p_i).
 Equal similarities are kept, as in the paper: a positive of several rows is a negative of each. n are the hard
-negatives, any number of each row. B is the number of rows in the global batch, N that of all hard negatives, D the
-width, and E the width of the guide's vectors.
+negatives, any number for each row. B is the number of rows in the global batch, N the number of all hard negatives, D
+the width, and E the width of the guide's vectors.
 """
 
 from typing import Annotated

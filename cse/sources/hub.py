@@ -157,7 +157,7 @@ def stream_split(repo: Repo, config: str | None = None, split: str = "train") ->
 def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
     """A block in which every error of the hub's clients becomes a MissingResource with the hub's reason.
 
-    config: of a dataset. If it does not exist, a UserError lists the existing ones.
+    config: the configuration of a dataset. If it does not exist, a UserError lists the existing ones.
     """
     try:
         yield
@@ -213,7 +213,7 @@ def use_hub_if_it_answers() -> bool:
 
     Returns whether the hub can be used. It is not asked if the environment has a proxy, which means that it can, or
     HF_HUB_OFFLINE=1 (or on, yes, true, as the hub's client reads it), which means that it cannot. Call this before the
-    hub's client is imported. Raises UserError if HF_ENDPOINT is no address.
+    hub's client is imported. Raises UserError if HF_ENDPOINT is not an address.
     """
     if is_offline():
         return False
@@ -233,7 +233,9 @@ def hub_address() -> tuple[str, str, int]:
         address = urlsplit(endpoint)
         if address.hostname and address.scheme in PORTS:
             return address.scheme, address.hostname, address.port or PORTS[address.scheme]
-    raise UserError(f"HF_ENDPOINT={endpoint} in the environment is no address: write https://HOST or http://HOST:PORT")
+    raise UserError(
+        f"HF_ENDPOINT={endpoint} in the environment is not an address: write https://HOST or http://HOST:PORT"
+    )
 
 
 @cache

@@ -33,7 +33,7 @@ FILE = "last/state.safetensors"
 
 
 class About(TypedDict):
-    """The JSON that last/ must hold beside a State: what a resume compares, and random states that are no tensors."""
+    """The JSON in last/ in addition to a State: what a resume compares, and random states that are not tensors."""
 
     identity: dict[str, object]
     inputs: dict[str, str]
@@ -134,7 +134,7 @@ def explain_damage(folder: Path) -> Iterator[None]:
         if is_out_of_memory(error):
             raise
         raise UserError(
-            f"the checkpoint {folder / FILE} is damaged or another experiment's ({in_short(error)}): restore a copy, "
+            f"the checkpoint {folder / FILE} is damaged, or of another experiment ({in_short(error)}): restore a copy, "
             "or delete it to start again"
         ) from error
 

@@ -128,7 +128,7 @@ class Training:
             set_seed(seed + self.state.step, device_specific=True)
         if saved != world_size():
             log.info(
-                "processes  %d instead of %d: the global batch stays, but %s: other numbers than without the stop",
+                "processes  %d instead of %d: the global batch stays, but %s, so the numbers may differ",
                 *(world_size(), saved, on_other_processes(self.trainer, self.parts)),
             )
 
@@ -185,7 +185,7 @@ class Training:
             if self.state.step:
                 encode = partial(encode, head=head, precision=self.eval_precision)
             elif isinstance(head, MLPHead) and head.is_trained:  # another head would be random
-                encode = partial(encode, head=head)  # untrained: in fp32, beside best/'s scores
+                encode = partial(encode, head=head)  # untrained: in fp32, as best/ is scored
             self.encoding = self.state.step, MemoizedEncode(encode)
         return self.encoding[1]
 

@@ -109,8 +109,9 @@ class State:
     """The progress of a run, and the best so far. last/ holds it as JSON.
 
     best_score: the score of trainer.select, at best_step. best_sum: the checksum of the exported weights, if known.
-    curve: (step, dev scores) of every evaluation. seconds, tokens: of training so far. loss_sums: sums over loss_counts
-    steps each; their means are not logged yet. summed_steps: the count of all sums, as an older edition saved it.
+    curve: (step, dev scores) of every evaluation. seconds, tokens: the seconds and tokens of training so far.
+    loss_sums: sums over loss_counts steps each; their means are not logged yet. summed_steps: the count of all sums, as
+    an older edition saved it.
     """
 
     step: Natural = 0
@@ -160,7 +161,7 @@ def on_other_processes(trainer: Trainer, parts: Parts) -> str:
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
     """The error for a `trainer.select` that is not among these scores."""
     if scores:
-        instead = f"gives it: type trainer.select={' or '.join(scores)}, add its evaluator to eval=[...]"
+        instead = f"gives it: set trainer.select={' or '.join(scores)}, add its evaluator to eval=[...]"
     else:
         instead = "scores dev: add one that does to eval=[...], such as stsb, or eval.dev=FILE to eval=pairs"
     return UserError(

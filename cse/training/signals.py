@@ -90,7 +90,7 @@ class Signals:
         if self.requested is None:
             self.note(number)
             if self.waits:
-                log.info("%s: saving and stopping; a second one ends at once", self.cause)
+                log.info("%s: saving and stopping; a second signal ends the run at once", self.cause)
             self.raise_if_due()
         elif time.monotonic() - self.requested_at > REPEATED_WITHIN:
             signal.signal(number, signal.SIG_DFL)

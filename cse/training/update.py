@@ -27,7 +27,7 @@ from cse.types import AuxModality, Batch, Encoded, Loss
 Metrics = dict[str, Tensor | float]
 """The numbers of a step, by name. Tensors stay on their device: reading one would wait for the device."""
 
-AUX_STREAM = 2  # beside the streams 0 and 1 of cse.data.stream
+AUX_STREAM = 2  # the streams 0 and 1 are cse.data.stream's
 
 ANY_ENCODER = ("bias", *optim.NORMS)
 """Names that recipes exclude from decay for every encoder, although some encoders have no biases."""
@@ -45,7 +45,7 @@ class MeanLosses:
         self.counts: dict[str, int] = {}
 
     def add(self, step: int, values: Metrics) -> Metrics:
-        """The means up to update number `step` (from 1). values: of that update; rates and norms are left out."""
+        """The means up to update number `step` (from 1). values: that update's; rates and norms are left out."""
         if (step - 1) % self.every == 0:
             self.sums, self.counts = {}, {}
         for name, value in values.items():
@@ -67,9 +67,9 @@ class MeanLosses:
 class Update:
     """The optimizers of a run, and the two kinds of update that use them. `modules` are already on their device.
 
-    steps: the length of the schedules. warmup: for the schedule of the text. seed: for the dropout of the second
-    modality. With optimizer=separate, as in NonLing-CSE, there are two AdamW objects. Each has its own moments for the
-    encoder.
+    steps: the length of the schedules. warmup: the warm-up steps of the text's schedule. seed: the seed of the second
+    modality's dropout. With optimizer=separate, as in NonLing-CSE, there are two AdamW objects. Each has its own
+    moments for the encoder.
     """
 
     def __init__(self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, *, steps: int, seed: int):
@@ -187,8 +187,8 @@ class Update:
 
 
 def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
-    """The numbers of a loss by the names that they are logged under. A source has them under names that end in its own,
-    beside the loss of all sources."""
+    """The numbers of a loss by the names that they are logged under. For a source, their names end in the source's
+    name, and `loss` without that ending is the loss over all sources."""
     numbers = {"loss": loss.total, **loss.parts}
     if source is None:
         return numbers
@@ -202,7 +202,7 @@ def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> N
     found = [name for name in names if any(name in one for one in known)]
     wrong = [name for name in names if name not in found and (name not in ANY_ENCODER or not found)]
     if wrong:
-        raise UserError(f"{key}={wrong}: no parameter has that in its name; there is {known[0]}, for example")
+        raise UserError(f"{key}={wrong}: no parameter has this in its name; one parameter is {known[0]}")
 
 
 def check_settings(trainer: Trainer, encoder: Encoder, precision: str, beyond: int = 0) -> None:

@@ -41,7 +41,8 @@ class Watch:
         self.unread.append((step, {name: torch.as_tensor(values[name]) for name in self.checked if name in values}))
 
     def check(self, metrics: Mapping[str, float], best_step: int) -> None:
-        """Check the steps since the last call. Waits for the device. metrics: of the last step; {} if not logged.
+        """Check the steps since the last call. Waits for the device. metrics: the metrics of the last step; {} if
+        it was not logged.
 
         Raises RunError if training cannot recover. best/ and the last checkpoint stay unchanged.
         """

@@ -105,5 +105,5 @@ def test_weights_that_no_batch_can_have_are_refused(mixed, tmp_path):
     text = SimpleNamespace()
     with pytest.raises(UserError, match="a number for each of a, b"):
         Mixture("mixture", {"a": text, "b": text}, {"a": 1.0}, str(tmp_path))
-    with pytest.raises(UserError, match="nli: it is a published corpus"):
+    with pytest.raises(UserError, match="nli: a published corpus"):
         Mixture("mixture", {"nli": text}, None, str(tmp_path))

@@ -114,7 +114,10 @@ class Table:
 
 
 def by_split(name: str, **rows: int) -> dict[str, tuple[str, int]]:
-    """The `files` of a Table. name: of each split's file, with {} for the split. rows: the official number of each."""
+    """The `files` of a Table.
+
+    name: the name of each split's file, with {} for the split. rows: the official number of rows of each split.
+    """
     return {split: (name.format(split), count) for split, count in rows.items()}
 
 

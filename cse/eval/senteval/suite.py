@@ -28,7 +28,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Task:
-    """scheme: how SentEval trains and selects the strength; split and snli have a dev set. f1: whether to report F1."""
+    """One task of a suite.
+
+    scheme: how SentEval trains the classifier and selects the strength of its L2 penalty; split and snli have a dev
+    set. f1: whether to report F1.
+    """
 
     read: Callable[[DataFolder], Parts]
     scheme: Literal["nested", "cross", "split", "snli", "regression"]

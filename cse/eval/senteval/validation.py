@@ -34,7 +34,10 @@ class Procedure(TypedDict):
 
 @dataclass(frozen=True)
 class Accuracies:
-    """Accuracies in percent. items: the test rows (nested cross-validation: all rows). folds: of each outer fold."""
+    """Accuracies in percent.
+
+    items: the test rows (nested cross-validation: all rows). folds: the accuracy of each outer fold.
+    """
 
     dev: float
     test: float

@@ -23,7 +23,7 @@ Encoder
   pooling=NAME                  cls mean last mask avg_top2 avg_first_last avg_first_last_0 pooler; null: as recorded
   dtype=fp32                    fp32, bf16 or fp16
   max_length=N batch_size=N     tokens per sentence; sentences per batch
-  lowercase=true                for vectors of lower-case words
+  lowercase=true                for word vectors: look words up in lower case
   whitening.kind=pca whitening.components=256 whitening.fit=FILE
                                 whiten the embeddings, fitted on a file of sentences
 

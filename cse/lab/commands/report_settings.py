@@ -110,7 +110,7 @@ def check_together(config: Config, defaults: Config) -> None:
     elif config["sweep"]:
         for key in OF_RUNS:
             if key in changed:
-                raise UserError(f"{key}={config[key]} is for runs=FOLDER; a sweep's rows are compared with its paper's")
+                raise UserError(f"{key}={config[key]} is for runs=FOLDER; sweep= compares with the paper's numbers")
     elif not config["runs"]:
         raise UserError("nothing to report: give sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
     elif "tolerance" in changed:

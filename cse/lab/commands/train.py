@@ -50,7 +50,7 @@ Shorter, larger, elsewhere
 Look before you run (objective=? and objective=barlow.? also work; zsh expands [ ] and ?: quote such arguments)
   cse-train --help objective           each choice of a group
   cse-train --help objective=barlow    the keys of a choice
-  cse-train --help temperature         keys and choices by name, by a word in a comment, or by another trainer's name
+  cse-train --help temperature         keys and choices, by their name, their comment, or another trainer's argument
   cse-train ... --cfg job              the whole configuration
   cse-train -sc install=bash           completion by TAB
   cse-doctor                           what this machine can run

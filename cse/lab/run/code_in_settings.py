@@ -46,7 +46,7 @@ def refuse_foreign_parts(run: str, config: DictConfig, fresh: DictConfig, argume
             raise UserError(f"{run}: {key} was a function, which only Python can give: {call}")
         named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
         raise UserError(
-            f"{run}: {named} is not a part of cse, and a run may not name code: give the --config-dir FOLDER "
+            f"{run}: {named} is not a part of cse, so the command must name it too: give the --config-dir FOLDER "
             f"that names it, or give {key}._target_=... again"
         )
 

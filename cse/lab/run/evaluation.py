@@ -107,7 +107,7 @@ def load_subject(cfg: DictConfig) -> Subject:
         encoder: Encoder = make(cfg.model)
     else:
         if cfg.model.pooling != cfg.pooling:
-            raise UserError(f"model.pooling={cfg.model.pooling} is of model=; beside checkpoint= it is pooling=")
+            raise UserError(f"model.pooling={cfg.model.pooling} is for model=NAME; with checkpoint= give pooling=")
         with naming(name="checkpoint"):
             encoder = load_encoder(encoder_folder(cfg.checkpoint), cfg.pooling)
     if cfg.max_length is not None:

@@ -151,4 +151,4 @@ def warn_of_changed_processes(before: int | None, training: "Training") -> None:
     now = training.accelerator.num_processes
     if before not in (None, now):
         why = on_other_processes(training.trainer, training.parts)
-        log.warning("processes  %d instead of %d: %s: other numbers may come", now, before, why)
+        log.warning("processes  %d instead of %d: %s, so the numbers may differ", now, before, why)

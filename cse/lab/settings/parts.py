@@ -160,7 +160,7 @@ def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
 def check_contract(slot: Slot, node: Config) -> None:
     """Raise UnusablePart unless a part can be made of its settings and of what cse passes, and fits its slot.
 
-    A part that is made later, or of a list of arguments, is not checked.
+    A part with `_partial_` or `_args_` is not checked.
     """
     part = get_object(node["_target_"])
     if node.get("_partial_") or "_args_" in node:

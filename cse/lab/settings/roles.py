@@ -41,7 +41,7 @@ class Role:
 
     @property
     def purpose(self) -> Literal["science", "machine", "logging", "bookkeeping"]:
-        """What a mark says; without such a mark science, which decides what is learned and scored."""
+        """What the key is for: science, which decides what is learned and scored, unless a mark says otherwise."""
         if Mark.MACHINE in self.marks:
             return "machine"
         if Mark.LOGGING in self.marks:

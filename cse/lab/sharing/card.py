@@ -1,8 +1,8 @@
 """The model card: README.md of best/, in the hub's format, so that best/ can be shared as it is.
 
-To read: `model_card` puts the hub's metadata above `card_text`, whose paragraphs are below it in their order: what made
-the encoder, what it learned from, its hyper-parameters, its scores, how it makes vectors. Whom to cite:
-cse.lab.sharing.methods.
+`model_card` writes the hub's metadata, and then `card_text`. The functions below `card_text` make its paragraphs, in
+their order: what made the encoder, what it learned from, its hyper-parameters, its scores, how it makes vectors. Whom
+to cite: cse.lab.sharing.methods.
 """
 
 import math

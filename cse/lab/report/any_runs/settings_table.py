@@ -120,7 +120,7 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
 
 
 def runs_in_words(setting: Setting) -> str:
-    """How many runs of a setting are included; if some are not finished, of how many."""
+    """The number of included runs of a setting: "3", or "2 of 3" if some are not finished."""
     done, runs = len(setting.included), setting.expected
     return str(runs) if done == runs else f"{done} of {runs}"
 

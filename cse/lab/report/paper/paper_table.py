@@ -125,7 +125,7 @@ def published_number(cell: Cell, digits: int | None) -> str:
 
 
 def our_number(cell: Cell, digits: int | None) -> str:
-    """Our number, how runs make it, the marks of modified data and of a tie, and how many runs are missing."""
+    """Our number and its marks, with `made_of` if a seed has several runs; "[2 of 3 runs]" if runs are missing."""
     if cell.ours is None:
         return ""
     runs, words = cell.group.distinct, [with_spread(cell.ours, digits)]
