@@ -133,3 +133,17 @@ def test_equal_differences_have_no_p_of_rounding():
     third = {str(seed): (0.1 + 0.2) if seed else 0.3 for seed in range(3)}
     assert math.isnan(compare_seeds(third, {"1": 0.1, "2": 0.1}, 0.95).p)
     assert pooled_sd([list(third.values())]) == 0
+
+
+@pytest.mark.parametrize(
+    ("theirs", "why"),
+    [
+        ({"2": 70.0}, "the sides have other seeds"),
+        (70.0, "a side has no seeds"),
+        ({"1": 70.0}, "too few seeds"),
+    ],
+)
+def test_why_there_is_no_paired_test(theirs, why):
+    effect = compare_pairs({"1": 71.0}, theirs, 0.95)
+    assert not effect.is_tested
+    assert effect.why == why

@@ -121,15 +121,17 @@ def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.
 
 
 def compare_pairs(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
-    """The mean difference of the same seeds, by a paired t-test; no test if the sides have other seeds.
+    """The mean difference of the same seeds, by a paired t-test; no test if the sides differ in their seeds.
 
     It is right where one setting alone differs, such as the precision: what a seed decides is then in both sides and
     cancels.
     """
     if not (isinstance(ours, Mapping) and isinstance(theirs, Mapping)):
+        return Effect(why="a side has no seeds")
+    if ours.keys() != theirs.keys():
         return Effect(why="the sides have other seeds")
-    if ours.keys() != theirs.keys() or len(ours) < 2:
-        return Effect(why="the sides have other seeds")
+    if len(ours) < 2:
+        return Effect(why="too few seeds")
     return paired(np.array(list(ours.values())), np.array([theirs[seed] for seed in ours]), confidence, shift)
 
 
