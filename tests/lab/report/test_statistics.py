@@ -13,12 +13,12 @@ from cse.lab.report.numbers.statistics import (
     Value,
     compare_pairs,
     compare_seeds,
-    likeness,
     mean_and_sd,
     pooled_sd,
     power,
     seeds_for,
     smallest_difference,
+    tost_p,
 )
 from cse.lab.report.paper.cells import against_published
 
@@ -129,7 +129,7 @@ def test_equal_differences_have_no_p_of_rounding():
     found = compare_pairs(ours, theirs, 0.95)
     assert math.isnan(found.p)
     assert found.size == pytest.approx(-0.1)
-    assert math.isnan(likeness(partial(compare_pairs, ours, theirs, 0.95), 0.2))
+    assert math.isnan(tost_p(partial(compare_pairs, ours, theirs, 0.95), 0.2))
     third = {str(seed): (0.1 + 0.2) if seed else 0.3 for seed in range(3)}
     assert math.isnan(compare_seeds(third, {"1": 0.1, "2": 0.1}, 0.95).p)
     assert pooled_sd([list(third.values())]) == 0

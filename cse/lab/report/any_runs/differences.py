@@ -25,10 +25,10 @@ from cse.lab.report.numbers.statistics import (
     SeedSpread,
     compare_pairs,
     holm,
-    is_shown,
-    likeness,
+    is_significant,
     seeds_for,
     smallest_difference,
+    tost_p,
 )
 from cse.lab.report.show.look import TIED
 from cse.lab.sections import Section
@@ -190,15 +190,15 @@ def differences_to(base: Group, groups: Mapping[Setting, Group], terms: Terms) -
     lines = []
     for (setting, group), by_means, by_seed in zip(groups.items(), unpaired, paired, strict=True):
         is_judged = not few_seeds([base, group])
-        is_significant = is_shown(by_means.p_holm, 1 - terms.confidence)
-        needed = "" if is_significant else seeds_to_tell(by_means.effect.size, terms, sides_with_seeds(base, group))
+        is_detected = is_significant(by_means.p_holm, 1 - terms.confidence)
+        needed = "" if is_detected else seeds_to_tell(by_means.effect.size, terms, sides_with_seeds(base, group))
         lines.append(
             Difference(
                 setting,
                 group,
                 by_means if is_judged else replace(by_means, equivalent=""),
                 by_seed if is_judged else replace(by_seed, equivalent=""),
-                tied=not is_significant if is_judged and by_means.effect.is_tested else None,
+                tied=not is_detected if is_judged and by_means.effect.is_tested else None,
                 seeds_to_tell=needed,
             )
         )
@@ -214,7 +214,7 @@ def run_tests(tests: Sequence[Callable[..., Effect]], terms: Terms) -> list[Test
     """The result of each test, for a difference and for equivalence. Holm's correction is over all of them."""
     effects = [test(terms.confidence) for test in tests]
     p_holm = holm([effect.p for effect in effects])
-    equivalent_p = [likeness(partial(test, terms.confidence), terms.within) for test in tests]
+    equivalent_p = [tost_p(partial(test, terms.confidence), terms.within) for test in tests]
     equivalent_p_holm = holm(equivalent_p)
     words = [equivalence_in_word(effect, p, terms) for effect, p in zip(effects, equivalent_p_holm, strict=True)]
     return list(map(Tested, effects, p_holm, equivalent_p, equivalent_p_holm, words))

@@ -12,7 +12,7 @@ from cse.lab.folder.runs import grouped
 from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named, settings_below, single_setting
 from cse.lab.report.formats import bounds, digits_of, first_few, probability, signed
 from cse.lab.report.numbers.groups import compare_groups, few_seeds
-from cse.lab.report.numbers.statistics import holm, is_shown
+from cse.lab.report.numbers.statistics import holm, is_significant
 from cse.lab.report.numbers.unlike import why_unlike
 from cse.lab.settings.values import Config
 
@@ -74,7 +74,7 @@ def compare_with_others(
             "; ".join(filter(None, lacking)),
             few_seeds([ours, theirs]),
             "not even these runs' means are" if sign * size <= least else "",
-            "" if is_shown(p, 1 - confidence) else f"p {probability(p) or 'unknown'}",
+            "" if is_significant(p, 1 - confidence) else f"p {probability(p) or 'unknown'}",
         ]
         why = next(filter(None, reasons), "")
         is_passed = is_passed and not why

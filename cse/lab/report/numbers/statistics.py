@@ -5,13 +5,13 @@ rough, and the t interval shows it by its width.
 
 To read, with the statistic behind each:
 
-compare_seeds          Welch's t-test (Welch 1947); against one score, Student's one-sample t-test (Student 1908)
-compare_pairs          Student's paired t-test
-reach_of_noise         a prediction interval by Student's t
-likeness               equivalence by two one-sided tests, TOST (Schuirmann 1987)
-holm                   Holm's step-down correction (Holm 1979)
-power, seeds_for       the noncentral t distribution; 80% is Cohen's convention (1988)
-pooled_sd, SeedSpread  the standard deviation within groups
+compare_seeds           Welch's t-test (Welch 1947); against one score, Student's one-sample t-test (Student 1908)
+compare_pairs           Student's paired t-test
+prediction_half_width   a prediction interval by Student's t
+tost_p                  equivalence by two one-sided tests, TOST (Schuirmann 1987)
+holm                    Holm's step-down correction (Holm 1979)
+power, seeds_for        the noncentral t distribution; 80% is Cohen's convention (1988)
+pooled_sd, SeedSpread   the standard deviation within groups
 """
 
 import math
@@ -87,11 +87,11 @@ def mean_and_sd(values: Iterable[float]) -> Value:
     return Value(float(np.mean(values)), sd, len(values))
 
 
-def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confidence: float) -> float:
-    """Half of a prediction interval: how far the mean of `published_n` further runs may be from ours by seeds alone.
+def prediction_half_width(ours: Value, published_n: int, seed_sd: float | None, confidence: float) -> float:
+    """Half the width of a prediction interval for the mean of `published_n` further runs.
 
-    It is t_{n-1} sd sqrt(1/n + 1/published_n). With one run of ours the sd is not known: seed_sd, of other cells'
-    seeds, takes its place, with the normal quantile.
+    By seeds alone, their mean is so far from ours at most. The half width is t_{n-1} sd sqrt(1/n + 1/published_n). With
+    one run of ours the sd is not known: seed_sd, of other cells' seeds, takes its place, with the normal quantile.
     """
     spread = math.sqrt(1 / ours.n + 1 / published_n)
     if ours.sd is None:
@@ -180,8 +180,8 @@ def values_vary(values: Sequence[float] | np.ndarray, size: float | None = None)
     return bool(np.ptp(values) > ROUNDING * (np.max(np.abs(values)) if size is None else size))
 
 
-def likeness(compared: Callable[[float], Effect], within: float | None) -> float:
-    """p that a difference is between -within and within, by two one-sided tests, TOST (Schuirmann 1987).
+def tost_p(compared: Callable[[float], Effect], within: float | None) -> float:
+    """The p of equivalence within a margin, by two one-sided tests, TOST (Schuirmann 1987).
 
     NaN if within is None. compared: gives the two-sided test against a shift.
     """
@@ -204,27 +204,27 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return p.tolist()
 
 
-def is_shown(p: float, level: float) -> bool:
+def is_significant(p: float, level: float) -> bool:
     """Whether p is below the level. NaN, which is no test, is not."""
     return not math.isnan(p) and p < level
 
 
-def power(difference: float, sd: float, seeds: int, level: float = 0.05, sides: int = 2) -> float:
+def power(difference: float, sd: float, num_seeds: int, level: float = 0.05, sides: int = 2) -> float:
     """The power of a two-sided t-test: how often it detects a difference and its sign, by the noncentral t.
 
-    The scores of both sides have the same deviation over seeds. seeds: on each side. sides: 1 if the other side is one
-    score without seeds.
+    The scores of both sides have the same deviation over seeds. num_seeds: on each side. sides: 1 if the other side is
+    one score without seeds.
     """
-    freedom, shift = sides * (seeds - 1), difference / (sd * math.sqrt(sides / seeds))
+    freedom, shift = sides * (num_seeds - 1), difference / (sd * math.sqrt(sides / num_seeds))
     return float(stats.nct.sf(stats.t.ppf(1 - level / 2, freedom), freedom, shift))
 
 
-def smallest_difference(sd: float, seeds: int, level: float = 0.05, sides: int = 2) -> float:
-    """The smallest difference that `seeds` on each side detect with a power of 80%."""
-    error = sd * math.sqrt(sides / seeds)
+def smallest_difference(sd: float, num_seeds: int, level: float = 0.05, sides: int = 2) -> float:
+    """The smallest difference that `num_seeds` on each side detect with a power of 80%."""
+    error = sd * math.sqrt(sides / num_seeds)
 
     def short_of(size: float) -> float:
-        return power(size * error, sd, seeds, level, sides) - 0.8
+        return power(size * error, sd, num_seeds, level, sides) - 0.8
 
     enough = next(size for size in (30.0 * 2**n for n in count()) if short_of(size) > 0)
     return error * float(optimize.brentq(short_of, 1e-3, enough))
@@ -232,7 +232,7 @@ def smallest_difference(sd: float, seeds: int, level: float = 0.05, sides: int =
 
 def seeds_for(difference: float, sd: float, level: float = 0.05, sides: int = 2) -> int:
     """How many seeds on each side detect a difference with a power of 80%; at least 2."""
-    return next(seeds for seeds in count(2) if power(difference, sd, seeds, level, sides) >= 0.8)
+    return next(num_seeds for num_seeds in count(2) if power(difference, sd, num_seeds, level, sides) >= 0.8)
 
 
 def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
@@ -246,10 +246,11 @@ def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
 class SeedSpread(NamedTuple):
     """How much scores vary over seeds.
 
-    sd: the standard deviation, pooled over groups. seeds: in the smallest group, two or more. each: the deviation of
-    each group.
+    sd: the standard deviation, pooled over groups.
+    num_seeds: of the smallest group, two or more.
+    each: the deviation of each group.
     """
 
     sd: float
-    seeds: int
+    num_seeds: int
     each: Sequence[float] = ()

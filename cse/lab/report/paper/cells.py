@@ -24,9 +24,9 @@ from cse.lab.report.numbers.statistics import (
     Value,
     compare_seeds,
     holm,
-    is_shown,
+    is_significant,
     mean_and_sd,
-    reach_of_noise,
+    prediction_half_width,
 )
 from cse.lab.report.paper.departures import departures_in
 from cse.lab.report.paper.published import PublishedTable
@@ -224,7 +224,7 @@ def against_published(ours: Value, published: Value, tolerance: float, noise: fl
         return PASS
     if ours.sd is None and noise is None:
         return ONE_SEED
-    return WITHIN_SEED_NOISE if distance <= reach_of_noise(ours, published.n, noise, confidence) else DIFFERS
+    return WITHIN_SEED_NOISE if distance <= prediction_half_width(ours, published.n, noise, confidence) else DIFFERS
 
 
 def noise_of(groups: Sequence[Group], seed_sd: float | None) -> float | None:
@@ -256,11 +256,11 @@ def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) 
 
     def is_tied(row: str, p: float) -> bool:
         if not math.isnan(p):
-            return not is_shown(p, 1 - confidence)
+            return not is_significant(p, 1 - confidence)
         noise = noise_of([filled[best], filled[row]], seed_sd)
         if noise is None and ours[best].sd is None:
             return True
-        reach = reach_of_noise(ours[best], ours[row].n, noise, confidence)
+        reach = prediction_half_width(ours[best], ours[row].n, noise, confidence)
         return abs(ours[best].mean - ours[row].mean) <= reach + 1e-9
 
     return [best, *(row for row, p in zip(others, p_values, strict=True) if is_tied(row, p))]

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from cse.errors import UserError
 from cse.lab.report.formats import first_few
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
-from cse.lab.report.numbers.statistics import Effect, holm, likeness
+from cse.lab.report.numbers.statistics import Effect, holm, tost_p
 from cse.lab.report.paper.departures import departures_in
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.report_block import Claim, ReportBlock, TablePlace, names_in
@@ -224,7 +224,7 @@ def effect_between(claim: Claim, sides: tuple[Group, Group], confidence: float) 
     if claim.alike is None:
         return effect._replace(p=shifted(-claim.within).p)
     if claim.is_borne_out(effect.size):
-        return effect._replace(p=likeness(shifted, claim.within))
+        return effect._replace(p=tost_p(shifted, claim.within))
     return effect._replace(p=shifted(math.copysign(claim.within, effect.size)).p)
 
 
