@@ -17,7 +17,7 @@ verdicts    the words on cells and claims, and what they mean
 Each folder says in its own docstring in which order to read it. Words that several folders use:
 
 key         the dotted name of a setting of a run (trainer.lr); its value is what the run has there
-seed        the number of a run for chance, at the key that `seed=` names
+seed        the number of a run for chance, at the key that `seed=` names (seed_key)
 departure   a key and value of a run that its sweep or its paper has otherwise
 published   what the paper says, as published/*.yaml has it
 verdict     one word on a cell or a claim

@@ -90,7 +90,7 @@ def test_the_example_in_the_docstring(leave, runs):
             config = {"objective._target_": objective, "trainer.lr": lr, "seed": seed}
             typed = [f"objective={objective}", f"seed={seed}"]
             leave(f"{objective}-{seed}", config, choices={"objective": objective}, overrides=typed)
-    keys = KeysThatDiffer(runs(), seed="seed")
+    keys = KeysThatDiffer(runs(), seed_key="seed")
     assert keys.every == ["objective._target_", "trainer.lr", "objective"]
     assert keys.by_group == ["trainer.lr", "objective"]
     assert keys.of_settings == ["objective"]

@@ -273,7 +273,7 @@ def curves_of(comparison: Comparison) -> pd.DataFrame:
             most = ALL_POINTS // min(RUNS, len(comparison.runs)) // len(names)
             points = thinned(points, max(2, min(POINTS, most)))
             name = escape(folder_below(run, comparison.folders))
-            parts.append(points.assign(setting=place, seed=str(run.get(comparison.seed)), run=name))
+            parts.append(points.assign(setting=place, seed=str(run.get(comparison.seed_key)), run=name))
     points = pd.concat(parts[1:] or parts, ignore_index=True)
     copies = points.groupby(["metric", "setting", "seed", "step"], as_index=False)
     return copies.agg({"value": "mean", "run": "first"})

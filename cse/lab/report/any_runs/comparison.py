@@ -109,7 +109,6 @@ class Comparison:
 
     folders: the folders that were searched.
     runs: all runs, in the order of runs.csv.
-    seed: the key of seeds.
     keys: the keys in which settings differ, in the order in which they were typed.
     settings: in the order in which they appear.
     ranked: the settings, the best first.
@@ -117,7 +116,7 @@ class Comparison:
 
     folders: list[Path]
     runs: list[Run]
-    seed: str
+    seed_key: str
     keys: list[Key]
     scores: ScoreNames
     settings: list[Setting]
@@ -143,7 +142,7 @@ class Comparison:
     @cached_property
     def of_encoders(self) -> bool:
         """Whether checkpoints are compared, not seeds: all runs are of cse-eval, and each setting of one checkpoint."""
-        if any(run.get("checkpoint") is None and run.get(self.seed) is not None for run in self.runs):
+        if any(run.get("checkpoint") is None and run.get(self.seed_key) is not None for run in self.runs):
             return False
         named = [{run.get("checkpoint") for run in setting.runs} - {None} for setting in self.settings]
         return max(map(len, named)) <= 1
@@ -158,23 +157,23 @@ class Comparison:
         return score_named(self.runs, score).lower_is_better
 
 
-def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
+def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str) -> Comparison:
     """Compare runs. patterns: of the scores that tables show (test/sts/*); []: all if they are few, else averages."""
     begun = [run for run in runs if run.has_results] or list(runs)  # the other runs have not said anything yet
     scores = pick_scores([run for run in runs if run.is_done], patterns)
-    dotted = KeysThatDiffer(begun, seed).of_settings
+    dotted = KeysThatDiffer(begun, seed_key).of_settings
     by_setting = runs_by_setting(runs, dotted)
     values = values_as_text([alike[0] for alike in by_setting], dotted)
     keys = keys_of(values)
     in_labels = {key.dotted: key.short for key in keys if key.in_label}
     settings = []
     for alike, texts, trial in zip(by_setting, values.to_dict("records"), first_trials(by_setting), strict=True):
-        included = runs_included([run for run in alike if run.is_done], trial, seed)
-        groups = groups_of_scores(included, scores.all, seed)
+        included = runs_included([run for run in alike if run.is_done], trial, seed_key)
+        groups = groups_of_scores(included, scores.all, seed_key)
         settings.append(Setting(alike, included, texts, label_of(alike[0], in_labels, texts), trial, groups))
     by = scores.best_by or scores.leading
     ranked = best_first(settings, by, score_named(runs, by).lower_is_better, dotted) if by else list(settings)
-    return Comparison(list(folders), list(runs), seed, keys, scores, settings, ranked)
+    return Comparison(list(folders), list(runs), seed_key, keys, scores, settings, ranked)
 
 
 def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]:
@@ -204,11 +203,11 @@ def keys_of(values: pd.DataFrame) -> list[Key]:
     return [Key(key, short[key], key in in_label, key in shown) for key in values]
 
 
-def groups_of_scores(runs: Sequence[Run], scores: Sequence[str], seed: str) -> dict[str, Group]:
-    """The group of each score that a run has. seed: the key of seeds."""
-    distinct = without_copies(runs, seed)
+def groups_of_scores(runs: Sequence[Run], scores: Sequence[str], seed_key: str) -> dict[str, Group]:
+    """The group of each score that a run has."""
+    distinct = without_copies(runs, seed_key)
     scored = [score for score in scores if any(score in run.metrics for run in runs)]
-    return {score: group_of(runs, distinct, Measure(score), seed) for score in scored}
+    return {score: group_of(runs, distinct, Measure(score), seed_key) for score in scored}
 
 
 def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys: Sequence[str]) -> list[Setting]:

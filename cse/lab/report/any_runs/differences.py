@@ -250,7 +250,7 @@ def differences_section(differences: Differences, label: str = "") -> Section:
     notes = [
         detectable_difference(terms.spread, terms.level, max(1, *sides)),
         f"No verdict: {differences.no_verdict}." if differences.no_verdict else "",
-        note_on_pairs(comparison.seed, differences.base, [line.group for line in differences.lines]),
+        note_on_pairs(comparison.seed_key, differences.base, [line.group for line in differences.lines]),
         note_on_lower(differences.lower),
     ]
     return Section(
@@ -329,13 +329,13 @@ def note_on_lower(lower: int) -> str:
     return f"{counted_noun(lower, 'further setting')}, {verbs} not compared."
 
 
-def note_on_pairs(seed: str, base: Group, others: Sequence[Group]) -> str:
-    """A line if settings share only some seeds with the reference, and so are not paired; else "". seed: their key."""
+def note_on_pairs(seed_key: str, base: Group, others: Sequence[Group]) -> str:
+    """A line if settings share only some seeds with the reference, and so are not paired; else ""."""
     shared = [base.seeds.keys() & group.seeds.keys() for group in others if group.seeds.keys() != base.seeds.keys()]
     most = max(shared, key=len, default=set())
     if len(most) < 2:
         return ""
-    same = f"where={seed}={','.join(sorted(most))}"
+    same = f"where={seed_key}={','.join(sorted(most))}"
     return f"No paired test where seed sets differ; {same} restricts the report to shared seeds."
 
 

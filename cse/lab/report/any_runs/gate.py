@@ -68,7 +68,7 @@ def compare_with_others(
     p_holm = holm([effect.p for effect in effects])
     lines, is_passed = {}, True
     for setting, theirs, effect, size, p in zip(others, groups, effects, sizes, p_holm, strict=True):
-        lacking = [seeds_without(score, side, comparison.seed) for side in (first, setting)]
+        lacking = [seeds_without(score, side, comparison.seed_key) for side in (first, setting)]
         reasons = [
             why_unlike(ours, theirs, score),
             "; ".join(filter(None, lacking)),
@@ -95,12 +95,12 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
     return comparison.best
 
 
-def seeds_without(score: str, setting: Setting, key: str) -> str:
+def seeds_without(score: str, setting: Setting, seed_key: str) -> str:
     """A line on the seeds of a setting that lack a score, as they failed, diverged or are not done; "" if none does.
 
-    Without them, the mean of the other seeds is not what the setting scores. key: of seeds.
+    Without them, the mean of the other seeds is not what the setting scores.
     """
-    seeds = grouped(setting.runs, key)
+    seeds = grouped(setting.runs, seed_key)
     lacking = []
     for seed, runs in seeds.items():
         if not any(run.is_done and score in run.metrics for run in runs):

@@ -127,7 +127,7 @@ def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
 
     "" if the setting was not trained, or was scored by a function, or if seeds are not whole numbers.
     """
-    key, run = comparison.seed, setting.runs[-1]
+    key, run = comparison.seed_key, setting.runs[-1]
     if run.program != "cse-train" or functions_in(run.config):
         return ""
     values = [run.get(key) for run in comparison.runs]

@@ -31,7 +31,7 @@ def runs_frame(comparisons: Sequence[Comparison], jobs: Sequence[Run] = ()) -> p
         name for comparison in comparisons for name in (*comparison.scores.shown, *comparison.scores.all)
     )
     runs = [run for comparison in comparisons for run in comparison.runs]
-    return rows_of_runs([*runs, *jobs], [*keys, comparisons[0].seed], list(scores))
+    return rows_of_runs([*runs, *jobs], [*keys, comparisons[0].seed_key], list(scores))
 
 
 def rows_of_runs(runs: Sequence[Run], keys: Sequence[str], metrics: Sequence[str]) -> pd.DataFrame:
@@ -53,7 +53,7 @@ def rows_of_runs(runs: Sequence[Run], keys: Sequence[str], metrics: Sequence[str
 def runs_section(comparison: Comparison) -> Section:
     """Every run for the page, which sorts and filters them."""
     texts = in_text(runs_frame([comparison]).drop(columns="folder"), comparison)
-    for key in (*(key.dotted for key in comparison.keys), comparison.seed):
+    for key in (*(key.dotted for key in comparison.keys), comparison.seed_key):
         texts[key] = format_settings(comparison.runs, key)
     texts["folder"] = [folder_below(run, comparison.folders) for run in comparison.runs]
     hidden = [*comparison.scores.hidden, *HIDDEN]

@@ -183,9 +183,8 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     notes += notes_on_evaluations(comparison.runs)
     notes += nearest_captions({setting.label: setting.included[-1] for setting in settings if setting.included})
     notes += [f"{setting.label}: {remark}" for setting in settings for remark in remarks_on(setting, comparison)]
-    noted = {
-        line for setting in settings for line in unlike_in_one(setting.included, comparison.seed, also_settings=True)
-    }
+    unlike = [unlike_in_one(setting.included, comparison.seed_key, also_settings=True) for setting in settings]
+    noted = {line for lines in unlike for line in lines}
     notes += unlike_in_all("settings", every, noted)
     if not_shown := [key.short for key in comparison.keys if not key.is_shown]:
         notes.append(f"Settings also differ in {', '.join(not_shown)}. settings.csv and report.html have these values.")
@@ -197,19 +196,19 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
 
 def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
     """What a reader must know of a setting's included runs."""
-    runs, seed = setting.included, comparison.seed
-    seeds = grouped(runs, seed)
+    runs, seed_key = setting.included, comparison.seed_key
+    seeds = grouped(runs, seed_key)
     lines = []
-    if all(run.get(seed) is not None for run in runs) and len(runs) > len(seeds):
+    if all(run.get(seed_key) is not None for run in runs) and len(runs) > len(seeds):
         lines.append(f"{len(runs)} runs of {counted_noun(len(seeds), 'seed')}; each seed counts once")
-    lines += joins_unlike(unlike_in_one(runs, seed, also_settings=True))
+    lines += joins_unlike(unlike_in_one(runs, seed_key, also_settings=True))
     lines += no_better_remarks(runs) + seen_in_training(runs)
-    return lines + partly_scored(runs, comparison.scores.all, seed)
+    return lines + partly_scored(runs, comparison.scores.all, seed_key)
 
 
-def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed: str) -> list[str]:
-    """A line for the scores that only some seeds have, over which their means are. seed: the key of seeds."""
-    seeds = grouped(runs, seed).values()
+def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed_key: str) -> list[str]:
+    """A line for the scores that only some seeds have, over which their means are."""
+    seeds = grouped(runs, seed_key).values()
     partly: dict[int, list[str]] = {}
     for metric in metrics:
         number = sum(any(metric in run.metrics for run in of_seed) for of_seed in seeds)

@@ -44,14 +44,14 @@ def first_trials(by_setting: Sequence[Sequence[Run]]) -> list[Trial | None]:
     return [numbered.get(place) for place in range(len(by_setting))]
 
 
-def runs_included(done: Sequence[Run], trial: Trial | None, seed: str) -> list[Run]:
+def runs_included(done: Sequence[Run], trial: Trial | None, seed_key: str) -> list[Run]:
     """The finished runs of a setting whose scores count: all, or the seeds that were trained after its trial.
 
-    The trial and its copies do not count then. seed: the key of seeds.
+    The trial and its copies do not count then.
     """
     if trial is None:
         return list(done)
-    since = [run for run in done if str(run.get(seed)) != str(trial.run.get(seed))]
+    since = [run for run in done if str(run.get(seed_key)) != str(trial.run.get(seed_key))]
     return since or list(done)
 
 

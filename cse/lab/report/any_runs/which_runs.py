@@ -32,8 +32,8 @@ class Asked(NamedTuple):
     first: Sequence[Path]
 
 
-def asked_for(folders: Sequence[Path], where: str | None, seed: str) -> Asked:
-    """The runs in these folders or globs. where: KEY=VALUE,... seed: the key of seeds.
+def asked_for(folders: Sequence[Path], where: str | None, seed_key: str) -> Asked:
+    """The runs in these folders or globs. where: KEY=VALUE,...
 
     Raises UserError for a folder that does not exist, and if no run has the settings of `where`.
     """
@@ -42,7 +42,7 @@ def asked_for(folders: Sequence[Path], where: str | None, seed: str) -> Asked:
     runs = with_evaluations(with_origin(read_runs(searched), named))
     jobs = with_origin(jobs_without_run(searched), named)
     if where and (runs or jobs):
-        chosen = runs_having([*runs, *jobs], where, seed)
+        chosen = runs_having([*runs, *jobs], where, seed_key)
         runs = [run for run in runs if run in chosen]
         jobs = [job for job in jobs if job in chosen]
     above = list(dict.fromkeys(map(folder_above, folders)))
@@ -78,16 +78,16 @@ def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> lis
     return [replace(run, config={"origin": names[innermost_folder(run, names)], **run.config}) for run in runs]
 
 
-def runs_having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:
+def runs_having(runs: Sequence[Run], where: str, seed_key: str) -> list[Run]:
     """The runs that have all settings of KEY=VALUE,... A key may have the short name that it has in a table.
 
-    seed: the key of seeds. Raises UserError if there are none.
+    Raises UserError if there are none.
     """
-    names = short_names(KeysThatDiffer(runs, seed).of_settings, taken=OWN_COLUMNS)
+    names = short_names(KeysThatDiffer(runs, seed_key).of_settings, taken=OWN_COLUMNS)
     key_named = {name: key for key, name in names.items()}
     conditions = [(key_named.get(key, key), values) for key, values in named_settings(where).items()]
     chosen = [run for run in runs if all(has_value(run, key, values) for key, values in conditions)]
     if not chosen:
-        differing = ", ".join([*key_named, seed])
+        differing = ", ".join([*key_named, seed_key])
         raise UserError(f"where={where}: none of the {len(runs)} runs has this; they differ in {differing}")
     return chosen

@@ -103,34 +103,28 @@ class Group:
         return replace(self, seeds={}, single=float(np.mean(self.values)))
 
 
-def group_of(runs: Sequence[Run], distinct: Sequence[Run], measure: Measure, seed: str) -> Group:
-    """The group of the runs that have the measure.
-
-    distinct: the same runs `without_copies`. seed: the key of seeds.
-    """
+def group_of(runs: Sequence[Run], distinct: Sequence[Run], measure: Measure, seed_key: str) -> Group:
+    """The group of the runs that have the measure. distinct: the same runs `without_copies`."""
     measured = [run for run in runs if measure.is_known(run)]
     measured_once = [run for run in distinct if measure.is_known(run)]
     candidates = measured if measure.aggregate == "best" else measured_once  # the best is a run, and no mean of copies
     group = Group(
         runs=measured,
         distinct=len(measured_once),
-        seeds={name: measure.number_of_seed(of_seed) for name, of_seed in grouped(candidates, seed).items()},
+        seeds={name: measure.number_of_seed(of_seed) for name, of_seed in grouped(candidates, seed_key).items()},
         metric=measure.metric,
         aggregate=measure.aggregate,
         unscored=len(runs) - len(measured),
     )
-    has_seeds = any(run.get(seed) is not None for run in measured)  # an encoder that is only scored has none
+    has_seeds = any(run.get(seed_key) is not None for run in measured)  # an encoder that is only scored has none
     return group if has_seeds or not measured else group.without_seeds()
 
 
-def without_copies(runs: Sequence[Run], seed: str) -> list[Run]:
-    """The runs without copies. Runs of the same seed and settings become one run, with their mean scores.
-
-    seed: the key of seeds.
-    """
+def without_copies(runs: Sequence[Run], seed_key: str) -> list[Run]:
+    """The runs without copies. Runs of the same seed and settings become one run, with their mean scores."""
     alike: dict[tuple[str, str], list[Run]] = {}
-    for name, together in grouped(runs, seed).items():
-        varying = KeysThatDiffer(together, seed).every if len(together) > 1 else []
+    for name, together in grouped(runs, seed_key).items():
+        varying = KeysThatDiffer(together, seed_key).every if len(together) > 1 else []
         keys = [key for key in varying if role_of(key).changes_a_table]
         for run in together:
             alike.setdefault((name, repr([in_one_form(run.get(key)) for key in keys])), []).append(run)

@@ -28,20 +28,20 @@ class KeysThatDiffer:
     An example: `cse-train -m objective=simcse,barlow seed=1,2` makes four runs. The YAML of each objective sets its
     loss (objective._target_) and a learning rate (trainer.lr).
 
-        keys = KeysThatDiffer(runs, seed="seed")
+        keys = KeysThatDiffer(runs, seed_key="seed")
         keys.every           objective._target_, trainer.lr, objective
         keys.by_group        trainer.lr, objective: the group stands for all that is below it
         keys.of_settings     objective: nobody typed trainer.lr, it follows from the objective
     """
 
     runs: Sequence[Run]
-    seed: str
+    seed_key: str
 
     @cached_property
     def every(self) -> list[str]:
         """All such keys: choices of groups, and also the values that a choice sets."""
         recorded = dict.fromkeys(key for run in self.runs for key in (*flattened(run.config), *run.choices))
-        recorded.pop(self.seed, None)
+        recorded.pop(self.seed_key, None)
         keys = [key for key in recorded if not key.startswith("choices.")]  # which run.choices has too
         return [key for key in keys if self.differs(key)]
 
@@ -61,7 +61,7 @@ class KeysThatDiffer:
         (see cse.lab.report.numbers.unlike).
         """
         typed = dict.fromkeys(["origin", *NAMES, *(argument.key for run in self.runs for argument in run.arguments)])
-        typed.pop(self.seed, None)
+        typed.pop(self.seed_key, None)
         candidates = filter(self.makes_settings, typed)
         return [key for key in candidates if self.differs(key, within=self.standing_for(key))]
 
@@ -91,7 +91,7 @@ class KeysThatDiffer:
         if key in self.typed_beside_cases or key in ("origin", "case"):
             return []
         others = [other for other in self.keys_of_cases if other != key]
-        return [*others, self.seed] if key == "checkpoint" and self.keys_of_cases else others
+        return [*others, self.seed_key] if key == "checkpoint" and self.keys_of_cases else others
 
     @cached_property
     def keys_of_cases(self) -> list[str]:
@@ -99,7 +99,7 @@ class KeysThatDiffer:
 
         [] if the runs have no two cases, and if cases are what is repeated like seeds.
         """
-        if self.seed == "case" or not self.differs("case"):
+        if self.seed_key == "case" or not self.differs("case"):
             return []
         several_sweeps = self.differs("sweep", within=() if "sweep" in self.typed_beside_cases else ("case",))
         return ["case", "sweep"] if several_sweeps else ["case"]

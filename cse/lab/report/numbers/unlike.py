@@ -15,14 +15,14 @@ from cse.lab.settings.roles import role_of
 from cse.score import evaluator_of
 
 
-def unlike_in_one(runs: Sequence[Run], seed: str, also_settings: bool) -> list[str]:
+def unlike_in_one(runs: Sequence[Run], seed_key: str, also_settings: bool) -> list[str]:
     """In what runs that make one number are unlike: training files under one name, or how they were scored.
 
-    also_settings: also in a setting that decides what is learned. seed: the key of seeds.
+    also_settings: also in a setting that decides what is learned.
     """
     if len(runs) < 2:
         return []
-    keys = KeysThatDiffer(runs, seed).by_group if also_settings else []
+    keys = KeysThatDiffer(runs, seed_key).by_group if also_settings else []
     return [*filter(makes_unlike, keys), *changed_texts(runs), *scored_differently(runs)]
 
 

@@ -84,12 +84,12 @@ class PlannedSettings:
     derived: set[str]
 
 
-def mark_departures(runs: Sequence[Run], sweep: str, seed: str) -> list[Run]:
+def mark_departures(runs: Sequence[Run], sweep: str, seed_key: str) -> list[Run]:
     """The runs, each of full size with its departures from its sweep. sweep: for a run whose command names none."""
-    plan_of = cache(partial(planned_settings, seed=seed))  # composed once for all runs of a job
+    plan_of = cache(partial(planned_settings, seed_key=seed_key))  # composed once for all runs of a job
     marked = []
     for run in runs:
-        departures = () if run.is_smoke else departures_from_sweep(run, named_sweep(run, sweep), plan_of, seed)
+        departures = () if run.is_smoke else departures_from_sweep(run, named_sweep(run, sweep), plan_of, seed_key)
         marked.append(replace(run, departures=departures))
     return marked
 
@@ -100,16 +100,16 @@ def named_sweep(run: Run, otherwise: str) -> str:
 
 
 def departures_from_sweep(
-    run: Run, name: str, plan_of: Callable[..., PlannedSettings | None], seed: str
+    run: Run, name: str, plan_of: Callable[..., PlannedSettings | None], seed_key: str
 ) -> tuple[str, ...]:
     """`KEY=VALUE` of each departure of a run from the sweep of this name. plan_of: `planned_settings`, cached."""
     if name not in choices("sweep"):
         return (f"sweep={name}",)
     sweep, case = load_sweep(name), run.get("case")
-    extra = extra_arguments(run, sweep, seed)
+    extra = extra_arguments(run, sweep, seed_key)
     if case is not None and case not in sweep.cases:
         return tuple(extra)
-    outside, extra_keys = outside_axes(run, sweep, seed), set(map(key_of, extra))
+    outside, extra_keys = outside_axes(run, sweep, seed_key), set(map(key_of, extra))
     plan, other_choices = plan_for(run, sweep, case, extra_keys, plan_of)
     if plan is None:
         return (*outside, *extra)
@@ -141,16 +141,16 @@ def as_arguments(chosen: dict[str, str]) -> tuple[str, ...]:
     return tuple(f"{key}={choice}" for key, choice in chosen.items())
 
 
-def extra_arguments(run: Run, sweep: Sweep, seed: str) -> list[str]:
+def extra_arguments(run: Run, sweep: Sweep, seed_key: str) -> list[str]:
     """The arguments of a run that decide its numbers, and that neither the sweep's axes nor its case contain."""
-    return [argument.text for argument in sweep.further_arguments(run.arguments) if argument.key != seed]
+    return [argument.text for argument in sweep.further_arguments(run.arguments) if argument.key != seed_key]
 
 
-def outside_axes(run: Run, sweep: Sweep, seed: str) -> list[str]:
+def outside_axes(run: Run, sweep: Sweep, seed_key: str) -> list[str]:
     """`KEY=VALUE` of each axis at which the run has a value that the sweep does not list."""
     outside = []
     for key, values in sweep.params.items():
-        if key != seed and run.has(key) and not is_on_axis(values, run.get(key)):
+        if key != seed_key and run.has(key) and not is_on_axis(values, run.get(key)):
             outside.append(f"{key}={format_value(run.get(key))}")
     return outside
 
@@ -165,7 +165,7 @@ def is_on_axis(values: str, value: object) -> bool:
     return any(same_as_any(value, argument.parsed) for argument in one_by_one(axis))
 
 
-def planned_settings(name: str, case: str | None, chosen: Sequence[str], seed: str) -> PlannedSettings | None:
+def planned_settings(name: str, case: str | None, chosen: Sequence[str], seed_key: str) -> PlannedSettings | None:
     """The plan of a sweep's job with this case and these choices; None if the case trains nothing, or a choice is gone.
 
     case: None for a sweep without cases.
@@ -179,7 +179,7 @@ def planned_settings(name: str, case: str | None, chosen: Sequence[str], seed: s
             config = job.config
     except UserError:
         return None
-    free = {*sweep.params, seed, "case"}
+    free = {*sweep.params, seed_key, "case"}
     settings = without_hydra(config)
     texts, values = flattened(cast("Config", OmegaConf.to_container(settings))), flattened(resolved(settings))
     deciding = {key: value for key, value in values.items() if role_of(key).changes_a_table and key not in free}

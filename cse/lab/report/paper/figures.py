@@ -35,13 +35,12 @@ class Drawing:
 
     series: by name, the runs that count, without departures and copies.
     published: the paper's figure.
-    seed: the key of seeds.
     """
 
     plot: Plot
     series: dict[str, list[Run]]
     published: PublishedFigure | None
-    seed: str
+    seed_key: str
 
     def frame(self, *names: str, **axes: str) -> pd.DataFrame:
         """A row for each run with a number on every axis; the index has its series.
@@ -52,7 +51,7 @@ class Drawing:
         rows = []
         for name in names or self.series:
             for run in self.series[name]:
-                rows.append([name, *(value_on(run, axis) for axis in axes.values()), str(run.get(self.seed))])
+                rows.append([name, *(value_on(run, axis) for axis in axes.values()), str(run.get(self.seed_key))])
         frame = pd.DataFrame(rows, columns=["series", *axes, "seed"]).set_index("series")
         numbers = frame[list(axes)].apply(pd.to_numeric, errors="coerce")
         return numbers.assign(seed=frame["seed"]).dropna()

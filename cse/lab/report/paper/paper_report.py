@@ -93,8 +93,8 @@ def picture_of(plot: Plot, sweep: SweepRuns) -> Picture:
     return Picture(plot.name, draw_figure(plot, sweep.block, sweep.runs), published.claims if published else [])
 
 
-def log_of_runs(runs: Sequence[Run], seed: str) -> pd.DataFrame | None:
-    """What made the numbers: every run's command, commit and device; None without runs. seed: the key of seeds."""
-    frame = rows_of_runs(runs, [seed], [])
-    columns = ["folder", "state", seed, "command", "git_commit", "code", "device"]
+def log_of_runs(runs: Sequence[Run], seed_key: str) -> pd.DataFrame | None:
+    """What made the numbers: every run's command, commit and device; None without runs."""
+    frame = rows_of_runs(runs, [seed_key], [])
+    columns = ["folder", "state", seed_key, "command", "git_commit", "code", "device"]
     return frame[columns].fillna("").astype(str) if runs else None

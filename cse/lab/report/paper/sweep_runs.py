@@ -117,18 +117,15 @@ def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) ->
     return [run for run in [*read_runs(folders), *jobs_without_run(folders)] if is_own(run)]
 
 
-def planned_axes(sweep: sweeps.Sweep, seed: str) -> list[Config]:
-    """The axes' values of every job of a grid, the seed last; [] for a search, whose trials are not known.
-
-    seed: the key of seeds.
-    """
+def planned_axes(sweep: sweeps.Sweep, seed_key: str) -> list[Config]:
+    """The axes' values of every job of a grid, the seed last; [] for a search, whose trials are not known."""
     rows: list[Config] = []
     for job in combinations(sweep.axes()) if sweep.is_grid else ():
-        axes = sorted(job, key=lambda axis: axis.key == seed)
+        axes = sorted(job, key=lambda axis: axis.key == seed_key)
         values = {axis.key: yaml.safe_load(axis.value) for axis in axes}
         case = sweep.cases.get(values_of(job).get("case", ""))
         if case and case.is_untrained:
-            values.pop(seed, None)  # an encoder that is only scored: one job for all seeds
+            values.pop(seed_key, None)  # an encoder that is only scored: one job for all seeds
         if values and values not in rows:
             rows.append(values)
     return rows
