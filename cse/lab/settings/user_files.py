@@ -82,7 +82,7 @@ def check_file(path: Path, group: str, package: str | None, content: Config) -> 
     for entry in defaults:
         check_entry(place, entry)
     if package == "_global_":
-        group_names = {*groups("train"), "recipe"}
+        group_names = {*groups("train"), "recipe", "recipe/augmentation", "recipe/aux_modality"}
         for entry in defaults:
             if isinstance(entry, dict):
                 check_choices(place, group, entry, group_names)
@@ -121,7 +121,7 @@ def check_choices(place: str, group: str, entry: Config, group_names: set[str]) 
     for name, choice in entry.items():
         if "hydra/" in name and not (group == "sweep" and "hydra/sweeper" in name):
             raise UserError(f"{place}: {name}: {choice} has no effect in a file: give it on the command line")
-        bare = name.removeprefix("override ").removeprefix("/").strip()
+        bare = name.split()[-1].removeprefix("/")  # without `override` and `optional`
         if bare in group_names and name != f"override /{bare}":
             raise UserError(f"{place}: `- {name}: {choice}` is written `- override /{bare}: {choice}`")
 
