@@ -143,9 +143,9 @@ def what_there_is(group: str, choice: str, kind: Kind) -> str:
     near = nearest(choice, names)
     if offer and re.search(r"[-/.]", choice):  # a file's name, or one on the hub
         near = ""
-    all_names = f"it has {', '.join(names)}"
-    if near or not names:
-        all_names = f"--help {group.rpartition('/')[2]} lists all"
+    all_names = f"it has {', '.join(names)}" if names else note_on(group.rpartition("/")[2])  # on hydra/sweeper
+    if near:
+        all_names = f"--help {group} lists all" if group in groups(kind) else ""  # no help lists the recipes
     of_yours = "" if user_folders() else "a choice of your own needs --config-dir FOLDER"
     return "; ".join(filter(None, [f"is not a choice{near}", offer, all_names, of_yours]))
 
