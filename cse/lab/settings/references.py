@@ -8,7 +8,8 @@
 
 import os
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -91,16 +92,24 @@ def fill_in_environment(config: DictConfig) -> None:
             config.paths.cache = str(Path(cache).expanduser())
 
 
+REPLACED: list[Callable[..., object]] = []
+"""What ${oc.env:NAME} was at the start of each open block of `guarded_environment`. The first is OmegaConf's own: the
+block that ends last restores it, whichever block began first. Blocks of several threads overlap."""
+REPLACING = threading.Lock()
+
+
 @contextmanager
 def guarded_environment() -> Iterator[None]:
-    """In the block, ${oc.env:NAME} is `from_environment`. After it, OmegaConf's own is there again for other configs in
-    this process: a notebook's, or a program's that imports cse."""
-    before = BaseContainer._resolvers["oc.env"]
-    OmegaConf.register_new_resolver("oc.env", from_environment, replace=True)
+    """In the block, ${oc.env:NAME} is `from_environment`, in all threads. After the last such block, OmegaConf's own is
+    there again for other configs in this process: a notebook's, or a program's that imports cse."""
+    with REPLACING:
+        REPLACED.append(BaseContainer._resolvers["oc.env"])
+        OmegaConf.register_new_resolver("oc.env", from_environment, replace=True)
     try:
         yield
     finally:
-        BaseContainer._resolvers["oc.env"] = before
+        with REPLACING:
+            BaseContainer._resolvers["oc.env"] = REPLACED.pop()
 
 
 def from_environment(name: str, *default: str | None, _node_: Node, _root_: BaseContainer) -> str | None:

@@ -4,10 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from omegaconf import OmegaConf
+from omegaconf.errors import InterpolationResolutionError
 
 import cse
 from cse.errors import UserError
 from cse.lab.settings.compose import complete_sources, composed
+from cse.lab.settings.references import guarded_environment
 
 SOURCES = "data.sources={qa:{path:qa.csv,columns:[q,a]},scored:{path:s.csv,columns:[a,b],scores:s,objective:%s}}"
 
@@ -17,6 +19,19 @@ def test_threads_compose_at_once():
     with ThreadPoolExecutor(4) as threads:
         seeds = list(threads.map(lambda seed: composed("train", [f"seed={seed}"]).seed, range(12)))
     assert seeds == list(range(12))
+
+
+def test_a_thread_that_ends_leaves_the_environment_guarded_for_the_others(monkeypatch):
+    """A search composes in threads. After the last of them, OmegaConf's own resolver is there again."""
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    first, second = guarded_environment(), guarded_environment()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    with pytest.raises(InterpolationResolutionError, match="HF_TOKEN"):
+        str(OmegaConf.create({"paths": {}, "note": "${oc.env:HF_TOKEN}"}).note)
+    second.__exit__(None, None, None)
+    assert OmegaConf.create({"paths": {}, "note": "${oc.env:HF_TOKEN}"}).note == "secret"
 
 
 def test_a_source_has_every_setting_of_a_text_and_of_its_objective():
