@@ -14,13 +14,16 @@ from omegaconf import DictConfig, OmegaConf
 from cse.errors import UserError
 from cse.lab.settings.arguments import Argument, parse_argument
 from cse.lab.settings.groups import CONF_DIR, ONE_CHOICE_ONLY, Kind, choices, is_group, user_folders
-from cse.lab.settings.mistakes import no_choice
+from cse.lab.settings.mistakes import no_choice, no_key
 from cse.lab.settings.references import fill_in_environment
 from cse.lab.settings.user_files import RECORDED_AT, find_user_files
 from cse.lab.settings.values import Config
 
 COMPOSING = threading.RLock()
 """Hydra composes by one global state, and a sweep's jobs are composed in threads. A mixture's sources compose again."""
+
+LONGEST_NAME = 255
+"""How many letters the name of a file may have. Hydra looks for a folder with the name of each key."""
 
 OF_MIXTURE = ("name", "cache_dir", "preview")
 """The keys of data=text that a mixture has for all its sources."""
@@ -75,13 +78,16 @@ def resolved(cfg: DictConfig) -> Config:
 
 def refuse_arguments(texts: Sequence[str], kind: Kind) -> None:
     """Raise Hydra's error for a text that it cannot read, and UserError for an argument that it would ignore, or fail
-    on: one without a key, a recipe that does not exist, and a group's value that cannot be a choice."""
+    on: one without a key or with a very long one, a recipe that does not exist, and a group's value that cannot be a
+    choice."""
     for text in texts:
         parse_argument(text)
     for argument in map(Argument, texts):
         group = argument.key.partition("@")[0]
         if not group:
             raise UserError(f"{argument}: there is no key in it; a setting is KEY=VALUE, without blanks")
+        if any(len(name) > LONGEST_NAME for name in group.split("/")):
+            raise UserError(no_key(group, texts, kind))
         is_unknown = group.partition("/")[0] == "recipe" and argument.value not in choices(group)
         chooses = "=" in argument.text and (is_group(group) or "/" in group)
         if is_unknown or (chooses and not names_choices(argument)):

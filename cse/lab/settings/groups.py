@@ -41,7 +41,7 @@ def groups(kind: Kind) -> dict[str, Default]:
 def is_group(key: str) -> bool:
     """Whether a key chooses from a folder of conf/, or a sweep."""
     root = key.partition("@")[0].partition("/")[0]
-    return root == "sweep" or Path(CONF_DIR, root).is_dir()
+    return root == "sweep" or os.path.isdir(Path(CONF_DIR, root))  # Path.is_dir raises OSError for a name too long
 
 
 def choices(group: str) -> list[str]:
@@ -79,9 +79,9 @@ def included(file: Path) -> list[Path]:
 
 
 def folders_of(group: str) -> list[Path]:
-    """The folders of a group's YAML files, ours first."""
+    """The folders of a group's YAML files, ours first. [] for a group that does not exist."""
     ours = Path(SWEEPS_DIR) if group == "sweep" else Path(CONF_DIR, group)
-    return [ours, *(folder / group for folder in user_folders())]
+    return [*filter(os.path.isdir, [ours, *(folder / group for folder in user_folders())])]
 
 
 # The folders of the user's own

@@ -11,7 +11,6 @@ marks_in_choices   these marks without a config: as a choice of the key's group 
 keys_with, ...     the settings of a config with some role
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -151,8 +150,6 @@ def configs_of_choices(group: str, folders: Sequence[Path]) -> list[Config]:
     """The config that each choice of a group gives by its own file alone."""
     configs: list[Config] = []
     for folder in folders:
-        if not os.path.isdir(folder):  # Path.is_dir raises OSError for a name that is too long
-            continue
         for file in sorted(folder.glob("*.yaml")):
             try:
                 config = yaml.safe_load(text_of(file))
