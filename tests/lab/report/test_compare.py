@@ -107,7 +107,7 @@ def test_a_key_of_seeds_that_holds_no_whole_numbers_has_no_more_seeds(leave, com
     for lr in (1e-5, 3e-5):
         leave(f"{lr}", {"trainer.lr": lr, "seed": 1}, {"dev/x": 70.0}, overrides=[f"trainer.lr={lr}"])
     found = compared(seed="trainer.lr")
-    assert (found.seed, again(found)) == ("trainer.lr", "")
+    assert (found.seed_key, again(found)) == ("trainer.lr", "")
 
 
 def test_more_seeds_stay_in_their_setting_where_an_axis_is_of_the_machine(leave, compared):

@@ -98,23 +98,29 @@ def test_each_missing_job_has_its_state_and_a_running_one_its_progress(leave, ru
     leave_heartbeat(run, age=-3600)  # however slow this test is
     leave("b", {"seed": 2}, status="running")
     leave("c", {"seed": 4}, status="failed")
-    lines = missing_jobs(runs(), [{"seed": seed} for seed in (1, 2, 3, 4)])
+    lines = missing_jobs(runs(), [{"seed": seed} for seed in (1, 2, 3, 4)], "seed")
     running = "running (step 50 of 100, 50 s left, elsewhere, process 7)"
     assert lines == [f"seed 1 {running}", "seed 2 stopped", "seed 3 not started", "seed 4 failed"]
 
 
 def test_many_missing_jobs_are_counted():
     jobs = [{"case": case, "trainer.lr": lr, "seed": seed} for case in "ab" for lr in range(7) for seed in (1, 2)]
-    assert missing_jobs([], jobs) == ["case=a: 14 jobs not started", "case=b: 14 jobs not started"]
-    assert missing_jobs([], jobs[:4]) == ["case=a, lr=0 / case=a, lr=1: seeds 1, 2 not started"]
+    assert missing_jobs([], jobs, "seed") == ["case=a: 14 jobs not started", "case=b: 14 jobs not started"]
+    assert missing_jobs([], jobs[:4], "seed") == ["case=a, lr=0 / case=a, lr=1: seeds 1, 2 not started"]
     some = [{"case": case, "seed": seed} for case in "ab" for seed in (1, 2)]
-    assert missing_jobs([], some) == ["case=a, b: seeds 1, 2 not started"]
-    assert missing_jobs([], [{"objective.m": 5}]) == ["m=5: not started"]
+    assert missing_jobs([], some, "seed") == ["case=a, b: seeds 1, 2 not started"]
+    assert missing_jobs([], [{"objective.m": 5}], "seed") == ["m=5: not started"]
+
+
+def test_missing_jobs_that_differ_in_a_seed_of_another_key_share_a_line():
+    jobs = [{"case": case, "data.seed": seed} for case in "ab" for seed in (1, 2)]
+    assert missing_jobs([], jobs, "data.seed") == ["case=a, b: seeds 1, 2 not started"]
+    assert missing_jobs([], [{"seed": 1, "data.seed": 2}], "data.seed") == ["seed=1: seed 2 not started"]
 
 
 def test_one_missing_job_is_no_several():
     jobs = [{"case": case, "trainer.lr": lr} for case, rates in (("a", 13), ("b", 1)) for lr in range(rates)]
-    assert missing_jobs([], jobs) == ["case=a: 13 jobs not started", "case=b: 1 job not started"]
+    assert missing_jobs([], jobs, "seed") == ["case=a: 13 jobs not started", "case=b: 1 job not started"]
 
 
 def test_evaluation_texts_in_the_training_text_are_told(leave, runs):

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 
 import pytest
 from typed import exit_code
@@ -50,6 +51,21 @@ def test_a_grid_in_a_searchs_folder_keeps_all_its_seeds(leave, compared, tmp_pat
     found = compared()
     assert settings_frame(found)["runs"].tolist() == [3, 1, 1, 3, 3]
     assert sum(one.trial is not None for one in found.settings) == 3
+
+
+@pytest.mark.parametrize("seed_key", ["seed", "data.seed"])
+def test_seeds_in_a_searchs_folder_are_no_trials_whatever_the_key_of_the_seed(leave, compared, tmp_path, seed_key):
+    """The search's own trial of the best point failed."""
+    searched(leave, tmp_path)
+    shutil.rmtree(tmp_path / "runs/S/5e-05")
+    shutil.rmtree(tmp_path / "runs/S/seeds")
+    for seed in (1, 2, 3):
+        words = ["trainer.lr=5e-05", "objective.x=0", f"{seed_key}={seed}"]
+        config = {"trainer.lr": 5e-5, "objective.x": 0, "seed": 42, seed_key: seed}
+        leave(f"S/further-{seed}", config, {"dev/x": 90.0}, overrides=words)
+    found = compared(seed=seed_key)
+    assert settings_frame(found)["runs"].tolist() == [3, 1, 1]
+    assert [setting.trial is None for setting in found.ranked] == [True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -166,8 +166,8 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     values = values_as_text([alike[0] for alike in by_setting], dotted)
     keys = keys_of(values)
     in_labels = {key.dotted: key.short for key in keys if key.in_label}
-    settings = []
-    for alike, texts, trial in zip(by_setting, values.to_dict("records"), first_trials(by_setting), strict=True):
+    settings, trials = [], first_trials(by_setting, seed_key)
+    for alike, texts, trial in zip(by_setting, values.to_dict("records"), trials, strict=True):
         included = runs_included([run for run in alike if run.is_done], trial, seed_key)
         groups = groups_of_scores(included, scores.all, seed_key)
         settings.append(Setting(alike, included, texts, label_of(alike[0], in_labels, texts), trial, groups))

@@ -143,18 +143,18 @@ def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
     arguments = repeatable_arguments(run, kept=[key.dotted for key in comparison.keys])
     beside_case = [argument for argument in arguments if argument not in of_case]
     repeated = [argument for argument in beside_case if not argument.startswith(f"{key}=")]
-    place = spell_argument("hydra.sweep.dir", str(place_of_more_seeds(run, comparison.folders)))
+    place = spell_argument("hydra.sweep.dir", str(place_of_more_seeds(run, comparison.folders, key)))
     return shell_line("cse-train", *own_choices(run), "-m", *repeated, f"{key}={','.join(map(str, further))}", place)
 
 
-def place_of_more_seeds(run: Run, folders: Sequence[Path]) -> Path:
+def place_of_more_seeds(run: Run, folders: Sequence[Path], seed_key: str) -> Path:
     """The folder for more seeds of a run. It is the folder in which the run lies.
 
     If the user named several folders, and the run is one of them, it is the run's own folder. Seeds of a search's trial
     go into a folder `seeds` there. folders: that the user named.
     """
     place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
-    return place / "seeds" if is_trial(run) else place
+    return place / "seeds" if is_trial(run, seed_key) else place
 
 
 def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[tuple[str, str, str]]:

@@ -27,12 +27,12 @@ class Trial(NamedTuple):
     number: int
 
 
-def first_trials(by_setting: Sequence[Sequence[Run]]) -> list[Trial | None]:
+def first_trials(by_setting: Sequence[Sequence[Run]], seed_key: str) -> list[Trial | None]:
     """The trial of each setting; None if no search tried it. by_setting: the runs of each setting."""
     first: dict[int, Run] = {}
     for place, runs in enumerate(by_setting):
         done = [run for run in runs if run.is_done]
-        trials = [run for run in done if is_trial(run)]
+        trials = [run for run in done if is_trial(run, seed_key)]
         if trials:
             first[place] = min(trials, key=lambda run: run.first_logged_at)
     numbered: dict[int, Trial] = {}
@@ -55,7 +55,7 @@ def runs_included(done: Sequence[Run], trial: Trial | None, seed_key: str) -> li
     return since or list(done)
 
 
-def is_trial(run: Run) -> bool:
+def is_trial(run: Run, seed_key: str) -> bool:
     """Whether a search in the run's folder of runs made it.
 
     If no search there kept the values that it asked for, every run of the folder is a trial.
@@ -63,16 +63,20 @@ def is_trial(run: Run) -> bool:
     if not (run.folder.parent / ".smac").is_dir():
         return False
     searches = past_searches(run.folder.parent)
-    return not searches or any(is_of_search(run, search) for search in searches)
+    return not searches or any(is_of_search(run, search, seed_key) for search in searches)
 
 
-def is_of_search(run: Run, search: PastSearch) -> bool:
-    """Whether a search asked for the values of a run, and has the run's other settings."""
+def is_of_search(run: Run, search: PastSearch, seed_key: str) -> bool:
+    """Whether a search asked for the values of a run, and has the run's other settings.
+
+    A run with a seed of its own is a further seed of a trial, if the search gave its trials none.
+    """
     typed = values_of(run.arguments)
     fixed = values_of(recorded_arguments([f"{key}={value}" for key, value in (search.fixed or {}).items()]))
     has_fixed = all(typed.get(key, value) == value for key, value in fixed.items())
     has_point = any(all(is_near(run.get(key), value) for key, value in point.items()) for point in search.points)
-    return has_fixed and has_point and not (fixed and "seed" in typed.keys() - fixed.keys())
+    is_further_seed = bool(fixed) and seed_key in typed and seed_key not in fixed
+    return has_fixed and has_point and not is_further_seed
 
 
 def is_near(value: object, asked: object) -> bool:

@@ -16,7 +16,7 @@ FURTHEST_FIRST = (State.DONE, State.RUNNING, State.STOPPED, State.FAILED, State.
 """The state of a job with several runs is the first of these."""
 
 
-def missing_jobs(runs: Sequence[Run], expected: Sequence[Where]) -> list[str]:
+def missing_jobs(runs: Sequence[Run], expected: Sequence[Where], seed_key: str) -> list[str]:
     """The planned jobs without a finished run: "m=5: seeds 1, 2, 3 not started".
 
     Jobs that differ in their seed alone share a line. If there are many lines, the jobs are counted by the value of
@@ -30,8 +30,8 @@ def missing_jobs(runs: Sequence[Run], expected: Sequence[Where]) -> list[str]:
     missing = [(job, status) for job, status in jobs if status.state != State.DONE]
     seeds: dict[tuple[str, str], list[str]] = {}
     for job, status in missing:
-        axes = ", ".join(words_of_job({key: value for key, value in job.items() if key != "seed"}))
-        seed = [format_value(job["seed"])] if "seed" in job else []
+        axes = ", ".join(words_of_job({key: value for key, value in job.items() if key != seed_key}))
+        seed = [format_value(job[seed_key])] if seed_key in job else []
         seeds.setdefault((axes, progress_in_words(status)), []).extend(seed)
     if len(seeds) > SINGLY:
         groups = Counter((words_of_job(job)[0], status.state) for job, status in missing)

@@ -70,7 +70,7 @@ def beside_each_other(sweep: SweepRuns) -> Section | None:
         section,
         title=counted([run.state for run in comparison.runs]),
         notes=[*departures, *section.notes],
-        missing=list(dict.fromkeys(missing_jobs(sweep.runs, expected))),
+        missing=list(dict.fromkeys(missing_jobs(sweep.runs, expected, sweep.block.seed))),
         layout="rows",
     )
 

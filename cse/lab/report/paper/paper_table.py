@@ -36,7 +36,7 @@ def paper_table(sweep: SweepRuns, table: PublishedTable) -> tuple[PaperSection, 
     """The sweep's runs beside its published table: the section, and report.csv."""
     ranked = ranked_columns(sweep.groups, sweep.confidence)
     cells = cells_of(sweep, table, ranked)
-    missing = [*unscored_cells(sweep), *missing_jobs(sweep.runs, sweep.expected)]
+    missing = [*unscored_cells(sweep), *missing_jobs(sweep.runs, sweep.expected, sweep.block.seed)]
     section = replace(
         as_section(table, cells, what_rows_are(sweep.block)),
         label=sweep.name,
