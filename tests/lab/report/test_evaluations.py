@@ -63,6 +63,13 @@ def test_the_scores_of_an_evaluation_are_those_of_its_run(trained, evaluate, joi
     assert [note for note in notes_on_settings(found) if f"2-1: {DEV} 71.00 (72.00)" in note]
 
 
+def test_of_two_evaluations_that_differ_neither_is_called_the_runs_own(trained, evaluate, joined):
+    evaluate("0", "1-1", score=80.0)
+    evaluate("1", "1-1", score=81.0)
+    (note,) = (note for note in notes_on_settings(joined()) if note.startswith("These cse-eval scores differ"))
+    assert note.endswith(f"the run's own or another cse-eval's (in brackets): 1-1: {TRANSFER} 81.00 (80.00).")
+
+
 def test_a_run_that_lacks_an_evaluation_is_named_and_no_test_score_leads(trained, evaluate, joined):
     evaluate("0", "1-1")
     found = joined()

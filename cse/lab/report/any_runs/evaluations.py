@@ -61,7 +61,10 @@ def scored_by(
 
 
 def with_scores(run: Run, evaluation: Run) -> Run:
-    """A run with the scores that it lacks from an evaluation, and with the data and settings behind them."""
+    """A run with the scores that it lacks from an evaluation, and with the data and settings behind them.
+
+    So of several evaluations with a score, the first gives it.
+    """
     data = dict(run.data)
     for name, source in evaluation.data.items():
         own_source = data.get(name, source)
@@ -83,7 +86,7 @@ def with_scores(run: Run, evaluation: Run) -> Run:
 
 
 def notes_on_evaluations(runs: Sequence[Run]) -> list[str]:
-    """How many runs have scores of evaluations, and where an evaluation measured another score than its run has."""
+    """How many runs have scores of evaluations, and which of their scores differ from those in the tables."""
     joined = [run for run in runs if run.evaluations]
     if not joined:
         return []
@@ -93,16 +96,19 @@ def notes_on_evaluations(runs: Sequence[Run]) -> list[str]:
     unlike = [f"{run.folder.name}: {line}" for run in joined for line in scores_otherwise(run)]
     if unlike:
         more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
-        lines.append(f"These cse-eval scores differ from the run's own (in brackets): {'; '.join(unlike[:3])}{more}.")
+        lines.append(
+            "These cse-eval scores differ from the scores in the tables, which are the run's own or another cse-eval's "
+            f"(in brackets): {'; '.join(unlike[:3])}{more}."
+        )
     return lines
 
 
 def scores_otherwise(run: Run) -> list[str]:
-    """The scores of a run's evaluations that differ from its own, as NAME THEIRS (OWN), as tables round them."""
+    """The scores of a run's evaluations that differ, rounded, from those in the tables: NAME EVALUATED (IN TABLES)."""
     lines = []
     for evaluation in run.evaluations:
         for name, value in evaluation.metrics.items():
-            own, evaluated = in_short(run.metrics[name]), in_short(value)
-            if own != evaluated:
-                lines.append(f"{name} {evaluated} ({own})")
+            in_tables, evaluated = in_short(run.metrics[name]), in_short(value)
+            if in_tables != evaluated:
+                lines.append(f"{name} {evaluated} ({in_tables})")
     return lines
