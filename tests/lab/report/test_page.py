@@ -157,6 +157,12 @@ def test_of_many_runs_the_charts_show_the_best_and_say_so(leave, compared, monke
     assert {line.hovertemplate[:4] for line in curves.data} == {"run2", "run3"}
 
 
+def test_the_curve_of_a_single_setting_has_a_name(leave, compared):
+    leave("run", {"seed": 1}, {"dev/x": 70.0}, events=[{"dev/x": step} for step in range(3)])
+    (curve,) = draw_charts(compared())["Curves"].data
+    assert curve.name == "1: all"
+
+
 def test_a_setting_has_one_colour(leave, compared):
     for number in range(8):
         lr, model = (1e-5, 3e-5)[number % 2], ("bert", "roberta")[number // 4]

@@ -300,7 +300,7 @@ def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter
         is_named = place < NAMED
         several = len(by_seed.columns) > 1
         title = "mean over seeds" if several else of_setting["run"].iloc[0]
-        values = ", ".join(setting.values[key] for key in in_label)
+        values = ", ".join(setting.values[key] for key in in_label) or setting.label
         if several and is_named:
             lines.append(band_of(by_seed, colour, str(place)))
         mean = by_seed.mean(axis="columns")
