@@ -160,7 +160,7 @@ def tied(metric, *, only_scored=(), **rows):
     groups = {}
     for row, scores in rows.items():
         runs = [Run(Path("nowhere"), "done", {"seed": s}, {}, {metric: one}, results) for s, one in enumerate(scores)]
-        group = group_of(runs, runs, Measure(metric), "seed")
+        group = group_of(runs, Measure(metric), "seed")
         groups[row] = group.without_seeds() if row in only_scored else group
     spread = seed_spread(groups.values())
     return sorted(ties(groups, spread and spread.sd, 0.95))

@@ -28,7 +28,7 @@ from cse.lab.report.any_runs.names import (
 from cse.lab.report.any_runs.scores import ScoreNames, pick_scores
 from cse.lab.report.any_runs.trials import Trial, first_trials, runs_included
 from cse.lab.report.formats import first_few, format_of
-from cse.lab.report.numbers.groups import Group, Measure, group_of, without_copies
+from cse.lab.report.numbers.groups import Group, groups_of_scores
 from cse.lab.report.numbers.keys_that_differ import KeysThatDiffer, fewest_keys, value_in_words
 from cse.lab.report.numbers.statistics import Value, mean_and_sd
 from cse.lab.settings.values import in_one_form
@@ -201,13 +201,6 @@ def keys_of(values: pd.DataFrame) -> list[Key]:
         of_all = [key for key in others if (others[key] != "").all()]
         shown = [*in_label, *of_all[: max(0, MANY_KEYS - len(in_label))]]
     return [Key(key, short[key], key in in_label, key in shown) for key in values]
-
-
-def groups_of_scores(runs: Sequence[Run], scores: Sequence[str], seed_key: str) -> dict[str, Group]:
-    """The group of each score that a run has."""
-    distinct = without_copies(runs, seed_key)
-    scored = [score for score in scores if any(score in run.metrics for run in runs)]
-    return {score: group_of(runs, distinct, Measure(score), seed_key) for score in scored}
 
 
 def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys: Sequence[str]) -> list[Setting]:

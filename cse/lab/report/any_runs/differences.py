@@ -331,7 +331,9 @@ def note_on_lower(lower: int) -> str:
 
 def note_on_pairs(seed_key: str, base: Group, others: Sequence[Group]) -> str:
     """A line if settings share only some seeds with the reference, and so are not paired; else ""."""
-    shared = [base.seeds.keys() & group.seeds.keys() for group in others if group.seeds.keys() != base.seeds.keys()]
+    base_seeds = base.value_by_seed.keys()
+    other_seeds = [group.value_by_seed.keys() for group in others]
+    shared = [base_seeds & seeds for seeds in other_seeds if seeds != base_seeds]
     most = max(shared, key=len, default=set())
     if len(most) < 2:
         return ""

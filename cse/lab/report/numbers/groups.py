@@ -1,8 +1,9 @@
 """The runs behind one number: a value for each seed, and how two such groups compare.
 
-To read: `group_of` makes a `Group` of the runs that have a `Measure`. `without_copies` lets copies of a run, and runs
-that were repeated, weigh no more than one run. `compare_groups` tests two groups over their seeds. Two encoders that
-are only scored have no seeds: these are compared over test items (cse.lab.report.numbers.resampling).
+To read: `group_of` makes a `Group` of the runs that have a `Measure`, and `groups_of_scores` makes a group for each
+score. Copies of a run, and runs that were repeated, weigh no more than one run there (`without_copies`).
+`compare_groups` tests two groups over their seeds. Two encoders that are only scored have no seeds: these are compared
+over test items (cse.lab.report.numbers.resampling).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,71 +18,68 @@ from cse.lab.report.numbers.statistics import STATISTICS, Effect, SeedSpread, Si
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import in_one_form, number_in
 
-SEEDS = 3  # on each trained side of a comparison that is judged
+MIN_SEEDS = 3  # on each trained side of a comparison that is judged
 
 
 @dataclass(frozen=True)
 class Measure:
     """Which number of a run makes the number of a group, and how several runs of one seed make one.
 
-    metric: a score.
-    key: a key of the settings, whose value is the number instead; "" for a score.
+    name: a score (test/sts/average), or a key of the settings (trainer.lr) whose value is the number.
+    is_key: whether it is a key.
     aggregate: how the runs of one seed make one number: a statistic of STATISTICS, or `best`.
     select: for `best`, the score by which a run of the seed is chosen.
     """
 
-    metric: str | None
-    key: str = ""
+    name: str
+    is_key: bool = False
     aggregate: str = "mean"
     select: str = ""
 
-    def is_known(self, run: Run) -> bool:
-        """Whether the run has the number. A run without an auxiliary modality lacks its settings."""
-        if self.key:
-            return number_in(str(run.get(self.key))) is not None
-        return self.metric in run.metrics
-
-    def number_of(self, run: Run) -> float:
-        """The run's number."""
-        return float(str(run.get(self.key)) if self.key else run.metrics[str(self.metric)])
+    def numbers_of(self, runs: Iterable[Run]) -> list[float]:
+        """The number of each run that has it. A run without an auxiliary modality lacks its settings."""
+        if self.is_key:
+            numbers = [number_in(str(run.get(self.name))) for run in runs]
+        else:
+            numbers = [run.metrics.get(self.name) for run in runs]
+        return [number for number in numbers if number is not None]
 
     def number_of_seed(self, runs: Sequence[Run]) -> float:
-        """The number that the runs of one seed make."""
+        """The number that the runs of one seed make. Each of them has its number."""
         if self.aggregate == "best":
-            return self.number_of(best_run(runs, self.select))
-        return float(STATISTICS[self.aggregate]([self.number_of(run) for run in runs]))
+            return self.numbers_of([best_run(runs, self.select)])[0]
+        return float(STATISTICS[self.aggregate](self.numbers_of(runs)))
 
 
 @dataclass(frozen=True)
 class Group:
-    """Runs, and the number that they make for each of their seeds.
+    """Runs, and the value that they make for each of their seeds.
 
-    Runs of seed 1 that score 70 and 72, and a run of seed 2 that scores 74, have seeds={"1": 71.0, "2": 74.0}.
+    Runs of seed 1 that score 70 and 72, and a run of seed 2 that scores 74, have value_by_seed={"1": 71.0, "2": 74.0}.
 
-    distinct: how many of the runs are no copies of each other.
-    seeds: {seed: value}.
-    single: the value of an encoder that is only scored, and so has no seeds; None if it has seeds.
-    metric: the score; None for values of a key.
+    num_distinct: how many of the runs are no copies of each other.
+    only_scored: whether its encoder was not trained here. It has no seeds, and a single value: {"": 71.0}.
+    metric: the score; "" for values of a key.
     unscored: how many finished runs lack the number.
     """
 
     runs: list[Run]
-    distinct: int
-    seeds: Mapping[str, float]
-    single: float | None = None
-    metric: str | None = None
+    num_distinct: int
+    value_by_seed: Mapping[str, float]
+    only_scored: bool = False
+    metric: str = ""
     aggregate: str = "mean"
     unscored: int = 0
 
     @property
-    def side(self) -> Side:
-        """The group as one side of a comparison: its values by seed, or its single value."""
-        return self.seeds if self.single is None else self.single
+    def values(self) -> list[float]:
+        """The value of each seed."""
+        return list(self.value_by_seed.values())
 
     @property
-    def values(self) -> list[float]:
-        """The value of each seed, or the single value."""
-        return list(self.seeds.values()) if self.single is None else [self.single]
+    def side(self) -> Side:
+        """The group as one side of a comparison."""
+        return self.values[0] if self.only_scored else self.value_by_seed
 
     @property
     def modified(self) -> bool:
@@ -93,26 +91,34 @@ class Group:
         """Whether it is a mean, and a run in it is no better than its encoder before training."""
         return self.aggregate == "mean" and any(run.no_better for run in self.runs)
 
-    @property
-    def only_scored(self) -> bool:
-        """Whether its encoder was not trained here, and so has no seeds."""
-        return self.single is not None
-
     def without_seeds(self) -> "Group":
-        """The same runs as one encoder, whose value is their mean."""
-        return replace(self, seeds={}, single=float(np.mean(self.values)))
+        """The same runs as one encoder that is only scored, whose value is their mean."""
+        return replace(self, value_by_seed={"": float(np.mean(self.values))}, only_scored=True)
 
 
-def group_of(runs: Sequence[Run], distinct: Sequence[Run], measure: Measure, seed_key: str) -> Group:
+def group_of(runs: Sequence[Run], measure: Measure, seed_key: str) -> Group:
+    """The group of the runs that have the measure."""
+    return group_measured(runs, without_copies(runs, seed_key), measure, seed_key)
+
+
+def groups_of_scores(runs: Sequence[Run], scores: Sequence[str], seed_key: str) -> dict[str, Group]:
+    """The group of each score that a run has."""
+    distinct = without_copies(runs, seed_key)
+    scored = [score for score in scores if any(score in run.metrics for run in runs)]
+    return {score: group_measured(runs, distinct, Measure(score), seed_key) for score in scored}
+
+
+def group_measured(runs: Sequence[Run], distinct: Sequence[Run], measure: Measure, seed_key: str) -> Group:
     """The group of the runs that have the measure. distinct: the same runs `without_copies`."""
-    measured = [run for run in runs if measure.is_known(run)]
-    measured_once = [run for run in distinct if measure.is_known(run)]
+    measured = [run for run in runs if measure.numbers_of([run])]
+    measured_once = [run for run in distinct if measure.numbers_of([run])]
     candidates = measured if measure.aggregate == "best" else measured_once  # the best is a run, and no mean of copies
+    by_seed = grouped(candidates, seed_key)
     group = Group(
         runs=measured,
-        distinct=len(measured_once),
-        seeds={name: measure.number_of_seed(of_seed) for name, of_seed in grouped(candidates, seed_key).items()},
-        metric=measure.metric,
+        num_distinct=len(measured_once),
+        value_by_seed={seed: measure.number_of_seed(of_seed) for seed, of_seed in by_seed.items()},
+        metric="" if measure.is_key else measure.name,
         aggregate=measure.aggregate,
         unscored=len(runs) - len(measured),
     )
@@ -123,11 +129,11 @@ def group_of(runs: Sequence[Run], distinct: Sequence[Run], measure: Measure, see
 def without_copies(runs: Sequence[Run], seed_key: str) -> list[Run]:
     """The runs without copies. Runs of the same seed and settings become one run, with their mean scores."""
     alike: dict[tuple[str, str], list[Run]] = {}
-    for name, together in grouped(runs, seed_key).items():
+    for seed, together in grouped(runs, seed_key).items():
         varying = KeysThatDiffer(together, seed_key).every if len(together) > 1 else []
         keys = [key for key in varying if role_of(key).changes_a_table]
         for run in together:
-            alike.setdefault((name, repr([in_one_form(run.get(key)) for key in keys])), []).append(run)
+            alike.setdefault((seed, repr([in_one_form(run.get(key)) for key in keys])), []).append(run)
     return [one_run_of(copies) for copies in alike.values()]
 
 
@@ -175,8 +181,8 @@ def seed_spread(groups: Iterable[Group]) -> SeedSpread | None:
 
 def few_seeds(sides: Sequence[Group]) -> str:
     """Why there is no verdict: a trained side has too few seeds; "" if all have enough."""
-    seeds = [len(group.values) for group in sides if not group.only_scored]
-    if not seeds or min(seeds) >= SEEDS:
+    num_seeds = [len(group.values) for group in sides if not group.only_scored]
+    if not num_seeds or min(num_seeds) >= MIN_SEEDS:
         return ""
-    instead = "; test items say nothing of its other seeds" if len(seeds) < len(sides) else ""
-    return f"too few seeds ({' and '.join(map(str, seeds))}): each trained side needs {SEEDS}{instead}"
+    instead = "; test items say nothing of its other seeds" if len(num_seeds) < len(sides) else ""
+    return f"too few seeds ({' and '.join(map(str, num_seeds))}): each trained side needs {MIN_SEEDS}{instead}"

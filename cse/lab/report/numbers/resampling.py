@@ -36,8 +36,8 @@ def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidenc
     left, right: of each run that scored the encoder, its folder and the name of the score.
     """
     try:
-        seeds = scores_with_items(*next(iter(left.items())))
-        sides = [[resampled(folder, score, seeds) for folder, score in side.items()] for side in (left, right)]
+        draw_names = scores_with_items(*next(iter(left.items())))
+        sides = [[resampled(folder, score, draw_names) for folder, score in side.items()] for side in (left, right)]
     except KeyError:
         return Effect(why="encoders that are only scored need their test items")
     scores = [score for side in sides for score in side]
@@ -82,13 +82,14 @@ class Resampled(NamedTuple):
     texts: str
 
 
-def resampled(folder: Path, score: str, seeds: Sequence[str]) -> Resampled:
+def resampled(folder: Path, score: str, draw_names: Sequence[str]) -> Resampled:
     """A run's score on resamples of its items. Raises KeyError for a score without items.
 
-    seeds: names that seed the draws of its `scores_with_items`, in their order.
+    draw_names: the names that seed the draws of its `scores_with_items`, in their order.
     """
-    seed_of = dict(zip(scores_with_items(folder, score), seeds, strict=False))  # other numbers are refused later
-    return score_resampled(folder, score, seed_of)
+    # `why_items_differ` refuses sides with other numbers of scores.
+    draw_name_of = dict(zip(scores_with_items(folder, score), draw_names, strict=False))
+    return score_resampled(folder, score, draw_name_of)
 
 
 def scores_with_items(folder: Path, score: str) -> list[str]:
@@ -102,12 +103,12 @@ def scores_with_items(folder: Path, score: str) -> list[str]:
     return [name for part in behind for name in scores_with_items(folder, str(part))]
 
 
-def score_resampled(folder: Path, score: str, seed_of: Mapping[str, str]) -> Resampled:
-    """A run's score on resamples. seed_of: the name that seeds the draws of each score with items, if not its own."""
+def score_resampled(folder: Path, score: str, draw_name_of: Mapping[str, str]) -> Resampled:
+    """A run's score on resamples. draw_name_of: the draw name of each score with items, if it is not its own name."""
     behind = kept_items(folder)[score]
     if isinstance(behind, Items):
-        return items_resampled(folder, score, seed_of.get(score, score))
-    parts = [score_resampled(folder, str(name), seed_of) for name in behind]
+        return items_resampled(folder, score, draw_name_of.get(score, score))
+    parts = [score_resampled(folder, str(name), draw_name_of) for name in behind]
     texts = [part.texts for part in parts]
     return Resampled(
         np.mean([part.scores_R for part in parts], axis=0),
@@ -119,11 +120,11 @@ def score_resampled(folder: Path, score: str, seed_of: Mapping[str, str]) -> Res
 
 
 @cache
-def items_resampled(folder: Path, score: str, seed: str) -> Resampled:
-    """A run's score on resamples of its own items. seed: the name that seeds the draws."""
+def items_resampled(folder: Path, score: str, draw_name: str) -> Resampled:
+    """A run's score on resamples of its own items. draw_name: seeds the draws."""
     items = kept_items(folder)[score]
     assert isinstance(items, Items)
-    scores_R = resample(items, seed=zlib.crc32(seed.encode()))
+    scores_R = resample(items, seed=zlib.crc32(draw_name.encode()))
     truth = checksum_of(items.gold_N)
     if items.units_UN is not None:
         truth = hash((truth, items.units_UN.tobytes()))

@@ -128,7 +128,7 @@ def our_number(cell: Cell, digits: int | None) -> str:
     """Our number and its marks, with `made_of` if a seed has several runs; "[2 of 3 runs]" if runs are missing."""
     if cell.ours is None:
         return ""
-    runs, words = cell.group.distinct, [with_spread(cell.ours, digits)]
+    runs, words = cell.group.num_distinct, [with_spread(cell.ours, digits)]
     words += [made_of(cell.group)] if runs > cell.ours.n else []
     words += [MODIFIED] if cell.group.modified else []
     words += [NO_BETTER] if cell.group.no_better else []
@@ -141,9 +141,9 @@ def made_of(group: Group) -> str:
     """How the runs of a group make its number, if a seed has several runs."""
     seeds = len(group.values)
     if seeds == 1:
-        return f"{group.aggregate} of {group.distinct}"
+        return f"{group.aggregate} of {group.num_distinct}"
     each = "" if group.aggregate == "mean" else f"the {group.aggregate} of each of "
-    return f"mean over {each}{seeds} seeds, {group.distinct} runs"
+    return f"mean over {each}{seeds} seeds, {group.num_distinct} runs"
 
 
 def shown_verdict(cell: Cell) -> str:
@@ -177,7 +177,7 @@ def cells_frame(cells: Sequence[Cell]) -> pd.DataFrame:
                 "row": cell.row,
                 "column": cell.column,
                 "split": cell.split,
-                "metric": group.metric or "",
+                "metric": group.metric,
                 "aggregate": group.aggregate,
                 "published": published.mean if published else None,
                 "published_sd": published.sd if published else None,
@@ -185,7 +185,7 @@ def cells_frame(cells: Sequence[Cell]) -> pd.DataFrame:
                 "ours": ours.mean if ours else None,
                 "ours_sd": ours.sd if ours else None,
                 "seeds": ours.n if ours else 0,
-                "runs": group.distinct,
+                "runs": group.num_distinct,
                 "expected_runs": cell.expected_runs,
                 "difference": cell.difference.size,
                 "difference_low": cell.difference.low,

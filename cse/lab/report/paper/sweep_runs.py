@@ -14,7 +14,7 @@ import yaml
 from cse.errors import UserError
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
-from cse.lab.report.numbers.groups import Group, Measure, group_of, without_copies
+from cse.lab.report.numbers.groups import Group, Measure, group_of
 from cse.lab.report.paper.departures import mark_departures, named_sweep, without_departures
 from cse.lab.report.paper.published import PublishedTable, published_table
 from cse.lab.report.paper.report_block import ReportBlock, checked_block
@@ -143,8 +143,7 @@ def groups_of(block: ReportBlock, runs: list[Run]) -> dict[CellPlace, Group]:
         for column, of_column in block.columns.items():
             selected = [run for run in done if run.matches({**of_row.where, **of_column.where})]
             of_cell = without_departures(selected, block.paper_setting)
-            distinct, measure = without_copies(of_cell, block.seed), measure_of(block, row, column)
-            groups[row, column] = group_of(of_cell, distinct, measure, block.seed)
+            groups[row, column] = group_of(of_cell, measure_of(block, row, column), block.seed)
     return groups
 
 
@@ -152,5 +151,5 @@ def measure_of(block: ReportBlock, row: str, column: str) -> Measure:
     """What fills a cell: a score of its runs, or the value of a config key in each seed's best run."""
     key, select = block.columns[column].config, block.select or ""
     if key:
-        return Measure(None, key, "best", select)
-    return Measure(block.metric_of(row, column), aggregate=block.aggregate_of(row, column), select=select)
+        return Measure(key, is_key=True, aggregate="best", select=select)
+    return Measure(block.metric_of(row, column) or "", aggregate=block.aggregate_of(row, column), select=select)
