@@ -82,6 +82,12 @@ def test_each_claims_p_is_holms_over_all_of_the_table(judged):
     assert (effect.n, effect.test) == ("4 and 4 seeds", "Welch")
 
 
+@pytest.mark.parametrize(("form", "supports"), [("within: 2.0, control: three beats two", True), ("", None)])
+def test_equal_published_numbers_support_a_claim_with_a_margin(judged, form, supports):
+    claim = f'{{says: it, source: here, more: {{row: "3"}}, than: {{row: "3"}}, {form}}}'
+    assert judged(f"{TABLE}  - {claim}")["it"].published_supports is supports
+
+
 def test_a_claim_of_several_parts_is_as_strong_as_its_weakest(judged):
     found = judged()["two is beaten by all"]
     assert (found.verdict, found.parts_measured, len(found.parts)) == (HOLDS, 3, 3)

@@ -107,9 +107,13 @@ class TestedClaim:
 
     @property
     def published_supports(self) -> bool | None:
-        """Whether the published numbers are as claimed, by their means alone; None without any, and for a tie."""
+        """Whether the published numbers are as claimed, by their means alone; None without any, and for a tie.
+
+        Equal numbers support a claim with a margin.
+        """
         difference = self.published
-        if difference is None or (self.claim.alike is None and abs(difference) < 1e-9):
+        has_margin = self.claim.alike is not None or self.claim.within > 0
+        if difference is None or (not has_margin and abs(difference) < 1e-9):
             return None
         return self.claim.is_borne_out(difference)
 
