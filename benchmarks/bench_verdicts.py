@@ -59,8 +59,7 @@ WORLDS = [
 
 
 def block_with(stated: Sequence[dict[str, object]]) -> ReportBlock:
-    printed = published.published_table("whitenedcse", "table5")
-    return checked_block(BLOCK | {"claims": list(stated)}, printed, "bench_verdicts", tolerance=0.1)
+    return checked_block(BLOCK | {"claims": list(stated)}, "bench_verdicts", tolerance=0.1)[0]
 
 
 def draw(block: ReportBlock, world: World, seeds: int, rng: np.random.Generator) -> list[claims.JudgedClaim]:

@@ -10,7 +10,6 @@ from cse.lab.report.any_runs.charts import draw_charts
 from cse.lab.report.any_runs.runs_report import best_of, hint_at_hidden, unfinished
 from cse.lab.report.any_runs.runs_table import runs_section
 from cse.lab.report.any_runs.settings_table import settings_section
-from cse.lab.report.paper import published
 from cse.lab.report.paper.claims import judge_claims
 from cse.lab.report.paper.paper_table import paper_table
 from cse.lab.report.paper.report_block import checked_block
@@ -20,10 +19,9 @@ from cse.lab.sections import PaperSection
 
 
 def parsed(block, name="sweeps/it.yaml"):
-    """(block, published table or None) of a block, a dict or its YAML."""
+    """(block, published table) of a block, a dict or its YAML."""
     block = yaml.safe_load(block) if isinstance(block, str) else block
-    printed = published.published_table(block["paper"], block["table"]) if block.get("table") else None
-    return checked_block(block, printed, name, tolerance=0.1), printed
+    return checked_block(block, name, tolerance=0.1)
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Filled(PaperSection):
 
 
 def filled(block, printed, runs, expected=()):
-    section, frame = paper_table(SweepRuns(block, printed, runs, list(expected), 0.95), printed)
+    section, frame = paper_table(SweepRuns(block, printed, runs, list(expected), 0.95))
     return Filled(**vars(section), frame=frame)
 
 

@@ -8,7 +8,6 @@ from omegaconf import OmegaConf
 from run_folders import results_of
 from typed import command_typed, jobs_typed
 
-from cse.lab.report.paper import figures, published
 from cse.lab.report.paper.report_block import checked_block
 from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.compose import composed
@@ -88,17 +87,12 @@ def test_the_file_opens_with_its_command_and_names_published_rows(name):
     block = sweep(name).report
     assert block is not None
     assert block["paper"] == name.partition("/")[0]
-    table = published.published_table(block["paper"], block["table"]) if block.get("table") else None
-    checked = checked_block(block, table, str(file), 0.1)
+    checked, _ = checked_block(block, str(file), 0.1)
     cases = set(sweep(name).cases)
     lines = [*checked.rows.values(), *checked.columns.values()]
     wheres = [line.where for line in lines] + [w for f in checked.figures if isinstance(f.series, dict)
                                                for w in f.series.values()]  # fmt: skip
     assert {where["case"] for where in wheres if "case" in where} <= cases
-    for figure in checked.figures:
-        overlay = figures.published_beside(figure, checked.paper)
-        if overlay is not None:
-            figure.check_split(overlay.split)
 
 
 def test_cases_of_one_name_in_a_shared_folder_are_one_job():

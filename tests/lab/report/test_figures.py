@@ -4,7 +4,6 @@ import pytest
 import yaml
 from made_up_tables import parsed
 
-from cse.errors import UserError
 from cse.lab.report.paper import figures
 from cse.lab.report.paper.report_block import REQUIRED, Plot
 
@@ -201,8 +200,3 @@ def test_nothing_finished_draws_nothing(kind, leave, runs):
     it = Plot(kind=kind, name="it", **{key: needs[key] for key in REQUIRED[kind]})
     assert figures.draw_figure(it, block(), runs()) is None
     assert figures.draw_figure(it, block(), []) is None
-
-
-def test_scores_of_another_split_than_the_papers_figure_are_refused():
-    with pytest.raises(UserError, match="figure1"):
-        draw("{kind: curve, name: figure1, x: l, y: test/sts/average}", [])

@@ -8,6 +8,9 @@ from cse.errors import UserError
 
 OURS, BASE = ({"row": f"{name}-BERT-base"} for name in ("VisualCSE", "SimCSE"))
 MORE = {"says": "a", "source": "b", "more": OURS, "than": BASE}
+OF_COLUMNS = {"says": "a", "source": "b", "more": {"column": "Avg."}, "than": {"column": "Avg."}}
+NAMES = [OURS["row"], BASE["row"]]
+BOTH, THREE = {"row": NAMES}, {"row": [*NAMES, OURS["row"]]}
 ALIKE = {"says": "a", "source": "b", "alike": OURS, "to": BASE}
 
 
@@ -23,6 +26,10 @@ ALIKE = {"says": "a", "source": "b", "alike": OURS, "to": BASE}
         ({"metric": None}, ".*report.metric"),
         ({"baseline": "SimCSE"}, "report.baseline: 'SimCSE'"),
         ({"columns": {"Avg.": {"metrik": "test/x"}}}, "report.columns.Avg..metrik"),
+        ({"table": "table33"}, "nonling has no table 'table33'"),
+        ({"rows": {"SimCSE-BERT-base": {"config": "trainer.lr"}}}, "report.rows.SimCSE-BERT-base.config"),
+        ({"rows": {"SimCSE-BERT-base": {"where": {}, "tolerance": 1}}}, "report.rows.SimCSE-BERT-base.tolerance"),
+        ({"rows": None, "baseline": None, "claims": [OF_COLUMNS]}, "report.claims.0: .*report.rows is missing"),
         *(
             ({"claims": [claim]}, f"report.claims.0{named}")
             for claim, named in (
@@ -35,6 +42,7 @@ ALIKE = {"says": "a", "source": "b", "alike": OURS, "to": BASE}
                 (ALIKE, ": .*within"),
                 (MORE | {"more": {"line": "3"}}, ".more.line"),
                 (MORE | {"p": 1}, ".p"),
+                (MORE | {"more": BOTH, "than": THREE}, ": 'a' compares 2 numbers with 3"),
                 ("more", ": "),
             )
         ),
@@ -49,6 +57,7 @@ ALIKE = {"says": "a", "source": "b", "alike": OURS, "to": BASE}
                 ("{kind: cosines, name: a, evaluator: b, split: dev, edges: [5, 0]}", ": .*edges"),
                 ("{kind: curve, name: a, x: l, y: b, level: [head], series: {none: {k: none}}}", ": .*head"),
                 ("{kind: curve, name: a, x: l, y: b, level: [head]}", ": .*head"),
+                ("{kind: curve, name: figure2, x: l, y: dev/stsb/spearman}", ": figure2 shows dev scores"),
             )
         ),
     ],

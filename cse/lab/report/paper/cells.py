@@ -1,7 +1,8 @@
 """The cells of a paper's table: the published number, ours, and a verdict.
 
-To read: `cells_of` makes a `Cell` for each row and column of the published table (`cell_at`). Our number is the mean
-over seeds of the group of runs that fills the cell. It is compared with three things:
+To read: `cells_of` makes a `Cell` for each row and column of the published table (`published_cell`), with our side
+where runs may fill it (`filled_cell`). Our number is the mean over seeds of the group of runs that fills the cell. It
+is compared with three things:
 
 - the published number (`difference_to`, with a verdict: `verdict_on_cell`);
 - our own runs of its baseline (`gain_in`);
@@ -12,7 +13,7 @@ cse.lab.report.paper.paper_table lays the cells out.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy import stats
 
@@ -29,9 +30,8 @@ from cse.lab.report.numbers.statistics import (
     prediction_half_width,
 )
 from cse.lab.report.paper.departures import departures_in
-from cse.lab.report.paper.published import PublishedTable
-from cse.lab.report.paper.report_block import ReportBlock
-from cse.lab.report.paper.sweep_runs import CellPlace, SweepRuns
+from cse.lab.report.paper.report_block import CellPlace
+from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.verdicts import (
     DIFFERS,
     NOT_RUN,
@@ -123,59 +123,71 @@ def ranked_columns(groups: Mapping[CellPlace, Group], confidence: float) -> list
     return ranked
 
 
-def cells_of(sweep: SweepRuns, table: PublishedTable, ranked: Sequence[RankedColumn]) -> list[Cell]:
+def cells_of(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[Cell]:
     """The cells of the published table, in its order. ranked: the columns of the cells that runs may fill."""
     ranked_at = {(row, column.column): column for column in ranked for row in column.groups}
-    places = [(row, column) for row, numbers in table.cells.items() for column in numbers]
-    return [cell_at(row, column, sweep, table, ranked_at.get((row, column))) for row, column in places]
+    cells = []
+    for row, numbers in sweep.published.cells.items():
+        for column in numbers:
+            cell = published_cell(row, column, sweep)
+            its_ranks = ranked_at.get((row, column))
+            cells.append(filled_cell(cell, sweep, its_ranks) if its_ranks else cell)
+    return cells
 
 
-def cell_at(row: str, column: str, sweep: SweepRuns, table: PublishedTable, ranked: RankedColumn | None) -> Cell:
-    """A cell of the published table, with our side. ranked: the rows it is ranked with; None if no run may fill it."""
-    published, group = table.cells[row][column], ranked.groups[row] if ranked else NO_RUNS
-    verdict = verdict_on_cell(row, column, sweep, table, ranked)
-    gain, p_student = gain_in(sweep, row, column, group)
+def published_cell(row: str, column: str, sweep: SweepRuns) -> Cell:
+    """A cell of the published table that no run may fill.
+
+    Its verdict is "" in a row that runs fill in other columns only (widths).
+    """
+    table, baseline = sweep.published, sweep.block.baseline_of(row, column)
+    number, base = table.cells[row][column], table.cells[baseline][column] if baseline else None
+    not_filled = "" if row in sweep.block.rows else NOT_RUN
     return Cell(
         row,
         column,
         table.split_of(column),
-        published=published,
+        published=number,
         p_published=table.p_values.get((row, column), ""),
-        gain_published=published_gain(sweep.block, table, row, column),
+        gain_published=number.mean - base.mean if number and base else None,
+        verdict=PUBLISHED_ONLY if row in table.others else not_filled,
+    )
+
+
+def filled_cell(cell: Cell, sweep: SweepRuns, ranked: RankedColumn) -> Cell:
+    """The cell with the runs that fill it. ranked: the rows it is ranked with."""
+    group = ranked.groups[cell.row]
+    verdict = verdict_on_cell(cell, group, sweep, ranked.seed_sd)
+    gain, p_student = gain_in(cell, group, sweep)
+    return replace(
+        cell,
         group=group,
-        expected_runs=number_of_jobs(row, column, sweep) if ranked else None,
-        difference=difference_to(published, group, verdict, sweep.confidence),
+        expected_runs=number_of_jobs(cell, sweep),
+        difference=difference_to(cell.published, group, verdict, sweep.confidence),
         gain=gain,
         p_student=p_student,
-        tied_with_best=row in ranked.tied if ranked and group.values else None,
-        is_marked=row in ranked.marked if ranked else False,
+        tied_with_best=cell.row in ranked.tied if group.values else None,
+        is_marked=cell.row in ranked.marked,
         verdict=verdict,
     )
 
 
-def published_gain(block: ReportBlock, table: PublishedTable, row: str, column: str) -> float | None:
-    """The published number minus the number of the cell's baseline; None without both."""
-    baseline = block.baseline_of(row, column)
-    number, base = table.cells[row][column], table.cells[baseline][column] if baseline else None
-    return number.mean - base.mean if number and base else None
-
-
-def number_of_jobs(row: str, column: str, sweep: SweepRuns) -> int | None:
+def number_of_jobs(cell: Cell, sweep: SweepRuns) -> int | None:
     """How many planned jobs belong to a cell; None if the sweep's axes cannot tell."""
-    where: Where = {**sweep.block.rows[row].where, **sweep.block.columns[column].where}
+    where: Where = {**sweep.block.rows[cell.row].where, **sweep.block.columns[cell.column].where}
     if not sweep.expected or not set(where) <= set(sweep.expected[0]):
         return None
     jobs = sweep.expected
     return sum(all(key in job and same_as_any(job[key], value) for key, value in where.items()) for job in jobs)
 
 
-def gain_in(sweep: SweepRuns, row: str, column: str, group: Group) -> tuple[Effect, float]:
+def gain_in(cell: Cell, group: Group, sweep: SweepRuns) -> tuple[Effect, float]:
     """The gain of a cell's group over the cell's baseline by Welch's test, and its p by Student's test.
 
     It is empty without runs on both sides. It has no interval and no p if a side has too few seeds for a test.
     """
-    baseline = sweep.block.baseline_of(row, column)
-    base = sweep.groups[baseline, column] if baseline else NO_RUNS
+    baseline = sweep.block.baseline_of(cell.row, cell.column)
+    base = sweep.groups[baseline, cell.column] if baseline else NO_RUNS
     if not group.values or not base.values:
         return NO_EFFECT, math.nan
     gain = compare_seeds(group.side, base.side, sweep.confidence)
@@ -191,27 +203,19 @@ def difference_to(published: Value | None, group: Group, verdict: str, confidenc
     return compare_seeds(group.side, published.mean, confidence)
 
 
-def verdict_on_cell(row: str, column: str, sweep: SweepRuns, table: PublishedTable, ranked: RankedColumn | None) -> str:
-    """The verdict on a cell; "" where the paper publishes no number, and in a column that no run measures (widths).
-
-    ranked: the rows it is ranked with; None if no run may fill it.
-    """
-    if ranked is None and row in table.others:
-        return PUBLISHED_ONLY
-    if ranked is None:
-        return "" if row in sweep.block.rows else NOT_RUN
-    group, published = ranked.groups[row], table.cells[row][column]
+def verdict_on_cell(cell: Cell, group: Group, sweep: SweepRuns, seed_sd: float | None) -> str:
+    """The verdict on a cell that runs may fill; "" where the paper publishes no number. seed_sd: see `noise_of`."""
     if not group.values:
         return NOT_RUN
-    if published is None:
+    if cell.published is None:
         return ""
     if departures_in(group.runs, sweep.block.paper_setting):
         return OTHER_SETTING
-    ours, of_column = mean_and_sd(group.values), sweep.block.columns[column]
+    ours, of_column = mean_and_sd(group.values), sweep.block.columns[cell.column]
     if of_column.config:
-        return PASS if same(ours.mean, published.mean) else DIFFERS
+        return PASS if same(ours.mean, cell.published.mean) else DIFFERS
     tolerance = sweep.block.tolerance if of_column.tolerance is None else of_column.tolerance
-    return against_published(ours, published, tolerance, noise_of([group], ranked.seed_sd), sweep.confidence)
+    return against_published(ours, cell.published, tolerance, noise_of([group], seed_sd), sweep.confidence)
 
 
 def against_published(ours: Value, published: Value, tolerance: float, noise: float | None, confidence: float) -> str:

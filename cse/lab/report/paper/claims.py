@@ -16,14 +16,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from cse.errors import UserError
 from cse.lab.report.formats import first_few
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
 from cse.lab.report.numbers.statistics import Effect, holm, tost_p
 from cse.lab.report.paper.departures import departures_in
-from cse.lab.report.paper.published import PublishedTable
-from cse.lab.report.paper.report_block import Claim, ReportBlock, TablePlace, names_in
-from cse.lab.report.paper.sweep_runs import CellPlace, SweepRuns
+from cse.lab.report.paper.report_block import CellPlace, Claim, ReportBlock
+from cse.lab.report.paper.sweep_runs import SweepRuns
 from cse.lab.report.verdicts import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_RUN, NOT_TESTED, SEE_FIGURE
 
 
@@ -157,26 +155,15 @@ def judge_claims(sweep: SweepRuns) -> list[JudgedClaim]:
 def parts_of_claim(claim: Claim, sweep: SweepRuns) -> list[ClaimPart]:
     """The parts of a claim, each tested; [] for a claim about a figure.
 
-    A single cell is compared with each cell of the other place. Raises UserError if both places have several cells, and
-    their numbers differ.
+    A single cell is compared with each cell of the other place.
     """
-    table = sweep.published
-    if table is None or claim.places is None:
+    if claim.places is None:
         return []
-    lefts, rights = (cells_at(place, sweep.block) for place in claim.places)
+    lefts, rights = map(sweep.block.cells_at, claim.places)
     most = max(len(lefts), len(rights))
-    if {len(lefts), len(rights)} - {1, most}:
-        raise UserError(f"claim {claim.says!r} compares {len(lefts)} numbers with {len(rights)}")
     names = names_of_cells(lefts if len(lefts) > 1 else rights)
     pairs = zip(lefts * (most // len(lefts)), rights * (most // len(rights)), strict=True)
-    return [part_of_claim(claim, name, pair, sweep, table) for name, pair in zip(names, pairs, strict=True)]
-
-
-def cells_at(place: TablePlace, block: ReportBlock) -> list[CellPlace]:
-    """The cells of a place, row by row."""
-    rows = names_in(place, "row") or list(block.rows)
-    columns = names_in(place, "column") or list(block.columns)
-    return [(row, column) for row in rows for column in columns]
+    return [part_of_claim(claim, name, pair, sweep) for name, pair in zip(names, pairs, strict=True)]
 
 
 def names_of_cells(cells: Sequence[CellPlace]) -> list[str]:
@@ -190,11 +177,9 @@ def names_of_cells(cells: Sequence[CellPlace]) -> list[str]:
     return names
 
 
-def part_of_claim(
-    claim: Claim, name: str, cells: tuple[CellPlace, CellPlace], sweep: SweepRuns, table: PublishedTable
-) -> ClaimPart:
+def part_of_claim(claim: Claim, name: str, cells: tuple[CellPlace, CellPlace], sweep: SweepRuns) -> ClaimPart:
     """A comparison of two cells, tested if both have scores."""
-    ours, theirs = (table.cells[row][column] for row, column in cells)
+    ours, theirs = (sweep.published.cells[row][column] for row, column in cells)
     left, right = (sweep.groups[cell] for cell in cells)
     both = zip(cells, (left, right), strict=True)
     lacks = [f"{row} with {column}" for (row, column), side in both if not side.values]

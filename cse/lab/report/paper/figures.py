@@ -18,8 +18,8 @@ from cse.lab.folder.runs import Run, grouped, score_named
 from cse.lab.report.numbers.groups import without_copies
 from cse.lab.report.numbers.statistics import STATISTICS
 from cse.lab.report.paper.departures import without_departures
-from cse.lab.report.paper.published import PublishedFigure, published_figure, read_paper
-from cse.lab.report.paper.report_block import Plot, ReportBlock
+from cse.lab.report.paper.published import PublishedFigure
+from cse.lab.report.paper.report_block import Plot, ReportBlock, published_beside
 from cse.lab.settings.values import Config, in_one_form, number_in
 from cse.lab.sharing.plots import cosine_histograms, new_figure
 from cse.lab.sharing.score_tables import IS_MODIFIED
@@ -60,12 +60,9 @@ class Drawing:
 def draw_figure(plot: Plot, block: ReportBlock, runs: list[Run]) -> Figure | None:
     """The figure; None if no finished run has what it shows.
 
-    In each series, runs with departures are left out as in a cell of a table, and copies of a run count once. Raises
-    UserError if the figure shows another split than the paper's.
+    In each series, runs with departures are left out as in a cell of a table, and copies of a run count once.
     """
     published = published_beside(plot, block.paper)
-    if published:
-        plot.check_split(published.split)
     done = [run for run in runs if run.is_done and run.matches(plot.where)]
     found = series_of(plot, block, done)
     series = {name: without_departures(its_runs, block.paper_setting) for name, its_runs in found.items() if its_runs}
@@ -77,13 +74,6 @@ def draw_figure(plot: Plot, block: ReportBlock, runs: list[Run]) -> Figure | Non
     modified = any(plot.shows(score) for its_runs in series.values() for run in its_runs for score in run.modified)
     figure.suptitle(f"{title}\n{IS_MODIFIED}" if modified else title)
     return figure
-
-
-def published_beside(plot: Plot, paper: str) -> PublishedFigure | None:
-    """The published figure; None if the paper's YAML has no figure of this name."""
-    if plot.published is None and plot.name not in read_paper(paper).get("figures", {}):
-        return None
-    return published_figure(paper, plot.published or plot.name)
 
 
 def series_of(plot: Plot, block: ReportBlock, runs: list[Run]) -> dict[str, list[Run]]:

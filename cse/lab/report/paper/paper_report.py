@@ -1,7 +1,7 @@
 """The report of a sweep: its runs beside its paper's table or figures.
 
-To read: `report_of_sweep`. Runs that fill no published cell stand beside each other in a table of their own, and so do
-smoke runs, of tiny sizes.
+To read: `report_of_sweep`. If no run fills a published cell, the runs are compared with each other in a table of their
+own. Smoke runs, of tiny sizes, always have a table of their own.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ from cse.lab.report.any_runs.settings_table import settings_section, unranked_se
 from cse.lab.report.paper.claims import judge_claims
 from cse.lab.report.paper.claims_table import claims_frame, claims_section
 from cse.lab.report.paper.departures import notes_on_departures
-from cse.lab.report.paper.figures import draw_figure, published_beside
+from cse.lab.report.paper.figures import draw_figure
 from cse.lab.report.paper.missing_jobs import missing_jobs
 from cse.lab.report.paper.paper_table import paper_table
 from cse.lab.report.paper.published import read_paper
-from cse.lab.report.paper.report_block import Plot
+from cse.lab.report.paper.report_block import Plot, published_beside
 from cse.lab.report.paper.sweep_runs import SweepRuns, read_sweep_runs
 from cse.lab.report.show.document import Picture, Report
 from cse.lab.sections import Section
@@ -36,7 +36,7 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
     """
     sweep = read_sweep_runs(config, folders)
     block = sweep.block
-    table, frame = paper_table(sweep, sweep.published) if sweep.published else (None, None)
+    table, frame = paper_table(sweep) if block.table else (None, None)
     claims = judge_claims(sweep)
     sections = [table, beside_each_other(sweep), smoke_section(sweep), claims_section(claims) if claims else None]
     paper = read_paper(block.paper)
@@ -55,13 +55,11 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
 
 
 def beside_each_other(sweep: SweepRuns) -> Section | None:
-    """A line for each setting of runs that fill no published cell, with the scores of the figures.
-
-    None if there are no runs, or if they fill a cell.
-    """
+    """A line for each setting of the runs, with the scores of the figures; None without runs, or if a run fills a
+    published cell."""
     if not sweep.runs or any(group.values for group in sweep.groups.values()):
         return None
-    label, expected = (f"{sweep.name}-runs", []) if sweep.published else (sweep.name, sweep.expected)
+    label, expected = (f"{sweep.name}-runs", []) if sweep.block.table else (sweep.name, sweep.expected)
     begun = [run for run in sweep.runs if run.has_results or run.state in (State.RUNNING, State.STOPPED)]
     comparison = compared_by_figures(sweep, begun or sweep.runs)
     section = settings_section(comparison, label)

@@ -32,15 +32,15 @@ from cse.lab.sections import GridCell, PaperSection
 from cse.lab.sharing.score_tables import MODIFIED
 
 
-def paper_table(sweep: SweepRuns, table: PublishedTable) -> tuple[PaperSection, pd.DataFrame]:
+def paper_table(sweep: SweepRuns) -> tuple[PaperSection, pd.DataFrame]:
     """The sweep's runs beside its published table: the section, and report.csv."""
     ranked = ranked_columns(sweep.groups, sweep.confidence)
-    cells = cells_of(sweep, table, ranked)
+    cells = cells_of(sweep, ranked)
     missing = [*unscored_cells(sweep), *missing_jobs(sweep.runs, sweep.expected, sweep.block.seed)]
     section = replace(
-        as_section(table, cells, what_rows_are(sweep.block)),
+        as_section(sweep.published, cells, what_rows_are(sweep.block)),
         label=sweep.name,
-        notes=[*table.notes, *notes_on_cells(sweep, ranked)],
+        notes=[*sweep.published.notes, *notes_on_cells(sweep, ranked)],
         legend=legend_of_cells(sweep, cells),
         missing=list(dict.fromkeys(missing)),
     )

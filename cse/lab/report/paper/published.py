@@ -134,8 +134,13 @@ def read_paper(paper: str) -> Json:
     return yaml.safe_load((FOLDER / f"{paper}.yaml").read_text(encoding="utf-8"))
 
 
-def published_table(paper: str, name: str) -> PublishedTable:
-    """A table by its key, e.g. ("whitenedcse", "table4"). Raises UserError for an unknown key."""
+def published_table(paper: str, name: str | None) -> PublishedTable:
+    """A table by its key, e.g. ("whitenedcse", "table4"); an empty table for None.
+
+    Raises UserError for an unknown key.
+    """
+    if name is None:
+        return PublishedTable(title="", split="none", columns=[])
     return PublishedTable.model_validate({**entry_of(paper, "tables", name), "name": name})
 
 

@@ -1,6 +1,6 @@
 """The `report:` block of a sweep's YAML. It says with which published table or figures the sweep's runs are compared.
 
-To read: `checked_block` makes a `ReportBlock`, with a `Selection` for each row and column, `Claim`s and `Plot`s.
+To read: `checked_block` makes a `ReportBlock`, with its `Row`s, `Column`s, `Claim`s and `Plot`s.
 
     report:
       paper: whitenedcse              # cse/lab/report/paper/published/<paper>.yaml
@@ -33,48 +33,68 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator, with_config
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator, with_config
 from typing_extensions import TypedDict
 
 from cse.errors import UserError
 from cse.lab.folder.runs import Where
-from cse.lab.report.paper.published import PublishedTable
+from cse.lab.report.paper.published import (
+    PublishedFigure,
+    PublishedTable,
+    published_figure,
+    published_table,
+    read_paper,
+)
 from cse.lab.settings.values import Config
 
-NO_TABLE = PublishedTable(title="", split="none", columns=[])
-"""The table of a sweep that draws figures only."""
-
+CellPlace = tuple[str, str]
+"""The row and the column of a cell, as the paper names them."""
 Aggregate = Literal["mean", "max", "q75", "q50", "best"]
 Statistic = Literal["mean", "max", "q75", "q50"]
 CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 """How blocks of a sweep's YAML are read: unknown keys are refused, and a name may look like a number."""
 
 
-class Selection(BaseModel):
-    """An entry of `rows` or `columns`: which runs belong to it, and what fills its cells.
+class Row(BaseModel):
+    """An entry of `rows`: the runs that belong to it, and what they fill its cells with. `where` alone may be written.
 
-    metric, config: the score, or the config key whose value fills the cells; without both, the column, the row or the
-    block says it.
+    metric, aggregate: for columns that have none.
     """
 
     model_config = CLOSED
 
     where: Where = {}
     metric: str | None = None
-    config: str | None = None
     aggregate: Aggregate | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_where_alone(cls, value: object) -> object:
+        """The row with its keys. `where` has none of the keys of rows and columns."""
+        is_where = isinstance(value, dict) and not set(value) & set(Column.model_fields)
+        return {"where": value} if is_where else value
+
+
+class Column(BaseModel):
+    """An entry of `columns`: what fills its cells, for the runs of each row. `metric` alone may be written.
+
+    where: values that runs must have in addition to the row's.
+    config: the config key whose value fills the cells, in place of a metric.
+    """
+
+    model_config = CLOSED
+
+    where: Where = {}
+    metric: str | None = None
+    aggregate: Aggregate | None = None
+    config: str | None = None
     tolerance: float | None = None
 
-
-def selection_of_row(value: object) -> object:
-    """A row's selection, which may be written as its `where` alone."""
-    is_short = isinstance(value, dict) and not set(value) & {"where", "metric", "aggregate"}
-    return {"where": value} if is_short else value
-
-
-def selection_of_column(value: object) -> object:
-    """A column's selection, which may be written as its metric alone."""
-    return value if isinstance(value, dict) else {"metric": value}
+    @model_validator(mode="before")
+    @classmethod
+    def read_metric_alone(cls, value: object) -> object:
+        """The column with its keys."""
+        return value if isinstance(value, dict) else {"metric": value}
 
 
 @with_config(CLOSED)
@@ -232,15 +252,6 @@ class Plot(BaseModel):
         """Whether the figure shows the score, or the pairs behind it."""
         return score in self.metrics or (bool(self.evaluator) and score.startswith(f"{self.split}/{self.evaluator}/"))
 
-    def check_split(self, split: str) -> None:
-        """Refuse a figure of dev scores if the paper's shows test scores, and a figure of test scores if it shows dev.
-
-        Training curves (train/...) go with both. Raises UserError.
-        """
-        splits = {self.split, *(name.partition("/")[0] for name in self.metrics)}
-        if wrong := sorted(splits & {"dev", "test"} - {split}):
-            raise UserError(f"figure {self.name}: it shows {wrong[0]} scores, the paper's shows {split}")
-
 
 class ReportBlock(BaseModel):
     """A `report:` block, with the keys that this file's docstring lists. rows and columns are in the published order.
@@ -252,8 +263,8 @@ class ReportBlock(BaseModel):
 
     paper: str
     table: str | None = None
-    rows: dict[str, Annotated[Selection, BeforeValidator(selection_of_row)]] = {}
-    columns: dict[str, Annotated[Selection, BeforeValidator(selection_of_column)]]
+    rows: dict[str, Row] = {}
+    columns: dict[str, Column]
     metric: str | None = None
     aggregate: Aggregate = "mean"
     select: str | None = None
@@ -272,8 +283,9 @@ class ReportBlock(BaseModel):
 
     def baseline_of(self, row: str, column: str) -> str | None:
         """The row that a cell is tested against; None without a baseline, and for the value of a config key."""
-        selection = self.columns.get(column)
-        return None if selection is None or selection.config else self.baselines.get(row)
+        if column not in self.columns or self.columns[column].config:
+            return None
+        return self.baselines.get(row)
 
     def aggregate_of(self, row: str, column: str) -> Aggregate:
         """How a cell's runs of one seed become one value."""
@@ -283,27 +295,33 @@ class ReportBlock(BaseModel):
         """The metric that fills a cell: the column's, else the row's, else the table's."""
         return self.columns[column].metric or self.rows[row].metric or self.metric
 
+    def cells_at(self, place: TablePlace) -> list[CellPlace]:
+        """The cells of a place, row by row."""
+        return list(product(names_in(place, "row") or self.rows, names_in(place, "column") or self.columns))
 
-def checked_block(raw: Config, table: PublishedTable | None, file: str, tolerance: float) -> ReportBlock:
-    """A block, checked against its published table.
+
+def checked_block(raw: Config, file: str, tolerance: float) -> tuple[ReportBlock, PublishedTable]:
+    """(the block, checked; its published table).
 
     tolerance: for a block that has none. Raises UserError, which begins with the file's name.
     """
-    table = table or NO_TABLE
     try:
+        table = published_table(raw.get("paper", ""), raw.get("table"))
         block = ReportBlock.model_validate(with_defaults(raw, table, tolerance))
+        mistake = next(mistakes_in(block, table), None)
     except ValidationError as error:
         wrong = error.errors()[0]
         place = ".".join(str(part) for part in ("report", *wrong["loc"]))
         raise UserError(f"{file}: {place}: {wrong['msg']}") from None
-    mistake = next(mistakes_in(block, table), None)
+    except UserError as error:  # a table or figure that the paper does not publish
+        raise UserError(f"{file}: {error}") from None
     if mistake:
         raise UserError(f"{file}: {mistake}")
     in_order = {
         "rows": {name: block.rows[name] for name in table.cells if name in block.rows},
         "columns": {name: block.columns[name] for name in table.columns if name in block.columns},
     }
-    return block.model_copy(update=in_order)
+    return block.model_copy(update=in_order), table
 
 
 def with_defaults(raw: Config, table: PublishedTable, tolerance: float) -> Config:
@@ -317,22 +335,14 @@ def with_defaults(raw: Config, table: PublishedTable, tolerance: float) -> Confi
 
 
 def mistakes_in(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
-    """Claims without their control, names that are not the table's, and cells that nothing fills."""
-    yield from claims_without_control(block)
+    """What contradicts the published table or figures, or another key of the block."""
+    for number, claim in enumerate(block.claims):
+        yield from (f"report.claims.{number}{mistake}" for mistake in mistakes_in_claim(claim, block))
     yield from unknown_names(block, table)
     for row, column in product(block.rows, block.columns):
         yield from mistakes_in_cell(block, table, row, column)
-
-
-def claims_without_control(block: ReportBlock) -> Iterator[str]:
-    """Claims whose control is not another claim, or is a claim that needs a control itself."""
-    controls = [claim.says for claim in block.claims if claim.places and not claim.within]
-    for number, claim in enumerate(block.claims):
-        if claim.control and claim.control not in controls:
-            yield (
-                f"report.claims.{number}.control: {claim.control!r} is not what another claim `says`, or that claim "
-                "needs a control itself"
-            )
+    for number, plot in enumerate(block.figures):
+        yield from (f"report.figures.{number}: {mistake}" for mistake in wrong_splits(plot, block.paper))
 
 
 def unknown_names(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
@@ -350,6 +360,20 @@ def unknown_names(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
         yield from (f"report.{key}: {name!r} is not one of {', '.join(known)}" for name in names if name not in known)
 
 
+def mistakes_in_claim(claim: Claim, block: ReportBlock) -> Iterator[str]:
+    """A control that is not another claim, or needs a control itself, and places that cannot be compared."""
+    controls = [other.says for other in block.claims if other.places and not other.within]
+    if claim.control and claim.control not in controls:
+        yield f".control: {claim.control!r} is not what another claim `says`, or that claim needs a control itself"
+    if claim.places is None:
+        return
+    if not block.rows:
+        yield ": it compares cells, but report.rows is missing"
+    first, second = (len(block.cells_at(place)) for place in claim.places)
+    if first != second and 1 not in (first, second):
+        yield f": {claim.says!r} compares {first} numbers with {second}"
+
+
 def mistakes_in_cell(block: ReportBlock, table: PublishedTable, row: str, column: str) -> Iterator[str]:
     """What a cell lacks: a score by which its best run is picked, a metric, or the paper's split."""
     config, metric = block.columns[column].config, block.metric_of(row, column)
@@ -362,3 +386,25 @@ def mistakes_in_cell(block: ReportBlock, table: PublishedTable, row: str, column
             f"{column} is filled by {metric}, but the paper's {table.name} is of the {table.split} split: "
             "name a score of that split"
         )
+
+
+def wrong_splits(plot: Plot, paper: str) -> Iterator[str]:
+    """Dev scores in a figure of which the paper shows test scores, and test scores if the paper shows dev.
+
+    Training curves (train/...) go with both.
+    """
+    published = published_beside(plot, paper)
+    splits = {plot.split, *(name.partition("/")[0] for name in plot.metrics)}
+    for split in sorted(splits & {"dev", "test"}):
+        if published and split != published.split:
+            yield f"{plot.name} shows {split} scores, the paper's shows {published.split}"
+
+
+def published_beside(plot: Plot, paper: str) -> PublishedFigure | None:
+    """The published figure; None if the paper's YAML has no figure of this name.
+
+    Raises UserError if the plot's `published` names no figure of the paper.
+    """
+    if plot.published is None and plot.name not in read_paper(paper).get("figures", {}):
+        return None
+    return published_figure(paper, plot.published or plot.name)

@@ -16,8 +16,8 @@ from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.numbers.groups import Group, Measure, group_of
 from cse.lab.report.paper.departures import mark_departures, named_sweep, without_departures
-from cse.lab.report.paper.published import PublishedTable, published_table
-from cse.lab.report.paper.report_block import ReportBlock, checked_block
+from cse.lab.report.paper.published import PublishedTable
+from cse.lab.report.paper.report_block import CellPlace, ReportBlock, checked_block
 from cse.lab.settings.arguments import values_of
 from cse.lab.settings.groups import choices
 from cse.lab.settings.lookup import nearest
@@ -25,16 +25,13 @@ from cse.lab.settings.values import Config
 from cse.lab.sweep import sweeps
 from cse.lab.sweep.axes import combinations
 
-CellPlace = tuple[str, str]
-"""The row and the column of a cell, as the paper names them."""
-
 
 @dataclass(frozen=True)
 class SweepRuns:
     """A sweep's runs, and what they are compared with.
 
     block: the sweep's `report:` block, checked.
-    published: the paper's table; None if the sweep draws figures only.
+    published: the paper's table; empty if the sweep draws figures only.
     every_run: of any size; runs of full size have their departures.
     expected: the axes of every planned job.
     confidence: of tests and intervals.
@@ -43,7 +40,7 @@ class SweepRuns:
     """
 
     block: ReportBlock
-    published: PublishedTable | None
+    published: PublishedTable
     every_run: list[Run]
     expected: list[Config]
     confidence: float
@@ -73,8 +70,7 @@ def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
     """
     name = config["sweep"]
     sweep, raw, file = read_sweep(name)
-    table = published_table(raw["paper"], raw["table"]) if raw.get("table") else None
-    block = checked_block(raw, table, file, tolerance=config["tolerance"])
+    block, table = checked_block(raw, file, tolerance=config["tolerance"])
     places = folders or [sweep.folder_of_jobs([])]
     runs = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
     return SweepRuns(
