@@ -46,7 +46,7 @@ class MissingResource(UserError):
 def check_loads(module: str, requirement: str = "") -> None:
     """Raise MissingResource if a package for one kind of data is missing, or does not fit torch.
 
-    requirement: for pip; "": the first part of the module's name.
+    requirement: what pip installs; "": the first part of the module's name.
     """
     package = module.partition(".")[0]
     try:

@@ -27,7 +27,7 @@ class Need:
 
     name: the name of the dataset (with its language, if it has several: stsb_multi:de), of the encoder or of the file.
     key: the parameter with its place, if any. The code that asks the parts replaces it by the full key, as the user
-    types it, and sets cache to paths.cache.
+    gives it, and sets cache to paths.cache.
     """
 
     name: str

@@ -19,8 +19,8 @@ class Items:
     kind: how the score is computed from values_N and gold_N, times 100: the correlation of cosines, or of other numbers
     (spearman), with human scores; accuracy, f1 of class 1, or the mean of the f1 of all classes (macro_f1) of predicted
     and true classes; the mean of values from 0 to 1, such as each query's nDCG (mean). units_UN: if items share
-    something (pairs share documents), the numbers of the units of each item; None if items are independent. digest:
-    over the texts and units; it identifies the same items. "" if the evaluator gives none.
+    something (pairs share documents), the numbers of the units of each item; None if items are independent. digest: a
+    digest of the texts and units; it identifies the same items. "" if the evaluator gives none.
     """
 
     kind: Literal["cosines", "spearman", "accuracy", "f1", "macro_f1", "mean"]

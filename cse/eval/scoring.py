@@ -81,7 +81,7 @@ class MemoizedEncode:
 def refuse_nan(encode: Encode) -> Encode:
     """The same `encode`, but it raises UserError for vectors with NaN or infinity: they have no score.
 
-    Not for a training run: it has its own error for divergence.
+    A training run does not use this: it has its own error for divergence.
     """
 
     def vectors_of(texts: list[str]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The transformer that every method trains. Its input are text, image or audio tokens, its output one vector per row.
+"""The transformer that every method trains. It maps text, image or audio tokens to one vector per row.
 
 B is the number of rows, T the tokens, D the width, and V the size of the vocabulary.
 """
@@ -228,11 +228,11 @@ class Encoder(nn.Module):
     ) -> np.ndarray:
         """n texts -> (n, D) float32, one text -> (D,), in eval mode, without dropout.
 
-        Each distinct token sequence is encoded once, in batches sorted by length. head: applied to the vectors, after
-        the encoder's own head, if it has one. precision: fp32 or bf16. bf16 is autocast in the layers, with batches of
-        up to TOKENS; vectors and head stay float32.
-        normalize_embeddings: scale to length 1, for any `unit_length`. show_progress_bar: on a terminal or in a
-        notebook. Raises TypeError if a sentence is not text, ValueError for a batch_size below 1 or another precision.
+        Each distinct token sequence is encoded once, in batches sorted by length. head: a module that is applied to the
+        vectors, after the encoder's own head, if it has one. precision: fp32 or bf16. bf16 is autocast in the layers,
+        with batches of up to TOKENS; vectors and head stay float32. normalize_embeddings: scale to length 1, for any
+        `unit_length`. show_progress_bar: True shows a bar, on a terminal or in a notebook. Raises TypeError if a
+        sentence is not text, ValueError for a batch_size below 1 or another precision.
         """
         texts = as_texts(sentences)
         if self.settings.get("include_prompt") is False and any(self.tokenizer.prefixes.get(type(t)) for t in texts):

@@ -20,9 +20,9 @@ ADAPTER = "default"  # peft's name for the only adapter
 
 @with_config(STRICT)
 class Lora(TypedDict):
-    """r: the rank. alpha: the update is scaled by alpha / r. dropout: on the input of the adapter; it makes views
-    differ, like the encoder's own dropout. targets: names of the linear layers that get an adapter (q_proj, ...);
-    None: all."""
+    """r: the rank. alpha: the update is scaled by alpha / r. dropout: the dropout probability on the input of the
+    adapter; it makes views differ, like the encoder's own dropout. targets: names of the linear layers that get an
+    adapter (q_proj, ...); None: all."""
 
     r: Count
     alpha: Count

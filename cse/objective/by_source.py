@@ -10,7 +10,7 @@ from cse.types import Encoded, Loss, Objective
 class BySource(Objective):
     """The objective of each source, with parameters of its own. None has a head at test time: all train one embedding.
 
-    objectives: by the source's name.
+    objectives: the objectives, by the source's name.
     """
 
     def __init__(self, objectives: Mapping[str, Objective]):

@@ -78,7 +78,7 @@ class Gist(Objective):
     """GISTEmbed on the pooled embeddings of two views, or of more with hard negatives.
 
     num_views: anchor, positive and negatives; None: one view for each column of the data. teacher: the guide, any
-    checkpoint that model.name accepts. teacher_pooling: None for the pooling that it records.
+    checkpoint that model.name accepts. teacher_pooling: the guide's pooling; None: the one that it records.
     """
 
     min_rows = 2

@@ -81,8 +81,8 @@ class Rankcse(Objective):
     """RankCSE on two dropout views.
 
     teacher, second_teacher: any checkpoints that model.name accepts; None: no second teacher. teacher_weight: alpha,
-    the weight of the first teacher. teacher_pooling: for both; None for the pooling that they record. head: a partial
-    of a module; it is called with `dim`, and dropped at test time.
+    the weight of the first teacher. teacher_pooling: the pooling of both teachers; None: the pooling that they
+    record. head: a partial of a module; it is called with `dim`, and dropped at test time.
     """
 
     num_views = 2

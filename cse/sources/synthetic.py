@@ -1,4 +1,4 @@
-"""Small made-up resources for smoke=true: an encoder, text, pictures, speech and score sets, each written once."""
+"""Small synthetic resources for smoke=true: an encoder, text, pictures, speech and score sets, each written once."""
 
 import random
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def sentence(rng: random.Random, words: int) -> str:
 
 
 def write_rows(folder: Path, columns: Sequence[str], scores: str | None) -> None:
-    """Write ROWS made-up sentences as text.txt, or as text.csv with these columns; see text_file."""
+    """Write ROWS synthetic sentences as text.txt, or as text.csv with these columns; see text_file."""
     rng = random.Random(0)
     rows = [[sentence(rng, WORDS_A_ROW) for _ in columns or [""]] for _ in range(ROWS)]
     if scores:

@@ -45,7 +45,7 @@ class MeanLosses:
         self.counts: dict[str, int] = {}
 
     def add(self, step: int, values: Metrics) -> Metrics:
-        """The means up to update number `step` (from 1). values: that update's; rates and norms are left out."""
+        """The means up to update number `step` (from 1). values: its numbers; rates and norms are left out."""
         if (step - 1) % self.every == 0:
             self.sums, self.counts = {}, {}
         for name, value in values.items():
