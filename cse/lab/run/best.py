@@ -100,8 +100,7 @@ def finish_run(record: Record, training: Training, state: State) -> None:
     if not training.trainer.keep_last:
         drop_tensors(record.folder, state)
     before = dict(state.curve).get(0, {})  # the untrained encoder's dev scores
-    record.conclude(
-        status="done",
+    record.note(
         items=items,
         steps=state.step,
         best_step=state.best_step,
@@ -114,15 +113,14 @@ def finish_run(record: Record, training: Training, state: State) -> None:
     )
     write_text(record.folder / "best" / "README.md", model_card(record.results, record.scores.values()))
     copy_mteb(record.folder / "best", record.results)
-    metrics = values(record.scores.values())
-    if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
+    scores = values(record.scores.values())
+    if test := {name: score for name, score in scores.items() if name.startswith("test/")}:
         trackers.log(test, state.best_step)  # dashboards draw a curve of one point
     plots = draw_plots(record.folder, parts.trainer.select, state.best_step, record.results["seed"])
     for name, path in plots.items():
         trackers.image(f"plots/{name}", path, state.step)
     log_scores(record, before)
     log_checkpoint(record, state, is_no_better=no_better(record.scores, str(parts.trainer.select), before))
-    trackers.finish(0, metrics | {"best_step": state.best_step})
 
 
 def score_best(record: Record, training: Training, step: int) -> KeptItems:

@@ -5,7 +5,7 @@
     begin_folder    the first write
     note_training   of a run that is scored: its seed, and how many of its texts are scored too
     score_subject   every score
-    report_scores   results.json, the files of scores, the trackers, the log
+    report_scores   the files of scores, the trackers, the log
 
 Imports torch, so import it only when there is work: --help answers without.
 """
@@ -229,11 +229,9 @@ def score_subject(record: Record, subject: Subject, evaluators: dict[str, Evalua
 def report_scores(
     record: Record, cfg: DictConfig, subject: Subject, evaluators: dict[str, Evaluator], scores: list[Score]
 ) -> None:
-    """Write results.json, scores.csv, scores.md and scores.tex, send the scores to the trackers, and log the headline
-    scores."""
+    """Write scores.csv, scores.md and scores.tex, send the scores to the trackers, and log the headline scores."""
     sources = {name: evaluator.source() for name, evaluator in evaluators.items()}
-    record.conclude(
-        status="done",
+    record.note(
         data=sources,
         items=keep_items(record.folder, scores),
         encoder=subject.described,
@@ -250,4 +248,3 @@ def report_scores(
     place = f"all {len(scores)} scores and {len(problems)} problems: {record.folder / 'scores.md'}"
     headline = [scored for scored in scores if scored.headline]
     log.info("\n%s", score_tables.terminal_table(headline, [*notes, *problems[:1], place]))
-    record.trackers.finish(0, values(scores))

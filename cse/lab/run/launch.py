@@ -18,7 +18,8 @@ from cse.errors import Interrupted, RunError, UserError
 from cse.lab.run import slurm
 from cse.lab.run.job import Job
 from cse.lab.run.resume import resume_hint
-from cse.lab.run.this_process import begin_log_files, logging_to, quiet, take_lines
+from cse.lab.run.this_process import begin_log_files, levels_restored, logging_to, quiet, take_lines
+from cse.training.signals import SIGNALS, handled
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -95,14 +96,10 @@ def spawn(job: Job) -> None:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    from cse.training.signals import handled
-
     devices = job.cfg.trainer.devices
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // devices)))
     signals = [*(caught.name for caught in handled()), "SIGQUIT"]
     os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", ",".join(signals))
-    for name in TORCH_LOGS:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -114,7 +111,10 @@ def spawn(job: Job) -> None:
         start_method="spawn",
     )
     try:
-        elastic_launch(config, worker)(job, take_lines())
+        with levels_restored(TORCH_LOGS):
+            for name in TORCH_LOGS:
+                logging.getLogger(name).setLevel(logging.CRITICAL)
+            elastic_launch(config, worker)(job, take_lines())
     except SignalException as error:  # the processes got it too, and saved
         raise interruption(error.sigval, job) from error
     except ChildFailedError as error:
@@ -148,7 +148,7 @@ def error_of_processes(error: "ChildFailedError", job: Job) -> Interrupted | Use
         if failure.exitcode == -signal.SIGKILL:  # the others fail because it is gone
             return RunError(f"process {rank} of {devices} was killed (out of memory?); {resume_hint(job)}")
     rank, failure = error.get_first_failure()
-    if failure.exitcode > 128:
+    if failure.exitcode - 128 in SIGNALS:  # as `worker` ends after one
         return interruption(failure.exitcode - 128, job)
     report: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
     name, _, message = str(report["message"]).partition(": ")

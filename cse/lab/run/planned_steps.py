@@ -1,4 +1,7 @@
-"""How many steps a run will make, as its settings alone tell. Imports no torch: sweeps list their jobs with it."""
+"""How many steps a run will make, as its settings alone tell. Imports no torch: sweeps list their jobs with it.
+
+The batches of an epoch are counted as cse.data.loader.Batches makes them.
+"""
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -6,14 +9,23 @@ from cse.sources.catalogue import DATASETS
 
 
 def steps_in_words(cfg: DictConfig) -> str:
-    """How many steps a run makes: 30,952; "at most 70" or "?" where only reading the text tells its rows."""
+    """How many steps a run makes: 30,952; "at most 70" or "?" where only the text or the encoder tells."""
     trainer, rows = cfg.trainer, expected_rows(cfg.data)
     if rows is None:
         return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
     full, rest = divmod(rows, trainer.batch_size)
-    batches = full if trainer.drop_last or rest < 2 else full + 1  # of an epoch, as cse.data.loader.Batches has them
+    if trainer.drop_last or rest < 2:
+        return f"{steps_of(trainer, full):,}"
+    fewest, most = steps_of(trainer, full), steps_of(trainer, full + 1)
+    if "whitening" in cfg.objective and fewest < most:  # the encoder's width tells how many rows a batch needs
+        return f"at most {most:,}"
+    return f"{most:,}"
+
+
+def steps_of(trainer: DictConfig, batches: int) -> int:
+    """The steps of a run. batches: of an epoch."""
     planned = max(1, round(trainer.epochs * batches / trainer.accumulate))
-    return f"{min(trainer.max_steps or planned, planned):,}"
+    return min(trainer.max_steps or planned, planned)
 
 
 def expected_rows(data: DictConfig) -> int | None:

@@ -14,7 +14,7 @@ import yaml
 from omegaconf import OmegaConf
 
 from cse.eval.scoring import score
-from cse.files import make_folder, write_json, write_text
+from cse.files import Json, make_folder, write_json, write_text
 from cse.lab.folder.contents import RESULTS, RUN, Results, RunFile
 from cse.lab.folder.facts import code_digest, named_sums, own_code
 from cse.lab.run.commit import git_commit, git_patch, versions_of
@@ -25,7 +25,7 @@ from cse.lab.settings.arguments import texts_of
 from cse.lab.settings.compose import resolved
 from cse.lab.tracking.run_info import RunInfo
 from cse.lab.tracking.trackers import Trackers
-from cse.score import Score, Scores
+from cse.score import Score, Scores, values
 from cse.types import Encode, Evaluator
 
 PACKAGES = (
@@ -56,8 +56,8 @@ def begin_folder(job: Job) -> None:
 
 
 class Record:
-    """results.json and the trackers of one job. Its `with` block is the job's work: the trackers start with it, and an
-    exception in it is reported to all of them.
+    """results.json and the trackers of one job. Its `with` block is the job's work: the trackers start with it, and its
+    end, with or without an exception, is the job's end, which is written and reported once.
 
     precision: of training; of an evaluation, that of the scored encoder. resumed_at: the step of the checkpoint; None
     for a new run. writes: False on all processes but the first.
@@ -79,12 +79,15 @@ class Record:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if self.writes and error is not None:
-            interrupted = isinstance(error, KeyboardInterrupt)
-            message = " ".join([str(error), *vars(error).get("__notes__", [])])  # which evaluator raised it
-            reason = message if interrupted else f"{type(error).__name__}: {message}"
-            self.conclude(status="interrupted" if interrupted else "failed", error=reason, steps=self.step)
-            self.trackers.finish(1, {}, patience=GRACE if interrupted else math.inf)
+        if not self.writes:
+            return
+        self.note_end(error)
+        is_done = False
+        try:
+            self.write()
+            is_done = error is None
+        finally:  # the trackers are told even if the disk refuses
+            self.end_trackers(is_done, patience=GRACE if isinstance(error, KeyboardInterrupt) else math.inf)
 
     def write(self) -> None:
         """Write results.json as it is now. Raises RunError, and leaves the old file, if the disk refuses."""
@@ -98,18 +101,38 @@ class Record:
         """Every score of every evaluator. Keeps each score as soon as it is known: a later evaluator may fail."""
         return list(score(evaluators, encode, into=self.scores).values())
 
-    def conclude(self, **more: Unpack[Results]) -> None:
-        """Write results.json with the scores, and with entries that are known only at the end, such as the status."""
-        self.note(wall_seconds=round(time.monotonic() - self.started, 1))
-        self.note(**scores_as_json(self.scores))
-        self.note(**more)
-        self.write()
-
     def log(self, step: int, metrics: dict[str, float], lower_is_better: Collection[str] = ()) -> None:
         """Send a step's numbers to every tracker; see Tracker.log."""
         if self.writes:
             self.step = step
             self.trackers.log(metrics, step, lower_is_better)
+
+    def note_end(self, error: BaseException | None) -> None:
+        """Keep the scores, and how the job ended. error: what ended it early."""
+        self.note(wall_seconds=round(time.monotonic() - self.started, 1))
+        self.note(**scores_as_json(self.scores))
+        if error is None:
+            self.note(status="done")
+            return
+        message = " ".join([str(error), *vars(error).get("__notes__", [])])  # which evaluator raised it
+        if isinstance(error, KeyboardInterrupt):
+            self.note(status="interrupted", error=message, steps=self.step)
+        else:
+            self.note(status="failed", error=f"{type(error).__name__}: {message}", steps=self.step)
+
+    def end_trackers(self, is_done: bool, patience: float) -> None:
+        """The last call of the trackers. A job that is done gives them its scores and, if it trained, its best step.
+
+        patience: the most seconds for each. After a signal they have GRACE seconds.
+        """
+        summary: Json = values(self.scores.values()) if is_done else {}
+        if is_done and "best_step" in self.results:
+            summary["best_step"] = self.results["best_step"]
+        try:
+            self.trackers.finish(0 if is_done else 1, summary, patience)
+        except KeyboardInterrupt:
+            self.trackers.end(GRACE)
+            raise
 
 
 def start_trackers(job: Job, results: Results, resumed_at: int | None) -> Trackers:

@@ -85,16 +85,24 @@ def environment_kept() -> Iterator[None]:
     """After the block, restore the environment variables, the filters of warnings, and the levels of the loggers that
     `quiet` silences: a notebook has other work too."""
     before = dict(os.environ)
-    levels = {name: logging.getLogger(name).level for name in (*TALKATIVE, REPEATING)}
     try:
-        with warnings.catch_warnings():
+        with levels_restored((*TALKATIVE, REPEATING)), warnings.catch_warnings():
             yield
     finally:
-        for name, level in levels.items():
-            logging.getLogger(name).setLevel(level)
         for name in os.environ.keys() - before.keys():
             del os.environ[name]
         os.environ.update({name: value for name, value in before.items() if os.environ.get(name) != value})
+
+
+@contextmanager
+def levels_restored(names: Iterable[str]) -> Iterator[None]:
+    """Restore the levels of these loggers after the block."""
+    levels = {name: logging.getLogger(name).level for name in names}
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 # The log

@@ -60,28 +60,29 @@ class BackgroundTracker:
         self.tracker = tracker
         self.abandoned = threading.Lock()  # taken once, by the first of the two threads to give the tracker up
         self.calls: SimpleQueue[Call | None] = SimpleQueue()
+        self.ended = threading.Event()  # a signal during Thread.join makes Python take the thread for ended
         self.thread = threading.Thread(target=self._work, daemon=True)
         self.thread.start()
 
     def submit(self, call: Call) -> None:
         """Queue a call, unless the tracker was abandoned."""
-        if self.thread.is_alive():
+        if not self.ended.is_set():
             self.calls.put(call)
 
     def end(self, patience: float) -> None:
         """Wait for the last call for `patience` seconds."""
         self.calls.put(None)
-        self.thread.join(patience)
-        if self.thread.is_alive():
+        if not self.ended.wait(patience):
             self._abandon(TimeoutError(f"no end within {patience:g} s"))
 
     def _work(self) -> None:
-        for call in iter(self.calls.get, None):
-            try:
+        try:
+            for call in iter(self.calls.get, None):
                 call(self.tracker)
-            except Exception as error:
-                self._abandon(error)
-                return
+        except Exception as error:
+            self._abandon(error)
+        finally:
+            self.ended.set()
 
     def _abandon(self, why: Exception) -> None:
         """Warn and give the tracker up, if that was not done before."""
@@ -126,14 +127,23 @@ class Trackers:
 
     def finish(self, exit_code: int, summary: Json, patience: float = math.inf) -> None:
         """The last call; see Tracker.finish. patience: the most seconds for each tracker, if less than its own."""
-        self._call(lambda tracker: tracker.finish(exit_code, summary))
+        try:
+            self._call(lambda tracker: tracker.finish(exit_code, summary))
+        finally:
+            self.end(patience)
+
+    def end(self, patience: float) -> None:
+        """Wait for the last call of each tracker. patience: see `finish`."""
         for background in self.trackers:
             background.end(min(patience, background.tracker.patience))
 
     def _call(self, call: Call) -> None:
-        call(self.jsonl)
-        for background in self.trackers:
-            background.submit(call)
+        """Make the call of metrics.jsonl, and queue it for each tracker even if the disk refuses."""
+        try:
+            call(self.jsonl)
+        finally:
+            for background in self.trackers:
+                background.submit(call)
 
 
 def warn(name: str, what: str, error: Exception) -> None:

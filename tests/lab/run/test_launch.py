@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from run_folders import logged_of, results_of
 from safetensors.torch import load_file
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
-from cse.errors import RunError
+from cse.errors import Interrupted, RunError
 from cse.lab.run import launch
 from cse.lab.run.job import Job
 from cse.lab.run.this_process import logging_to
@@ -113,6 +114,40 @@ def test_a_dry_run_that_fails_leaves_the_log_of_a_run_as_it_is(monkeypatch, tmp_
     with logging_to(tmp_path / "train.log"), pytest.raises(RunError, match="process 0 of 2 failed"):
         launch.run_in_processes(Job(OmegaConf.create(cfg), [], tmp_path))
     assert ((tmp_path / "train.log").read_text() == "done\n") == is_dry
+
+
+@pytest.fixture
+def in_two_processes(monkeypatch, tmp_path):
+    """Starts a run on two processes that `elastic` stands for."""
+    monkeypatch.delenv("RANK", raising=False)
+    for variable in ("OMP_NUM_THREADS", "TORCHELASTIC_SIGNALS_TO_HANDLE"):
+        monkeypatch.setenv(variable, "1")
+    cfg = {"trainer": {"devices": 2, "batch_size": 64}, "data": {"preview": 0}, "dry_run": True}
+
+    def start(elastic):
+        monkeypatch.setattr("torch.distributed.launcher.api.elastic_launch", lambda *_: elastic)
+        launch.run_in_processes(Job(OmegaConf.create(cfg), [], tmp_path))
+
+    return start
+
+
+@pytest.mark.parametrize(("code", "error"), [(128 + signal.SIGTERM, Interrupted), (255, RunError), (137, RunError)])
+def test_an_exit_code_is_a_signals_only_if_runs_receive_that_signal(in_two_processes, code, error):
+    def fail(*_):
+        raise ChildFailedError("worker", {0: ProcessFailure(0, 1, code, "nowhere")})
+
+    with pytest.raises(error):
+        in_two_processes(fail)
+
+
+def test_torchs_loggers_are_silent_while_its_processes_work(in_two_processes):
+    loggers = list(map(logging.getLogger, launch.TORCH_LOGS))
+    in_two_processes(lambda *_: None)  # imports torch's modules, which set the levels
+    before, during = [logger.level for logger in loggers], []
+    in_two_processes(lambda *_: during.extend(logger.level for logger in loggers))
+    assert during == [logging.CRITICAL] * len(loggers)
+    assert [logger.level for logger in loggers] == before
+    assert logging.CRITICAL not in before
 
 
 @pytest.mark.nightly

@@ -13,6 +13,9 @@ from cse.lab.settings.compose import composed
     [
         (["objective=declutr"], "30,952"),  # its appendix's
         (["objective=whitenedcse", "objective.m=5"], "15,625"),  # rows of 64 are wiki1m
+        (["objective=whitenedcse", "trainer.drop_last=false", "data.limit=66"], "at most 2"),  # 2 rows are too few
+        (["objective=whitenedcse", "trainer.drop_last=false", "data.limit=65"], "1"),
+        (["objective=whitenedcse", "trainer.drop_last=false", "data.limit=128"], "2"),
         (["objective=simcse_sup", "data.limit=0.5"], f"{3 * (137_800 // 512 + 1)}"),  # the last batch is smaller
         (["objective=simcse_sup", "data.limit=0.5", "trainer.drop_last=true"], f"{3 * (137_800 // 512)}"),
         (["objective=simcse", "trainer.accumulate=2", "trainer.max_steps=7"], "7"),
