@@ -47,7 +47,7 @@ def show_config(command: Command) -> None:
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises errors
-    if run := earlier_run(command.arguments):
+    if run := earlier_run(command.arguments, command.kind):
         raise UserError(f"{run} starts from {run.folder / RUN}: look at that file instead")
     texts = texts_of(command.arguments)
     with explaining(texts, command.kind):

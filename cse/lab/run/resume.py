@@ -52,7 +52,7 @@ class EarlierRun(NamedTuple):
         return f"{self.key}={self.folder}"
 
 
-def earlier_run(arguments: Sequence[Argument], kind: Kind = "train") -> EarlierRun | None:
+def earlier_run(arguments: Sequence[Argument], kind: Kind) -> EarlierRun | None:
     """The run that the arguments resume or repeat; None for a new run, for resume=auto, and for cse-eval.
 
     Raises UserError if they name two.

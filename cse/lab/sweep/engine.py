@@ -22,7 +22,7 @@ def run_sweep(given: Command) -> int:
 
     Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
     """
-    refuse_arguments_of_one_job(given.arguments)
+    refuse_arguments_of_one_job(given)
     command = read_sweep_command(given)
     plan = make_plan(command)
     plan.check()

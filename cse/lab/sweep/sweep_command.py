@@ -113,15 +113,15 @@ def belongs_to_start(argument: Argument) -> bool:
     return Mark.START in role_of(argument.key).marks
 
 
-def refuse_arguments_of_one_job(arguments: Sequence[Argument]) -> None:
+def refuse_arguments_of_one_job(command: Command) -> None:
     """Raise UserError for what a command of several jobs cannot have: the folder of one run, resume=, and to be started
     by torchrun or srun."""
-    for argument in arguments:
+    for argument in command.arguments:
         if f"{argument.key}.".startswith(("hydra.run.", "hydra.sweep.")) and argument.key != "hydra.sweep.dir":
             raise UserError(
                 f"{argument} has no effect on a command of several jobs, whose folder is hydra.sweep.dir=FOLDER"
             )
-    if run := earlier_run(arguments):
+    if run := earlier_run(command.arguments, command.kind):
         raise UserError(f"{run} starts one run: leave out -m and sweep=, and give each key one value")
     if "RANK" in os.environ:
         raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")

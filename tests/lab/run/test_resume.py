@@ -212,9 +212,9 @@ def test_a_part_of_ours_that_a_file_of_the_users_changes_is_known(tmp_path, monk
     (["resume=auto"], None), (["resume=null"], None), (["seed=1"], None), (["rerun=a"], ("rerun", Path("a"))),
 ])  # fmt: skip
 def test_the_run_that_a_line_starts_from(words, before):
-    assert earlier_run(list(map(Argument, words))) == before
+    assert earlier_run(list(map(Argument, words)), "train") == before
     with pytest.raises(UserError, match="rerun="):
-        earlier_run([Argument("resume=a"), Argument("rerun=b")])
+        earlier_run([Argument("resume=a"), Argument("rerun=b")], "train")
 
 
 @pytest.mark.parametrize(("recorded", "now", "typed", "said"), [
@@ -232,7 +232,7 @@ def test_a_variable_that_a_resumed_run_ignores_is_named(tmp_path, monkeypatch, c
     monkeypatch.setenv("WANDB_MODE", now)
     monkeypatch.setenv("WANDB_TAGS", "a,b")  # as it is recorded
     words = list(map(Argument, [f"{how}={run}", *typed]))
-    earlier, config = earlier_run(words), config_of("train", words)
+    earlier, config = earlier_run(words, "train"), config_of("train", words)
     with caplog.at_level(logging.INFO, logger="cse"):
         log_ignored_variables(earlier, config, words)
     lines = [record.getMessage() for record in caplog.records if "WANDB" in record.getMessage()]

@@ -90,7 +90,7 @@ def test_text_of_python_is_taken_as_it_is(name):
         assert shlex.split(shell_line("cse-train", text)) == ["cse-train", text]
     for folder in (name, "auto", "null"):
         _, typed = shlex.split(line_to_resume(Path(folder)))
-        assert earlier_run(read_arguments([typed], "train")) == ("resume", Path(folder))
+        assert earlier_run(read_arguments([typed], "train"), "train") == ("resume", Path(folder))
 
 
 @pytest.mark.parametrize("value", ["a,b", "run (copy)", "it's", "MTEB(eng, v1)", "größe", "x=y", "a[1]"])
