@@ -102,7 +102,8 @@ def cosine_histograms(
         places = np.histogram_bin_edges([], bins=40, range=(start, 1.0))
         pairs, _, _ = np.histogram2d(gold_N, cosines_N, bins=[edges, places])  # gold = the last edge counts too
         for axes, bucket in zip(column, pairs, strict=True):
-            axes.stairs(bucket / max(1.0, bucket.sum() * (places[1] - places[0])), places, fill=True)
+            area = bucket.sum() * (places[1] - places[0])
+            axes.stairs(bucket / area if area else bucket, places, fill=True)
             axes.text(0.03, 0.95, f"n = {bucket.sum():,.0f}", transform=axes.transAxes, fontsize=8, va="top")
             axes.set_yticks([])
             axes.spines[["top", "right"]].set_visible(False)
