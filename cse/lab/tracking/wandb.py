@@ -7,7 +7,6 @@ all settings below `settings`. Its summary has the best value so far of each dev
 """
 
 import logging
-import math
 import os
 import secrets
 import threading
@@ -24,6 +23,7 @@ from cse.lab.settings.values import Config
 from cse.lab.tracking.run_info import RunInfo
 from cse.lab.tracking.wandb_offline import KeptRun, has_key, unsent, upload_command
 from cse.ranges import Name, Positive
+from cse.score import Score
 
 if TYPE_CHECKING:  # importing wandb is slow
     import wandb
@@ -165,13 +165,10 @@ class Wandb:
         """Log the metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
         on_dev = {name: value for name, value in metrics.items() if name.startswith("dev/")}
-        scores = {name: value for name, value in on_dev.items() if not math.isnan(value)}
-        if scores and step > 0 and self.writes:  # step 0 is the untrained encoder's
-            best = self.kept.best
-            for name, value in scores.items():
-                better = min if name in lower_is_better else max
-                best[name] = better(value, best.get(name, value))
-            self.run.summary.update(best)
+        if on_dev and step > 0 and self.writes:  # step 0 is the untrained encoder's
+            for name, value in on_dev.items():
+                self.kept.keep_if_better(Score(name, value, lower_is_better=name in lower_is_better))
+            self.run.summary.update(self.kept.best)
             self.kept.write(self.folder)  # for a resumed run
 
     def image(self, name: str, path: Path, step: int) -> None:

@@ -4,10 +4,11 @@ import logging
 import os
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from cse.files import read_json, write_json
+from cse.score import Score
 
 log = logging.getLogger(__name__)
 
@@ -40,10 +41,16 @@ class KeptRun:
         content = read_json(file)
         id, best = content.get("id"), content.get("best", {})
         if isinstance(id, str) and isinstance(best, dict):
-            return cls(id, best)
+            return cls(id, {name: value for name, value in best.items() if value is not None})  # null was an infinity
         if file.exists():
             log.warning("%s is damaged: `wandb sync` uploads what is beside it", file)
         return None
+
+    def keep_if_better(self, score: Score) -> None:
+        """Keep a dev score if it is the best so far."""
+        earlier = replace(score, value=self.best[score.name]) if score.name in self.best else None
+        if score.better_than(earlier):
+            self.best[score.name] = score.value
 
     def write(self, folder: Path) -> None:
         """Write it into a run's folder."""

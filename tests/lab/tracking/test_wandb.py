@@ -116,6 +116,20 @@ def test_an_offline_run_is_written_and_read_back(environment, tmp_path, caplog):
         assert list(path.parent.glob(f"files/{kept}")), kept
 
 
+def test_the_best_score_so_far_is_a_number_and_a_resumed_run_goes_on_from_it(environment, tmp_path):
+    run = start(tmp_path, "offline")
+    run.log({"dev/a": math.inf, "dev/b": 2.0, "dev/c": math.nan}, 1, ["dev/b"])
+    run.log({"dev/a": 1.0, "dev/b": -math.inf}, 2, ["dev/b"])
+    assert run.kept.best == {"dev/a": 1.0, "dev/b": 2.0}
+    run.finish(0, {})
+    older = {"id": run.kept.id, "best": run.kept.best | {"dev/a": None}}  # as infinity was written before
+    (tmp_path / "wandb" / "run.json").write_text(json.dumps(older))
+    again = start(tmp_path, "offline", resume_step=2)
+    again.log({"dev/a": 0.5, "dev/b": 1.0}, 3, ["dev/b"])
+    assert (again.kept.id, again.kept.best) == (run.kept.id, {"dev/a": 0.5, "dev/b": 1.0})
+    again.finish(0, {})
+
+
 def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(environment, tmp_path):
     """The resumed run knows the best of each dev score (of a distance the least), and one command uploads all pieces
     that are not uploaded yet."""
