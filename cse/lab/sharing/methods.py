@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Sequence
+from typing import cast
 
 import yaml
+from omegaconf import OmegaConf
 
 from cse.files import Json
 from cse.lab.settings.conf_files import first_sentence
-from cse.lab.settings.groups import PACKAGE_DIR, choices, file_of
-from cse.lab.settings.values import Config
+from cse.lab.settings.groups import PACKAGE_DIR, choices, file_of, included, section_of
+from cse.lab.settings.values import Config, flattened, same
 
 
 def methods_of(config: Config) -> list[str]:
@@ -23,13 +25,32 @@ def methods_of(config: Config) -> list[str]:
 def objective_of(source: Config) -> str:
     """The choice of the objective that a source of a mixture names for itself; "" if it learns by the run's objective.
 
-    Each choice has the name of its class, except SimCSE: its supervised form has a view for each column.
+    A run records the settings of that choice without its name. So it is the choice with the same class and, if several
+    have it, with the most of these settings. Without such a choice it is the name of the class.
     """
     own = source.get("objective")
     if not own:
         return ""
-    name = str(own["_target_"]).rpartition(".")[2].lower()
-    return "simcse_sup" if name == "simcse" and own.get("num_views") is None else name
+    recorded = flattened(own)
+    alike = {choice: settings_of_objective(choice) for choice in choices("objective")}
+    alike = {choice: settings for choice, settings in alike.items() if settings.get("_target_") == own["_target_"]}
+
+    def likeness(choice: str) -> tuple[bool, int]:
+        settings = alike[choice]
+        same_views = settings.get("num_views") == recorded.get("num_views")  # in which the two forms of SimCSE differ
+        return same_views, sum(same(recorded.get(key), value) for key, value in settings.items())
+
+    return max(alike, key=likeness, default=own["_target_"].rpartition(".")[2])
+
+
+def settings_of_objective(choice: str) -> Config:
+    """The settings of an objective, by dotted key, in its file and the files that it includes."""
+    settings: Config = {}
+    for file in included(file_of("objective", choice)):
+        content = flattened(cast("Config", OmegaConf.to_container(OmegaConf.load(file))))
+        begins = "" if section_of("objective", file) else "objective."
+        settings |= {key.removeprefix(begins): value for key, value in content.items() if key.startswith(begins)}
+    return settings
 
 
 def title_of_methods(methods: Sequence[str]) -> str:

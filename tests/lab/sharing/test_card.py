@@ -96,6 +96,23 @@ def test_every_objective_has_a_short_name(monkeypatch, tmp_path):
     assert [methods.name_of_method(choice) for choice in ("near", "bare")] == ["NearCSE", "bare"]
 
 
+def test_the_methods_of_a_mixture_are_the_choices_of_its_sources(monkeypatch, tmp_path):
+    """A class may have another name than its choice, and several choices."""
+    (tmp_path / "objective").mkdir()
+    text = "# Align and uniform (2020): a loss.\n_target_: own.align_uniform.AlignUniform\nweight: 1e-1\n"
+    (tmp_path / "objective" / "align_uniform.yaml").write_text(text)
+    (tmp_path / "objective" / "warm.yaml").write_text("# Warm.\ndefaults: [align_uniform, _self_]\nweight: 1.0\n")
+    monkeypatch.setenv("CSE_CONF", str(tmp_path))
+    align = {"_target_": "own.align_uniform.AlignUniform", "_partial_": True}
+    supervised = {"_target_": "cse.objective.simcse.Simcse", "num_views": None, "keep_head": False}
+    sources = {"a": align | {"weight": 0.1}, "b": align | {"weight": 1.0}, "c": supervised,
+               "d": supervised | {"num_views": 2}, "e": {"_target_": "own.new.New"}, "f": None}  # fmt: skip
+    data = {"name": "mixture", "sources": {name: {"objective": own} for name, own in sources.items()}}
+    found = methods.methods_of({"choices": {"objective": "cosent", "aux_modality": "none"}, "data": data})
+    assert found == ["align_uniform", "warm", "simcse_sup", "simcse", "New", "cosent"]
+    assert methods.title_of_methods(found[:2]) == "Align and uniform + Warm"
+
+
 def test_the_card_of_a_run_that_recorded_no_text_has_its_licence(tmp_path):
     own = CONFIG | {"data": {"name": "text", "path": "a.txt"}}
     assert "`a.txt`, the user's own text (licence: not given)." in made(tmp_path, config=own).text
