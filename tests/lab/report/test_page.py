@@ -15,6 +15,7 @@ from cse.lab.report.any_runs.settings_table import legend_of_settings, settings_
 from cse.lab.report.show import look
 from cse.lab.report.show.document import Report
 from cse.lab.report.show.write import page as page_of
+from cse.lab.sections import Section
 from cse.lab.sweep import sweeps
 
 EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"
@@ -53,6 +54,17 @@ def test_the_page_asks_for_nothing_and_reads_nothing_of_a_run_as_html(page):
     assert "default-src 'none'" in page
     assert "<img src=x" not in page
     assert EVIL not in page
+
+
+def test_on_a_page_the_columns_that_name_a_row_stand_at_the_left():
+    """One here; all of them in the table of what is behind the page."""
+    table = pd.DataFrame([["a", "1.0", "HOLDS"]], columns=["name", "x", "verdict"], dtype=object)
+    section = Section("t", table, label_columns=1)
+    text = page_of(Report("t", "", [section], {}, log=table), Path())
+    assert '<th class="label">name</th><th>x</th><th>verdict</th>' in text
+    assert '<td class="label">a</td><td>1.0</td><td class="good">HOLDS</td>' in text
+    assert '<td class="label">a</td><td class="label">1.0</td><td class="label good">HOLDS</td>' in text
+    assert "text-align: left" in re.search(r"\.text \.label \{[^}]*\}", text)[0]
 
 
 def test_plotly_finds_no_html_in_the_names_of_runs(comparison):
