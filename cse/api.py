@@ -195,26 +195,20 @@ def evaluate(
 
 
 def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
-    """One row for every run at or below the folders, sorted by folder. `cse-report runs=` writes the same to runs.csv.
+    """One row for every run at or below the folders: the table that `cse-report runs=[...]` writes as runs.csv.
 
-    Columns: folder; state (done, running, stopped, failed, not started) and why; the settings that differ between the
-    runs, by dotted key, and the seed; every score of the best checkpoint by name, unrounded; then partial, untrained,
-    best_step, steps, wall_seconds, ... and the command that repeats the run. If a run lacks a value, it is None. seed:
-    the key of the runs' seed. Planned jobs of a sweep without a run are rows too. Raises UserError for a folder that
-    does not exist.
+    Real runs come first, then smoke runs, then planned jobs of a sweep without a run. Columns: folder; state (done,
+    running, stopped, failed, not started) and why; `origin`, the folder that the call names, if it names several; the
+    settings that differ between the runs, by dotted key, and the seed; every score of the best checkpoint by name,
+    unrounded; then partial, untrained, best_step, steps, wall_seconds, ... and the command that repeats the run. If a
+    run lacks a value, it is None. seed: the key of the runs' seed. Raises UserError for a folder that does not exist.
     """
-    from cse.lab.folder.jobs_file import jobs_without_run
-    from cse.lab.folder.runs import read_runs
-    from cse.lab.report.any_runs.evaluations import with_evaluations
-    from cse.lab.report.any_runs.runs_table import rows_of_runs
-    from cse.lab.report.numbers.keys_that_differ import KeysThatDiffer
+    from cse.lab.report.any_runs.comparison import compare_without_smoke
+    from cse.lab.report.any_runs.runs_table import runs_frame
+    from cse.lab.report.any_runs.which_runs import asked_for
 
-    places = [Path(folder) for folder in folders]
-    begun = with_evaluations(read_runs(places))
-    keys = [*KeysThatDiffer(begun, seed).of_settings, seed] if begun else []
-    scores = list(dict.fromkeys(name for run in begun for name in run.metrics))
-    runs_and_jobs = [*begun, *jobs_without_run(places)]
-    return rows_of_runs(sorted(runs_and_jobs, key=lambda run: run.folder), keys, scores)
+    asked = asked_for(list(map(Path, folders)), None, seed)
+    return runs_frame(compare_without_smoke(asked.runs, asked.folders, [], seed), asked.jobs)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationKeyError
 from run_folders import results_of
+from typed import exit_code
 
 import cse
 from cse.errors import MissingResource, UserError
@@ -355,3 +356,20 @@ def test_many_runs_are_a_frame_with_a_row_each(leave, tmp_path):
     assert cse.runs(tmp_path / "empty").empty
     with pytest.raises(UserError, match="nowhere"):
         cse.runs(tmp_path / "nowhere")
+
+
+def test_the_frame_of_runs_is_runs_csv(leave, tmp_path, capsys):
+    """Of several folders, of smoke runs, and of a planned job, too."""
+    for name, batch in (("old/a", 8), ("new/a", 8), ("new/b", 16)):
+        leave(name, {"trainer.lr": 1e-3, "seed": 1, "trainer.batch_size": batch}, {"dev/x/average": 70.0},
+              overrides=[f"trainer.batch_size={batch}"])  # fmt: skip
+    for name, lr in (("new/a2", 1.0), ("new/c", 2.0)):
+        leave(
+            name, {"trainer.lr": lr, "seed": 1, "smoke": True}, {"dev/y/average": 1.0}, overrides=[f"trainer.lr={lr}"]
+        )
+    folders = [str(tmp_path / "runs" / name) for name in ("old", "new")]
+    assert exit_code("cse-report", f"runs=[{','.join(folders)}]", f"out={tmp_path}/out") == 0
+    capsys.readouterr()
+    frame = cse.runs(*folders)
+    assert frame.to_csv(index=False) == (tmp_path / "out" / "runs.csv").read_text()
+    assert [*frame][3:6] == ["origin", "trainer.batch_size", "trainer.lr"]

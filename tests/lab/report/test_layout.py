@@ -90,7 +90,7 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     report = Report("A & B", "sub", sections, {}, pictures=pictures, log=log_of_runs([run], "data.seed"))
     text = page(report, tmp_path)
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
-    for shown in ("76.96 ± 0.38 (5)", "<th>data.seed<",
+    for shown in ("76.96 ± 0.38 (5)", '<th class="label">data.seed<',
                   "cse-train &#34;data.path=&#39;&lt;b&gt;&#39;&#34;", '<td class="bad">DIFFERS',
                   'chip good">HOLDS (1 of 2 parts)<', "data:image/png;base64,iVBORw==", "Not drawn: ",
                   "x &lt; y"):  # fmt: skip

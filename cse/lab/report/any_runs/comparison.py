@@ -176,6 +176,17 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     return Comparison(list(folders), list(runs), seed_key, keys, scores, settings, ranked)
 
 
+def compare_without_smoke(
+    runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str
+) -> list[Comparison]:
+    """Compare real runs, and smoke runs separately: two comparisons, or one if all runs are real or all are smoke runs.
+
+    patterns: as in `compare_runs`.
+    """
+    parts = [[run for run in runs if run.is_smoke == is_smoke] for is_smoke in (False, True)]
+    return [compare_runs(part, folders, patterns, seed_key) for part in parts if part]
+
+
 def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]:
     """The runs of each setting. keys: in which settings differ."""
     alike: dict[tuple[str, ...], list[Run]] = {}

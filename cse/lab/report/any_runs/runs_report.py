@@ -15,7 +15,7 @@ from cse.errors import UserError
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import STATES, counted
 from cse.lab.report.any_runs.charts import draw_charts
-from cse.lab.report.any_runs.comparison import Comparison, Setting, compare_runs
+from cse.lab.report.any_runs.comparison import Comparison, Setting, compare_without_smoke
 from cse.lab.report.any_runs.differences import (
     Differences,
     compare_settings,
@@ -49,11 +49,9 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report
     """
     asked = asked_for(folders, config["where"], config["seed"])
     check_asked(asked, config)
-    small = [run for run in asked.runs if run.is_smoke]
-    real = [run for run in asked.runs if not run.is_smoke]
-    comparison = compare_runs(real or small, asked.folders, config["metrics"], config["seed"])
+    comparisons = compare_without_smoke(asked.runs, asked.folders, config["metrics"], config["seed"])
+    comparison, *of_smoke = comparisons
     check_metrics(comparison, asked, config)
-    smoke = compare_runs(small, asked.folders, config["metrics"], config["seed"]) if real and small else None
     gate = judge_gate(comparison, config, asked.first) if config["gate"] is not None else None
     differences = compare_settings(comparison, config["baseline"], config["confidence"], config["within"])
 
@@ -63,14 +61,14 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report
         settings = replace(settings, notes=[*settings.notes, why_none])
     sections = [settings]
     sections += [differences_section(differences, f"{name}-differences")] if differences.lines else []
-    sections += [unranked_section(smoke)] if smoke else []
+    sections += map(unranked_section, of_smoke)
     is_part = config["where"] is not None  # of the runs, which may lack some of the seeds
     return Report(
         title=", ".join(map(str, comparison.folders)) + smoke_words(comparison),
         subtitle=f"{counted([run.state for run in [*comparison.runs, *asked.jobs]])}.",
         sections=sections,
         csv={
-            "runs.csv": runs_frame([comparison, smoke] if smoke else [comparison], asked.jobs),
+            "runs.csv": runs_frame(comparisons, asked.jobs),
             "settings.csv": settings_frame(comparison),
             "differences.csv": frame_with_gate(differences, gate) if differences.lines else None,
         },

@@ -31,7 +31,8 @@ def runs_frame(comparisons: Sequence[Comparison], jobs: Sequence[Run] = ()) -> p
         name for comparison in comparisons for name in (*comparison.scores.shown, *comparison.scores.all)
     )
     runs = [run for comparison in comparisons for run in comparison.runs]
-    return rows_of_runs([*runs, *jobs], [*keys, comparisons[0].seed_key], list(scores))
+    seeds = dict.fromkeys(comparison.seed_key for comparison in comparisons)  # a single key; none without a run
+    return rows_of_runs([*runs, *jobs], [*keys, *seeds], list(scores))
 
 
 def rows_of_runs(runs: Sequence[Run], keys: Sequence[str], metrics: Sequence[str]) -> pd.DataFrame:
