@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse.data.listing import files_of
+from cse.errors import UserError
 from cse.files import Json, read_once, sha256
 from cse.lab.folder.contents import Results
 from cse.lab.folder.facts import (
@@ -125,7 +126,10 @@ def changed_list_of_texts(run: Run) -> list[Change]:
         folder = Path(str(place)).expanduser()
         if not then or not folder.is_dir():
             continue
-        files = sorted(map(str, files_of(folder, tell=False)))
+        try:
+            files = sorted(map(str, files_of(folder, tell=False)))
+        except UserError:  # it has no file of text now, or an empty one
+            files = []
         if files != then:
             changed.append(Change("data", f"{key}.path={folder}", then, files))
     return changed

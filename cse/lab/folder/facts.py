@@ -189,14 +189,17 @@ def code_digest() -> str:
 
 
 def own_code(config: Config) -> dict[str, str]:
-    """16 hex digits of the file of each loaded module that a `_target_` names, without cse's and installed packages."""
+    """16 hex digits of the file of each loaded module that a `_target_` names.
+
+    Without cse's and installed packages, and without a module whose file is no longer there.
+    """
     targets = [str(value) for key, value in flattened(config).items() if key.endswith("._target_")]
     elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))
     digests: dict[str, str] = {}
     for name in sorted(target.rpartition(".")[0] for target in targets):
         module = sys.modules.get(name)
         file = vars(module).get("__file__") if module else None
-        if file and not any(Path(file).is_relative_to(place) for place in elsewhere):
+        if file and Path(file).is_file() and not any(Path(file).is_relative_to(place) for place in elsewhere):
             digests[name] = sha256(Path(file))[:16]
     return digests
 

@@ -39,3 +39,6 @@ def test_the_code_of_ones_own_parts_has_digests(tmp_path, monkeypatch):
     run = {"own_code": before, "code": facts.code_digest()}
     assert [change.name for change in changes.changed_code(run, parts)] == ["my_own_part"]
     assert changes.changed_code(run | {"own_code": after}, parts) == []
+    file.unlink()  # which the module that is loaded does not notice
+    assert facts.own_code(parts) == {}
+    assert changes.changed_code(run, parts) == []
