@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from submitit import SlurmExecutor
 
 from cse.errors import UserError
+from cse.lab.settings.arguments import values_of
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.sweep_command import SweepCommand
 
@@ -32,8 +33,8 @@ and leave a job behind."""
 
 
 def parameters_of(command: SweepCommand) -> dict[str, Any]:
-    """submitit's parameters: DEFAULTS, overridden by the command's hydra.launcher.*; null leaves one out. submitit and
-    sbatch say which they take. Raises UserError for text of several lines, which sbatch's script would run."""
+    """submitit's parameters: DEFAULTS, overridden by the command's hydra.launcher.*; null is as if not given. submitit
+    and sbatch say which they take. Raises UserError for text of several lines, which sbatch's script would run."""
     given: dict[str, Any] = {}
     for argument in command.start:
         if argument.key.startswith("hydra.launcher."):  # partition=gpu,long is no axis, but sbatch's own list
@@ -46,7 +47,7 @@ def parameters_of(command: SweepCommand) -> dict[str, Any]:
             given[key] = [value]
         if key in LEAST and value is not None and not (type(value) is int and value >= LEAST[key]):
             raise UserError(f"hydra.launcher.{key}={value}: give a whole number of at least {LEAST[key]}")
-    return DEFAULTS | {key: value for key, value in given.items() if value is not None or key in DEFAULTS}
+    return DEFAULTS | {key: value for key, value in given.items() if value is not None}
 
 
 def executor_of(command: SweepCommand, parameters: Mapping[str, Any], kind: type[SlurmExecutor]) -> SlurmExecutor:
@@ -132,7 +133,7 @@ def advice_on_parameters(command: SweepCommand, parameters: Mapping[str, Any]) -
         yield "sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more"
     if "setup" in parameters and "python" not in parameters:
         yield f"jobs run {sys.executable}: hydra.launcher.python=python runs the one of setup's environment"
-    if "hydra.launcher.timeout_min" not in [argument.key for argument in command.start]:
+    if values_of(command.start).get("hydra.launcher.timeout_min", "null") == "null":
         yield f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more"
 
 

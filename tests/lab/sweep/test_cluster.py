@@ -188,6 +188,8 @@ def test_null_unsets_what_an_earlier_word_asked_for():
     found = sbatch.parameters_of(line_of("gpus_per_node=2", "gres=gpu:2", *unset))
     assert found["gres"] == "gpu:2"
     assert "gpus_per_node" not in found
+    nulls = (f"{key}=null" for key in sbatch.DEFAULTS)
+    assert sbatch.parameters_of(line_of("signal_delay_s=9", *nulls)) == sbatch.DEFAULTS
 
 
 def executor_for(*launch: str, kind=sbatch.SlurmExecutor) -> sbatch.SlurmExecutor:
