@@ -64,7 +64,7 @@ class SweepCommand:
 
     def no_job(self) -> UserError:
         """The refusal of a command that starts nothing."""
-        given = " ".join(texts_of(self.given))
+        given = " ".join(texts_of(self.given or self.start))
         return UserError(f"{given}: there is no job: a range is empty, or there is none to search")
 
 
