@@ -9,7 +9,7 @@ import logging
 import tarfile
 import tempfile
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -37,7 +37,7 @@ class DatasetNeed(Need):
     copy: the place in the dataset's setting, or None.
     """
 
-    copy: str | None = field(default=None, compare=False)
+    copy: str | None = None
 
     @property
     def dataset(self) -> str:

@@ -5,30 +5,31 @@ refusals_of      for a dry run: the jobs that would end before their first step
 needs_of_jobs    for a dry run and cse-data: what the jobs read
 """
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 
 from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.lab.run.needs import needs_of
-from cse.lab.settings.arguments import Argument
+from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.groups import is_group
+from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.roles import role_of
 from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
 from cse.lab.tracking.wandb_offline import has_key
 from cse.needs import Need
-from cse.ranges import Mark
 from cse.sources.encoder import EncoderNeed
 
 COMPUTING = ("seed", "case", "trainer", "objective", "augmentation", "masking")
-"""The settings that name nothing to read but encoders. Jobs that differ in them alone read the same."""
+"""The settings that name nothing to read, except the values that are used as given: places and encoders."""
 
 
-def check_jobs(jobs: Sequence[PlannedJob]) -> None:
-    """Check the settings and the selection of the jobs before any starts.
+def check_jobs(jobs: Sequence[PlannedJob], trials: int = 1) -> None:
+    """Check the settings and the selection of the jobs before any starts. trials: how many runs each stands for.
 
-    Raises UserError for a key or a choice that does not exist in some job, or if no job has valid settings. A value
-    that is invalid only in some jobs makes these fail and lets the others run.
+    Raises UserError for a key or a choice that does not exist in some job, if no job has valid settings, or if several
+    runs would have the same W&B id. A value that is invalid only in some jobs makes these fail and lets the others run.
     """
     unlike = unlike_jobs(jobs)
     for job in unlike:
@@ -37,7 +38,8 @@ def check_jobs(jobs: Sequence[PlannedJob]) -> None:
         except UserError as error:
             raise UserError(f"{error} (in the job {job.name})" if len(jobs) > 1 else str(error)) from error
     check_some_valid(unlike, jobs)
-    check_wandb_id(jobs)
+    if any(map(wandb_id, unlike)):
+        check_wandb_ids(jobs, trials)
 
 
 def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
@@ -73,17 +75,28 @@ def check_some_valid(unlike: Sequence[PlannedJob], jobs: Sequence[PlannedJob]) -
         raise mistakes[0]
 
 
-def check_wandb_id(jobs: Sequence[PlannedJob]) -> None:
-    """Raise UserError for one W&B id of several runs, which would log over each other."""
-    settings = OmegaConf.select(jobs[0].config, "tracker.wandb")
-    if len(jobs) == 1 or not settings or not settings.id:
-        return
-    if settings.mode == "disabled" or (settings.mode == "auto" and not has_key()):
-        return
-    raise UserError(
-        f"tracker.wandb.id={settings.id} (or WANDB_RUN_ID) is the id of one run, and this command starts {len(jobs)}: "
-        "leave it out"
-    )
+def check_wandb_ids(jobs: Sequence[PlannedJob], trials: int) -> None:
+    """Raise UserError for a W&B id of several runs, which would log over each other. trials: see check_jobs."""
+    counts = Counter(map(wandb_id, jobs))
+    for name, count in counts.items():
+        if name and count * trials > 1:
+            raise UserError(
+                f"tracker.wandb.id={name} (or WANDB_RUN_ID) is the id of one run, and this command starts "
+                f"{count * trials} with it: leave it out"
+            )
+
+
+def wandb_id(job: PlannedJob) -> str:
+    """The id in W&B that a job's settings give to its run; "" for none, without W&B, or if they refer to no key."""
+    try:
+        with explaining(texts_of(job.arguments), job.kind):
+            settings = OmegaConf.select(job.config, "tracker.wandb")
+            if not settings or not settings.id:
+                return ""
+            is_off = settings.mode == "disabled" or (settings.mode == "auto" and not has_key())
+            return "" if is_off else str(settings.id)
+    except UserError:
+        return ""
 
 
 def refusals_of(jobs: Sequence[PlannedJob]) -> dict[str, UserError]:
@@ -115,6 +128,4 @@ def may_change_inputs(argument: Argument) -> bool:
     """Whether an argument may decide what a job reads."""
     if is_group(argument.key) or argument.text.startswith("~"):  # another choice, or none
         return True
-    if Mark.ENCODER in role_of(argument.key).marks:
-        return True
-    return argument.root not in COMPUTING
+    return argument.root not in COMPUTING or role_of(argument.key).is_verbatim

@@ -72,7 +72,7 @@ class Searches:
             )
         for axis in first.axes:
             first.check_values(axis)
-        check_jobs(self.jobs)
+        check_jobs(self.jobs, self.settings.n_trials)
         for search in self.searches:
             search.memory.check()
 

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 from run_folders import leave_heartbeat
-from typed import command_typed, jobs_of
+from typed import command_typed, jobs_of, jobs_typed
 
 from cse.errors import Interrupted, UserError
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.settings.arguments import values_of
 from cse.lab.sweep import engine, process
+from cse.lab.sweep.checks import needs_of_jobs
 from cse.lab.sweep.engine import make_plan
 from cse.lab.sweep.sweep_command import read_sweep_command
 from cse.score import Score
@@ -371,3 +372,28 @@ def test_a_search_whose_value_refers_to_no_key_is_one_sentence():
     typed = command_typed(["-m", "hydra/sweeper=smac", *words])
     with pytest.raises(UserError, match=r"no\.such\.key"):
         make_plan(read_sweep_command(typed)).check()
+
+
+def test_the_trials_of_a_search_do_not_share_an_id_of_wandb():
+    pytest.importorskip("smac", reason="needs the package smac")
+    words = ["trainer.lr=interval(1e-5,1e-4)", "tracker=offline", "tracker.wandb.id=x", "hydra.sweeper.n_trials="]
+    for trials in ("1", "3"):
+        plan = make_plan(
+            read_sweep_command(command_typed(["-m", "hydra/sweeper=smac", *words[:-1], words[-1] + trials]))
+        )
+        if trials == "1":
+            plan.check()
+            continue
+        with pytest.raises(UserError, match=r"wandb\.id=x .* starts 3"):
+            plan.check()
+
+
+def test_a_search_of_nothing_is_named_in_its_refusal():
+    pytest.importorskip("smac", reason="needs the package smac")
+    with pytest.raises(UserError, match=r"^hydra/sweeper=smac: there is no job"):
+        make_plan(read_sweep_command(command_typed(["-m", "hydra/sweeper=smac"])))
+
+
+def test_each_place_that_an_augmentation_reads_is_needed(tmp_path):
+    jobs = jobs_typed(["-m", "augmentation=eda", f"augmentation.wordnet_dir={tmp_path},/absent", "model=minilm"])
+    assert [need.copy for need in needs_of_jobs(jobs) if need.name == "wordnet"] == [str(tmp_path), "/absent"]

@@ -16,7 +16,7 @@ from cse.lab.settings.arguments import Argument
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.groups import KINDS
 from cse.lab.sweep import process
-from cse.lab.sweep.checks import check_wandb_id
+from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.job import PlannedJob
 
 SCORE = {"average": 70.0}
@@ -125,6 +125,9 @@ def test_text_in_a_folder_is_the_same_files(tmp_path):
     assert "other content of data.path" in process.known_outcome(job, tmp_path).detail
     second.rename(first)
     assert "other content of" in process.known_outcome(job, tmp_path).detail
+    first.unlink()
+    said = process.known_outcome(job, tmp_path).detail
+    assert f"{tmp_path} is done, with other content of data.path={folder}: move it away" in said
 
 
 def test_an_evaluator_scores_as_it_did(tmp_path):
@@ -187,18 +190,27 @@ def test_jobs_are_one_group_of_wandb_as_the_environment_or_their_folder_says(tmp
     assert group(tmp_path) == ""  # the job reads it itself
 
 
-def test_one_id_of_wandb_is_not_for_many_jobs(monkeypatch):
-    def two_jobs() -> list[PlannedJob]:
-        return [
-            PlannedJob(f"{seed}", "cse-train", [Argument("tracker=offline"), Argument(f"seed={seed}")])
-            for seed in (1, 2)
-        ]
+def test_one_id_of_wandb_is_not_for_many_runs(monkeypatch):
+    """Also of the second and third job alone; each with its own id is fine, and what has no id starts."""
 
-    check_wandb_id(two_jobs())
+    def jobs(*words: str) -> list[PlannedJob]:
+        return [PlannedJob(f"{seed}", "cse-train", list(map(Argument, [word, f"seed={seed}"])))
+                for seed, word in enumerate(words)]  # fmt: skip
+
+    monkeypatch.delenv("WANDB_RUN_ID", raising=False)
+    check_jobs(jobs("tracker=offline", "tracker=offline"))
     monkeypatch.setenv("WANDB_RUN_ID", "x")
-    check_wandb_id(two_jobs()[:1])
-    with pytest.raises(UserError, match="WANDB_RUN_ID"):
-        check_wandb_id(two_jobs())
+    check_jobs(jobs("tracker=offline"))
+    for words in (["tracker=offline"] * 2, ["tracker=none", "tracker=offline", "tracker=offline"]):
+        with pytest.raises(UserError, match=r"id=x \(or WANDB_RUN_ID\).* starts 2 with it"):
+            check_jobs(jobs(*words))
+    check_jobs(jobs("tracker=none", "tracker=offline"))
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    with_id = [PlannedJob(name, "cse-train", list(map(Argument, ["tracker=wandb", f"tracker.wandb.id={name}"])))
+               for name in ("a", "b", "${no.such}")]  # fmt: skip
+    check_jobs(with_id)
+    with pytest.raises(UserError, match="starts 2 with it"):
+        check_jobs([*with_id, with_id[1]])
 
 
 def test_only_the_end_of_a_long_log_is_read(tmp_path):
