@@ -1,0 +1,113 @@
+"""The settings that a sweep plans for a job, and what a run has otherwise: `Plans`, `changes_to_plan`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from omegaconf import OmegaConf
+
+from cse.errors import UserError
+from cse.lab.folder.changes import Change, changes
+from cse.lab.folder.facts import as_facts
+from cse.lab.folder.runs import Run
+from cse.lab.settings.arguments import Argument, texts_of
+from cse.lab.settings.compose import resolved, without_hydra
+from cse.lab.settings.groups import ONE_CHOICE_ONLY, is_group
+from cse.lab.settings.mistakes import explaining
+from cse.lab.settings.roles import role_of
+from cse.lab.settings.values import Config, flattened
+from cse.lab.sweep.sweeps import Sweep
+
+GROUPS = (*ONE_CHOICE_ONLY, "data")
+"""The groups whose choices make a run's experiment."""
+
+
+@dataclass(frozen=True)
+class PlannedSettings:
+    """The settings of a sweep's job on which a table's numbers depend, without the sweep's axes.
+
+    choices: the choice in each of GROUPS. settings: by dotted key. derived: the keys whose values follow from others.
+    """
+
+    choices: dict[str, str]
+    settings: Config
+    derived: set[str]
+
+
+@dataclass(frozen=True)
+class Plans:
+    """The planned settings of jobs, each composed once for all runs of the job."""
+
+    seed_key: str
+    composed: dict[tuple[str, ...], PlannedSettings | None] = field(default_factory=dict)
+
+    def of(self, sweep: Sweep, case: str | None, chosen: Mapping[str, str]) -> PlannedSettings | None:
+        """The settings of a sweep's job with this case and these choices; None if nothing is planned.
+
+        case: None for a sweep without cases.
+        """
+        texts = as_arguments({"case": case, **chosen} if case else chosen)
+        place = (sweep.name, *texts)
+        if place not in self.composed:
+            self.composed[place] = planned_settings(sweep, texts, self.seed_key)
+        return self.composed[place]
+
+
+def as_arguments(chosen: Mapping[str, str]) -> tuple[str, ...]:
+    """Choices as KEY=VALUE."""
+    return tuple(f"{key}={choice}" for key, choice in chosen.items())
+
+
+def planned_settings(sweep: Sweep, arguments: Sequence[str], seed_key: str) -> PlannedSettings | None:
+    """The settings of a sweep's job with these arguments; None if the job trains nothing, or a choice is gone."""
+    job = sweep.job([*map(Argument, arguments)], sweep.folder_of_jobs([]))
+    if job.program != "cse-train":
+        return None
+    try:
+        with explaining(texts_of(job.arguments), job.kind):
+            config = job.config
+    except UserError:
+        return None
+    free = {*sweep.params, seed_key, "case"}
+    settings = without_hydra(config)
+    texts, values = flattened(cast("Config", OmegaConf.to_container(settings))), flattened(resolved(settings))
+    deciding = {key: value for key, value in values.items() if role_of(key).changes_a_table and key not in free}
+    made_of = config.hydra.runtime.choices.items()
+    return PlannedSettings(
+        choices={key: choice for key, choice in made_of if key in GROUPS and key not in free},
+        settings={key: value for key, value in deciding.items() if value != "auto"},  # which the machine decides
+        derived={key for key in deciding if "${" in str(texts[key])},
+    )
+
+
+def changes_to_plan(run: Run, plan: PlannedSettings, extra_keys: set[str]) -> list[Change]:
+    """The settings that the plan has otherwise, and the extra settings, which it does not have.
+
+    extra_keys: of the extra arguments. A choice stands for its values.
+    """
+    planned: Config = {**plan.choices, **plan.settings}
+    written = [key for key in planned if run.has(key) and "${" not in str(run.get(key))]  # no reference to another key
+    compared = [key for key in written if key in extra_keys or not follows(key, run, plan)]
+    unplanned = [key for key in sorted(extra_keys) if is_not_planned(run, key, planned)]
+    expected: Config = {key: planned[key] for key in compared}
+    ours: Config = {key: run.get(key) for key in [*compared, *unplanned]}
+    changed = changes(as_facts("science", expected), as_facts("science", ours))
+    inside = tuple(f"{change.name}." for change in changed)
+    return [change for change in changed if not change.name.startswith(inside)]
+
+
+def follows(key: str, run: Run, plan: PlannedSettings) -> bool:
+    """Whether a key's value follows from other values, or is a folder or file of a machine, in the run or the plan.
+
+    Such a value says nothing unless it was typed.
+    """
+    if key in plan.derived:
+        return True
+    values = (run.get(key), plan.settings.get(key))
+    return role_of(key).is_verbatim and any(str(value).startswith(("/", "~")) for value in values)
+
+
+def is_not_planned(run: Run, key: str, planned: Config) -> bool:
+    """Whether the plan does not have an extra key; a group is planned if the plan has a key in it."""
+    is_planned = any(f"{other}.".startswith(f"{key}.") for other in planned)
+    return not (is_planned or is_group(key) or run.get(key) is None)
