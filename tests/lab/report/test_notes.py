@@ -7,11 +7,11 @@ from run_folders import leave_heartbeat
 
 from cse.lab.report.numbers.notes import seen_in_training
 from cse.lab.report.numbers.unlike import (
-    changed_texts,
-    rest_on_other_data,
-    scored_differently,
-    unlike_in_all,
-    unlike_in_one,
+    are_scored_on_other_data,
+    changed_training_data,
+    differences_in_number,
+    notes_on_unlike_runs,
+    scoring_differences,
 )
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.missing_jobs import missing_jobs
@@ -27,15 +27,15 @@ def test_libraries_data_and_settings_that_move_a_score_are_named_with_their_valu
 
     leave_scored("a")
     leave_scored("b", rich="2", senteval="/there", folds=[2.0])
-    assert scored_differently(runs()) == []  # nothing that moves a score
+    assert scoring_differences(runs()) == []  # nothing that moves a score
 
     leave_scored("c", torch="2.10.0", files={"sts.csv": {"sha256": "bb"}})
     leave_scored("d", partial=True)
-    torch, partial, data = scored_differently(runs())
+    torch, partial, data = scoring_differences(runs())
     assert (torch, partial) == ("torch (2.11.0 | 2.10.0)", "eval.sts.allow_partial (false | true)")
     assert data.startswith("data of sts (")
     for settings in (True, False):
-        assert torch in unlike_in_one(runs(), "seed", also_settings=settings)
+        assert torch in differences_in_number(runs(), "seed", also_settings=settings)
 
 
 @pytest.mark.parametrize(("named", "about"), [
@@ -46,8 +46,8 @@ def test_other_text_or_images_under_one_name_are_noticed(leave, runs, named, abo
     """Wherever they lie."""
     for seed, content in enumerate(("aa", "aa", "bb")):
         leave(str(seed), {"seed": seed}, {"dev/stsb/spearman": 1.0}, training_data=about(seed, content))
-    assert unlike_in_one(runs()[:2], "seed", also_settings=False) == []
-    (line,) = unlike_in_one(runs(), "seed", also_settings=False)
+    assert differences_in_number(runs()[:2], "seed", also_settings=False) == []
+    (line,) = differences_in_number(runs(), "seed", also_settings=False)
     assert named in line
 
 
@@ -58,8 +58,8 @@ def test_other_text_or_images_under_one_name_are_noticed(leave, runs, named, abo
 def test_settings_of_other_files_have_no_other_bytes_of_one_name(leave, runs, key, about):
     for number, (value, digest) in enumerate([(1, "x"), (2, "y"), (2, "z")]):
         leave(f"{number}", {"seed": 1, key: value}, training_data=about(digest))
-    assert changed_texts(runs()[:2], same_file_names_only=True) == []
-    assert changed_texts(runs(), same_file_names_only=True) == changed_texts(runs()[:2])
+    assert changed_training_data(runs()[:2], same_file_names_only=True) == []
+    assert changed_training_data(runs(), same_file_names_only=True) == changed_training_data(runs()[:2])
 
 
 @pytest.mark.parametrize(("score", "other"), [("test/pairs/t/spearman", True), ("dev/pairs/dev/spearman", False)])
@@ -67,16 +67,16 @@ def test_a_file_that_is_shared_says_nothing_of_the_tests(leave, runs, score, oth
     for name in ("a", "b"):
         files = {"dev.csv": {"sha256": "1"}, f"{name}/t.csv": {"sha256": name}}
         leave(name, {"seed": 1}, {score: 1.0}, data={"pairs": {"files": files}})
-    assert rest_on_other_data(runs(), score) == other
+    assert are_scored_on_other_data(runs(), score) == other
 
 
 def test_a_difference_is_noted_once_and_hidden_by_no_longer_one(leave, runs):
     for name, torch in (("a", "2.1"), ("b", "2.2")):
         leave(name, {"seed": 1}, {"test/sts/average": 1.0}, versions={"torch": torch})
-    (difference,) = scored_differently(runs())
-    assert unlike_in_one(runs(), "seed", also_settings=False) == [difference]
-    assert unlike_in_all("cells", runs(), {difference}) == []
-    assert unlike_in_all("cells", runs(), {f"py{difference}"}) == [
+    (difference,) = scoring_differences(runs())
+    assert differences_in_number(runs(), "seed", also_settings=False) == [difference]
+    assert notes_on_unlike_runs("cells", runs(), {difference}) == []
+    assert notes_on_unlike_runs("cells", runs(), {f"py{difference}"}) == [
         f"The runs of different cells differ in training data or scoring: {difference}."
     ]
 

@@ -13,7 +13,7 @@ from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_name
 from cse.lab.report.formats import bounds, digits_of, first_few, probability, signed
 from cse.lab.report.numbers.groups import compare_groups, few_seeds
 from cse.lab.report.numbers.statistics import holm, is_significant
-from cse.lab.report.numbers.unlike import why_unlike
+from cse.lab.report.numbers.unlike import why_not_comparable
 from cse.lab.settings.values import Config
 
 
@@ -70,7 +70,7 @@ def compare_with_others(
     for setting, theirs, effect, size, p in zip(others, groups, effects, sizes, p_holm, strict=True):
         lacking = [seeds_without(score, side, comparison.seed_key) for side in (first, setting)]
         reasons = [
-            why_unlike(ours, theirs, score),
+            why_not_comparable(ours, theirs, score),
             "; ".join(filter(None, lacking)),
             few_seeds([ours, theirs]),
             "not even these runs' means are" if sign * size <= least else "",

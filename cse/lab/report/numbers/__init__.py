@@ -4,6 +4,6 @@ groups            the runs behind one number, and how two such groups compare
 statistics        intervals, tests and power over seeds
 resampling        a test over test items, for encoders without seeds
 keys_that_differ  in which keys of their settings runs differ
-unlike            in what runs may not differ if one number joins them, and do
-notes             what both reports say of this in a line
+unlike            how the runs of one number are unlike: in code, training data or scoring
+notes             the notes and remarks that both reports have below their tables
 """

@@ -1,8 +1,8 @@
-"""In what the runs of one number, or of one table, are unlike each other: code, training data, scoring.
+"""How the runs of one number, or of one table, are unlike each other: in code, training data or scoring.
 
-To read: `unlike_in_one` is about the runs of one number, and `unlike_in_all` about all runs of a table. Both ask which
-training files differ (`changed_texts`) and what may have changed the scores (`scored_differently`). `why_unlike` is
-about two numbers: it says why their difference tells nothing.
+To read: `differences_in_number` is about the runs of one number, and `remarks_on_number` says that its mean joins them.
+`notes_on_unlike_runs` is about all runs of a table. These rest on `changed_training_data` and `scoring_differences`.
+`why_not_comparable` is about two numbers: it says why their difference tells nothing.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,42 +15,45 @@ from cse.lab.settings.roles import role_of
 from cse.score import evaluator_of
 
 
-def unlike_in_one(runs: Sequence[Run], seed_key: str, also_settings: bool) -> list[str]:
-    """In what runs that make one number are unlike: training files under one name, or how they were scored.
+def differences_in_number(runs: Sequence[Run], seed_key: str, also_settings: bool) -> list[str]:
+    """The differences of runs that make one number: in training files under one name, and in how they were scored.
 
     also_settings: also in a setting that decides what is learned.
     """
     if len(runs) < 2:
         return []
     keys = KeysThatDiffer(runs, seed_key).by_group if also_settings else []
-    return [*filter(makes_unlike, keys), *changed_texts(runs), *scored_differently(runs)]
+    return [*filter(may_not_differ, keys), *changed_training_data(runs), *scoring_differences(runs)]
 
 
-def joins_unlike(differences: Sequence[str]) -> list[str]:
-    """A line on a number that joins runs which are unlike in these (`unlike_in_one`); [] if there are none."""
+def remarks_on_number(differences: Sequence[str]) -> list[str]:
+    """A remark on a number whose runs have these differences (`differences_in_number`); [] if they have none."""
     return [f"the mean is over runs that differ in {'; '.join(differences)}"] if differences else []
 
 
-def unlike_in_all(what: str, runs: Sequence[Run], noted: Collection[str]) -> list[str]:
-    """A line on how the runs of all cells, or of all settings, are unlike: in training files or in scoring.
+def notes_on_unlike_runs(what: str, runs: Sequence[Run], noted: Collection[str]) -> list[str]:
+    """A note on the differences of all runs of a table in training files and in scoring; [] if there are none.
 
-    what: "cells" or "settings". noted: what the notes have already, of a single cell or setting (`unlike_in_one`).
+    what: "cells" or "settings". noted: the differences that a remark on one number has already.
     """
-    differing = [*changed_texts(runs, same_file_names_only=True), *scored_differently(runs)]
+    differing = [*changed_training_data(runs, same_file_names_only=True), *scoring_differences(runs)]
     further = [difference for difference in differing if difference not in noted]
     if not further:
         return []
     return [f"The runs of different {what} differ in training data or scoring: {'; '.join(further)}."]
 
 
-def makes_unlike(key: str) -> bool:
-    """Whether runs of one number may not differ in a key. `scored_differently` reports the settings of evaluators."""
+def may_not_differ(key: str) -> bool:
+    """Whether a key must have the same value in all runs of one number.
+
+    That holds for what is learned. `scoring_differences` reports the settings of evaluators.
+    """
     is_seed = "seed" in key.rpartition(".")[2]
     return role_of(key).is_science and key.partition(".")[0] != "eval" and not is_seed
 
 
-def changed_texts(runs: Sequence[Run], same_file_names_only: bool = False) -> list[str]:
-    """The training data (text, images, sound) whose files were not the same in all runs, by name.
+def changed_training_data(runs: Sequence[Run], same_file_names_only: bool = False) -> list[str]:
+    """The training data (text, images, sound) whose files were not the same in all runs: "the files of NAME".
 
     same_file_names_only: compare only runs whose settings name the same files. An axis over data.path names others.
     """
@@ -61,9 +64,11 @@ def changed_texts(runs: Sequence[Run], same_file_names_only: bool = False) -> li
     return list(dict.fromkeys(f"the files of {name}" for (name, _), sums in contents_of.items() if len(sums) > 1))
 
 
-def scored_differently(runs: Sequence[Run]) -> list[str]:
-    """What may have changed the scores and differs between the runs, with its values: code, libraries, an evaluator's
-    settings, the checksum of its data."""
+def scoring_differences(runs: Sequence[Run]) -> list[str]:
+    """The differences of runs that may have changed their scores, with their values: "torch (2.11.0 | 2.10.0)".
+
+    They are in code, libraries, an evaluator's settings and the checksum of its data.
+    """
     values: dict[str, dict[str, None]] = {}
     for run in runs:
         for name, value in scoring_facts(run).items():
@@ -71,22 +76,23 @@ def scored_differently(runs: Sequence[Run]) -> list[str]:
     return [f"{name} ({' | '.join(different)})" for name, different in values.items() if len(different) > 1]
 
 
-def why_unlike(ours: Group, theirs: Group, score: str) -> str:
-    """Why no difference of two groups would say anything of their settings; "" if it would."""
+def why_not_comparable(ours: Group, theirs: Group, score: str) -> str:
+    """Why the difference of two groups tells nothing of their settings; "" if it does."""
     both = [*ours.runs, *theirs.runs]
-    if rest_on_other_data(both, score):
+    if are_scored_on_other_data(both, score):
         return "they were scored on different data"
     if ours.modified or theirs.modified:
         return "its data are incomplete or modified"
     if any(len(set(map(code_in_short, side.runs))) > 1 for side in (ours, theirs)):
         return "the runs of a setting are of different code"
-    if changed_texts(ours.runs) or changed_texts(theirs.runs) or changed_texts(both, same_file_names_only=True):
+    changed = [*changed_training_data(ours.runs), *changed_training_data(theirs.runs)]
+    if changed or changed_training_data(both, same_file_names_only=True):
         return "they were trained on different data of one name"
     return ""
 
 
-def rest_on_other_data(runs: Sequence[Run], score: str) -> bool:
-    """Whether a score of the runs rests on files of one name with other contents, or on other files altogether."""
+def are_scored_on_other_data(runs: Sequence[Run], score: str) -> bool:
+    """Whether runs have a score on other data: on files of one name with other contents, or on wholly other files."""
     evaluator = evaluator_of(score)
     read = [run.data[evaluator].get("files", {}) if evaluator in run.data else {} for run in runs]
     first, *others = [{name: file.get("sha256") for name, file in files.items()} for files in read]

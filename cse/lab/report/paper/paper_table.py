@@ -19,7 +19,7 @@ from cse.lab.report.numbers.notes import (
     seen_in_training,
 )
 from cse.lab.report.numbers.statistics import Value
-from cse.lab.report.numbers.unlike import joins_unlike, unlike_in_all, unlike_in_one
+from cse.lab.report.numbers.unlike import differences_in_number, notes_on_unlike_runs, remarks_on_number
 from cse.lab.report.paper.cells import Cell, RankedColumn, cells_of, ranked_columns
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.missing_jobs import missing_jobs
@@ -268,10 +268,10 @@ def notes_on_cells(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[str
     lines += notes_on_seeds(ranked, len(block.rows), 1 - sweep.confidence)
     noted: set[str] = set()
     for (row, column), group in sweep.groups.items():
-        differences = unlike_in_one(group.runs, block.seed, also_settings=group.aggregate == "mean")
+        differences = differences_in_number(group.runs, block.seed, also_settings=group.aggregate == "mean")
         noted.update(differences)
-        lines += [f"{row}, {column}: {remark}" for remark in joins_unlike(differences)]
-    return lines + unlike_in_all("cells", in_cells, noted)
+        lines += [f"{row}, {column}: {remark}" for remark in remarks_on_number(differences)]
+    return lines + notes_on_unlike_runs("cells", in_cells, noted)
 
 
 def notes_on_seeds(ranked: Sequence[RankedColumn], rows: int, level: float) -> list[str]:
