@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from cse.lab.report.any_runs.settings_table import notes_on_settings
-from cse.lab.report.numbers.keys_that_differ import KeysThatDiffer
+from cse.lab.report.numbers.keys_that_differ import keys_by_group, keys_of_settings, keys_that_differ
 
 CASES = {  # {rule: (a line for each run: the words typed | its settings | its choices of groups, the columns)}
     "only what was typed and differs": (
@@ -81,19 +81,28 @@ def test_columns(leave, runs, lines, columns):
         config, choices = ({key: yaml.safe_load(value) for key, value in (word.split("=") for word in words)}
                            for words in (config or typed, choices))  # fmt: skip
         leave(f"{number}", config, {"test/x": 1.0}, choices=choices, overrides=typed)
-    assert KeysThatDiffer(runs(), "seed").of_settings == columns.split()
+    assert keys_of_settings(runs(), "seed") == columns.split()
 
 
-def test_the_example_in_the_docstring(leave, runs):
+def test_the_example_of_groups_in_the_docstring(leave, runs):
     for objective, lr in (("simcse", 3e-5), ("barlow", 1e-4)):
         for seed in (1, 2):
             config = {"objective._target_": objective, "trainer.lr": lr, "seed": seed}
             typed = [f"objective={objective}", f"seed={seed}"]
             leave(f"{objective}-{seed}", config, choices={"objective": objective}, overrides=typed)
-    keys = KeysThatDiffer(runs(), seed_key="seed")
-    assert keys.every == ["objective._target_", "trainer.lr", "objective"]
-    assert keys.by_group == ["trainer.lr", "objective"]
-    assert keys.of_settings == ["objective"]
+    assert keys_that_differ(runs(), "seed") == ["objective._target_", "trainer.lr", "objective"]
+    assert keys_by_group(runs(), "seed") == ["trainer.lr", "objective"]
+    assert keys_of_settings(runs(), "seed") == ["objective"]
+
+
+def test_the_example_of_cases_in_the_docstring(leave, runs):
+    for case, limit in (("small", 1), ("large", 2)):
+        for lr in (1, 2):
+            config = {"case": case, "data.limit": limit, "trainer.lr": lr}
+            given = [f"case={case}", f"data.limit={limit}", f"trainer.lr={lr}"]
+            leave(f"{case}-{lr}", config, overrides=given)
+    assert keys_that_differ(runs(), "seed") == ["case", "data.limit", "trainer.lr"]
+    assert keys_of_settings(runs(), "seed") == ["case", "trainer.lr"]
 
 
 def test_what_nobody_typed_is_no_column_but_is_told(leave, compared):

@@ -29,7 +29,7 @@ from cse.lab.report.any_runs.scores import ScoreNames, pick_scores
 from cse.lab.report.any_runs.trials import Trial, first_trials, runs_included
 from cse.lab.report.formats import first_few, format_of
 from cse.lab.report.numbers.groups import Group, groups_of_scores
-from cse.lab.report.numbers.keys_that_differ import KeysThatDiffer, fewest_keys, value_in_words
+from cse.lab.report.numbers.keys_that_differ import fewest_keys, keys_of_settings, value_in_words
 from cse.lab.report.numbers.statistics import Value, mean_and_sd
 from cse.lab.settings.values import in_one_form
 
@@ -161,7 +161,7 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     """Compare runs. patterns: of the scores that tables show (test/sts/*); []: all if they are few, else averages."""
     begun = [run for run in runs if run.has_results] or list(runs)  # the other runs have not said anything yet
     scores = pick_scores([run for run in runs if run.is_done], patterns)
-    dotted = KeysThatDiffer(begun, seed_key).of_settings
+    dotted = keys_of_settings(begun, seed_key)
     by_setting = runs_by_setting(runs, dotted)
     values = values_as_text([alike[0] for alike in by_setting], dotted)
     keys = keys_of(values)

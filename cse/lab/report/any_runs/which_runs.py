@@ -16,7 +16,7 @@ from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.any_runs.evaluations import with_evaluations
 from cse.lab.report.any_runs.names import OWN_COLUMNS, has_value, innermost_folder, named_settings, short_names
-from cse.lab.report.numbers.keys_that_differ import KeysThatDiffer
+from cse.lab.report.numbers.keys_that_differ import keys_of_settings
 
 
 class Asked(NamedTuple):
@@ -83,7 +83,7 @@ def runs_having(runs: Sequence[Run], where: str, seed_key: str) -> list[Run]:
 
     Raises UserError if there are none.
     """
-    names = short_names(KeysThatDiffer(runs, seed_key).of_settings, taken=OWN_COLUMNS)
+    names = short_names(keys_of_settings(runs, seed_key), taken=OWN_COLUMNS)
     key_named = {name: key for key, name in names.items()}
     conditions = [(key_named.get(key, key), values) for key, values in named_settings(where).items()]
     chosen = [run for run in runs if all(has_value(run, key, values) for key, values in conditions)]

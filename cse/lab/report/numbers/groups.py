@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cse.lab.folder.runs import Run, grouped
-from cse.lab.report.numbers.keys_that_differ import KeysThatDiffer
+from cse.lab.report.numbers.keys_that_differ import keys_that_differ
 from cse.lab.report.numbers.resampling import compare_items
 from cse.lab.report.numbers.statistics import STATISTICS, Effect, SeedSpread, Side, compare_seeds, pooled_sd
 from cse.lab.settings.roles import role_of
@@ -130,7 +130,7 @@ def without_copies(runs: Sequence[Run], seed_key: str) -> list[Run]:
     """The runs without copies. Runs of the same seed and settings become one run, with their mean scores."""
     alike: dict[tuple[str, str], list[Run]] = {}
     for seed, together in grouped(runs, seed_key).items():
-        varying = KeysThatDiffer(together, seed_key).every if len(together) > 1 else []
+        varying = keys_that_differ(together, seed_key) if len(together) > 1 else []
         keys = [key for key in varying if role_of(key).changes_a_table]
         for run in together:
             alike.setdefault((seed, repr([in_one_form(run.get(key)) for key in keys])), []).append(run)

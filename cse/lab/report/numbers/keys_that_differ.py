@@ -1,11 +1,29 @@
 """In which keys of their settings runs differ.
 
-To read: `KeysThatDiffer`. `fewest_keys` chooses a few of them, by which no two settings are the same.
+    keys_that_differ   all keys with several values
+    keys_by_group      the same without the values that a choice of a group sets
+    keys_of_settings   the keys whose values tell to which setting a run belongs
+
+`cse-train -m objective=simcse,barlow seed=1,2` makes four runs. The YAML of each objective sets its loss
+(objective._target_) and a learning rate (trainer.lr).
+
+    keys_that_differ   objective._target_, trainer.lr, objective
+    keys_by_group      trainer.lr, objective: the group stands for all keys below it
+    keys_of_settings   objective: nobody gave trainer.lr, it follows from the objective
+
+`cse-train -m sweep=S case=small,large trainer.lr=1,2` makes four runs, too. case=small sets data.limit=1, and
+case=large sets data.limit=2.
+
+    keys_that_differ   case, data.limit, trainer.lr
+    keys_of_settings   case, trainer.lr: the case stands for its data.limit
+
+The first half of this file finds keys with several values, and the second half finds those that name settings.
+`fewest_keys` chooses a few of these, by which no two settings are the same. In all functions, seed_key is the key of
+the runs' seeds.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Collection, Sequence
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -21,122 +39,94 @@ NAMES = ("case", "sweep", "label")
 """The keys that name runs."""
 
 
-@dataclass(frozen=True)
-class KeysThatDiffer:
-    """In which keys some runs differ, except the key of their seeds.
+# Which keys have several values
 
-    An example: `cse-train -m objective=simcse,barlow seed=1,2` makes four runs. The YAML of each objective sets its
-    loss (objective._target_) and a learning rate (trainer.lr).
 
-        keys = KeysThatDiffer(runs, seed_key="seed")
-        keys.every           objective._target_, trainer.lr, objective
-        keys.by_group        trainer.lr, objective: the group stands for all that is below it
-        keys.of_settings     objective: nobody typed trainer.lr, it follows from the objective
-    """
+def keys_that_differ(runs: Sequence[Run], seed_key: str) -> list[str]:
+    """All keys with several values, except the seed's: choices of groups, and also the values that a choice sets."""
+    recorded = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
+    recorded.pop(seed_key, None)
+    keys = [key for key in recorded if not key.startswith("choices.")]  # which run.choices has too
+    return [key for key in keys if has_several_values(runs, key)]
 
-    runs: Sequence[Run]
-    seed_key: str
 
-    @cached_property
-    def every(self) -> list[str]:
-        """All such keys: choices of groups, and also the values that a choice sets."""
-        recorded = dict.fromkeys(key for run in self.runs for key in (*flattened(run.config), *run.choices))
-        recorded.pop(self.seed_key, None)
-        keys = [key for key in recorded if not key.startswith("choices.")]  # which run.choices has too
-        return [key for key in keys if self.differs(key)]
-
-    @property
-    def by_group(self) -> list[str]:
-        """The same without the values of a group that differs: the group stands for them."""
-        groups = tuple(f"{key}." for key in self.every if any(key in run.choices for run in self.runs))
-        return [key for key in self.every if not key.startswith(groups)]
-
-    @cached_property
-    def of_settings(self) -> list[str]:
-        """The keys whose values tell to which setting a run belongs: the columns of a table of settings.
-
-        Somebody typed such a key for a run, and it `makes_settings`. Among runs that have the same values of the keys
-        `standing_for` it, it still has several. `origin`, the folder where several are compared, comes first. A value
-        that differs though nobody typed it follows from these keys and the seed, or is of another edition of the code
-        (see cse.lab.report.numbers.unlike).
-        """
-        typed = dict.fromkeys(["origin", *NAMES, *(argument.key for run in self.runs for argument in run.arguments)])
-        typed.pop(self.seed_key, None)
-        candidates = filter(self.makes_settings, typed)
-        return [key for key in candidates if self.differs(key, within=self.standing_for(key))]
-
-    def differs(self, key: str, within: Sequence[str] = ()) -> bool:
-        """Whether a key has several values among runs that have the same values of the keys `within`."""
-        values: dict[tuple[str, ...], set[str]] = {}
-        for run in self.runs:
-            place = tuple(value_in_words(run, other) for other in within)
-            values.setdefault(place, set()).add(value_in_words(run, key))
-        return any(len(several) > 1 for several in values.values())
-
-    def makes_settings(self, key: str) -> bool:
-        """Whether another value at a key makes another setting: what is learned or scored depends on it, or it is an
-        axis.
-
-        lr=1e-5 and lr=3e-5 are two settings. workers=2 and workers=4 are one, unless a command has both: workers=2,4.
-        """
-        return role_of(key).is_science or key in NAMES or key in self.axes_of_no_number
-
-    def standing_for(self, key: str) -> list[str]:
-        """The keys whose values already say what a run has at a key.
-
-        A case stands for all that it sets: case=a, which sets lr=1, and case=b, which sets lr=2, differ in their case
-        alone. It does not stand for what was typed in addition: case=a lr=1 and case=a lr=2 differ in lr. With cases, a
-        checkpoint names the run of each seed, so the case and the seed stand for it.
-        """
-        if key in self.typed_beside_cases or key in ("origin", "case"):
-            return []
-        others = [other for other in self.keys_of_cases if other != key]
-        return [*others, self.seed_key] if key == "checkpoint" and self.keys_of_cases else others
-
-    @cached_property
-    def keys_of_cases(self) -> list[str]:
-        """The keys that name the case of a run: case, or case and sweep if several sweeps have cases of one name.
-
-        [] if the runs have no two cases, and if cases are what is repeated like seeds.
-        """
-        if self.seed_key == "case" or not self.differs("case"):
-            return []
-        several_sweeps = self.differs("sweep", within=() if "sweep" in self.typed_beside_cases else ("case",))
-        return ["case", "sweep"] if several_sweeps else ["case"]
-
-    @cached_property
-    def typed_beside_cases(self) -> set[str]:
-        """The keys that were typed for runs of a sweep's cases, and that their case does not set."""
-        keys: set[str] = set()
-        of_case, sweeps = cache(arguments_of_case), choices("sweep")
-        for run in self.runs:
-            typed = values_of(run.arguments)
-            if RUN_ALONE in run.arguments:
-                keys |= {*keys_of_person(run.arguments)}
-            elif typed.get("sweep") in sweeps:
-                keys |= typed.keys() - map(key_of, of_case(typed["sweep"], typed.get("case", "")))
-        return keys
-
-    @cached_property
-    def axes_of_no_number(self) -> set[str]:
-        """The axes on which no number depends, such as workers: typed for all runs of a folder, with several values.
-
-        The name that a tracker gives a run is no axis.
-        """
-        folders: dict[Path, list[dict[str, str]]] = {}
-        for run in self.runs:
-            folders.setdefault(run.folder.parent, []).append(values_of(run.arguments))
-        axes: set[str] = set()
-        for typed in folders.values():
-            for_all = set(typed[0]).intersection(*typed)
-            axes |= {key for key in for_all if len({values[key] for values in typed}) > 1}
-        of_no_number = {key for key in axes if role_of(key).purpose in ("machine", "logging")}
-        return {key for key in of_no_number if not key.startswith(("hydra", "tracker.", "note"))}
+def has_several_values(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> bool:
+    """Whether a key has several values among runs that have the same values of the keys `within`."""
+    values: dict[tuple[str, ...], set[str]] = {}
+    for run in runs:
+        place = tuple(value_in_words(run, other) for other in within)
+        values.setdefault(place, set()).add(value_in_words(run, key))
+    return any(len(several) > 1 for several in values.values())
 
 
 def value_in_words(run: Run, key: str) -> str:
     """A run's value at a key as text that is the same for equal values: for 1e-05 and 0.00001."""
     return repr(in_one_form(run.get(key)))
+
+
+def keys_by_group(runs: Sequence[Run], seed_key: str) -> list[str]:
+    """The keys with several values, without those below a group that differs: the group stands for them."""
+    keys = keys_that_differ(runs, seed_key)
+    groups = tuple(f"{key}." for key in keys if any(key in run.choices for run in runs))
+    return [key for key in keys if not key.startswith(groups)]
+
+
+# Which keys name settings
+
+
+def keys_of_settings(runs: Sequence[Run], seed_key: str) -> list[str]:
+    """The keys whose values tell to which setting a run belongs: the columns of a table of settings.
+
+    Somebody gave such a key for a run, what is learned or scored depends on it, and it has several values. A value that
+    differs though nobody gave it follows from these keys and the seed, or is of another edition of the code (see
+    cse.lab.report.numbers.unlike). `origin`, the folder where several are compared, comes first.
+
+    A case stands for all that it sets: case=a, which sets lr=1, and case=b, which sets lr=2, differ in their case
+    alone. It does not stand for what was added to it: case=a lr=1 and case=a lr=2 differ in lr.
+    """
+    given = dict.fromkeys(["origin", *NAMES, *(argument.key for run in runs for argument in run.arguments)])
+    given.pop(seed_key, None)
+    no_science = {key for key in given if not role_of(key).is_science}
+    left_out = no_science - {*NAMES, *axes_of_no_number(runs)}
+    added = keys_added_to_cases(runs)
+    of_cases = keys_of_cases(runs, seed_key, added)
+    candidates = [key for key in given if key not in left_out]
+    keys = []
+    for key in candidates:
+        decided_by = [] if key in added else keys_that_decide(key, of_cases, seed_key)
+        if has_several_values(runs, key, within=decided_by):
+            keys.append(key)
+    return keys
+
+
+def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
+    """The axes on which no number depends, such as workers: given for all runs of a folder, with several values.
+
+    workers=2 and workers=4 are two settings only where a command has both: workers=2,4. The name that a tracker gives a
+    run is no axis.
+    """
+    folders: dict[Path, list[dict[str, str]]] = {}
+    for run in runs:
+        folders.setdefault(run.folder.parent, []).append(values_of(run.arguments))
+    axes: set[str] = set()
+    for given in folders.values():
+        for_all = set(given[0]).intersection(*given)
+        axes |= {key for key in for_all if len({values[key] for values in given}) > 1}
+    of_no_number = {key for key in axes if role_of(key).purpose in ("machine", "logging")}
+    return {key for key in of_no_number if not key.startswith(("hydra", "tracker.", "note"))}
+
+
+def keys_added_to_cases(runs: Sequence[Run]) -> set[str]:
+    """The keys that were given for runs of a sweep's cases, and that their case does not set."""
+    keys: set[str] = set()
+    of_case, sweeps = cache(arguments_of_case), choices("sweep")
+    for run in runs:
+        given = values_of(run.arguments)
+        if RUN_ALONE in run.arguments:
+            keys |= {*keys_of_person(run.arguments)}
+        elif given.get("sweep") in sweeps:
+            keys |= given.keys() - map(key_of, of_case(given["sweep"], given.get("case", "")))
+    return keys
 
 
 def arguments_of_case(sweep: str, case: str) -> list[str]:
@@ -145,6 +135,28 @@ def arguments_of_case(sweep: str, case: str) -> list[str]:
         return []
     its_case = load_sweep(sweep).cases.get(case)
     return its_case.set if its_case else []
+
+
+def keys_of_cases(runs: Sequence[Run], seed_key: str, added: Collection[str]) -> list[str]:
+    """The keys that name the case of a run: case, or case and sweep if several sweeps have cases of one name.
+
+    [] if the runs have no two cases, and if cases are what is repeated like seeds. added: the `keys_added_to_cases`.
+    """
+    if seed_key == "case" or not has_several_values(runs, "case"):
+        return []
+    several_sweeps = has_several_values(runs, "sweep", within=[] if "sweep" in added else ["case"])
+    return ["case", "sweep"] if several_sweeps else ["case"]
+
+
+def keys_that_decide(key: str, of_cases: Sequence[str], seed_key: str) -> list[str]:
+    """The keys whose values decide what a run has at a key that was not added to its case. of_cases: `keys_of_cases`.
+
+    The case decides it. A checkpoint, which each seed has its own of, is decided by the case and the seed.
+    """
+    if key in ("origin", "case") or not of_cases:
+        return []
+    others = [other for other in of_cases if other != key]
+    return [*others, seed_key] if key == "checkpoint" else others
 
 
 def fewest_keys(values: pd.DataFrame) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from cse.lab.folder.facts import code_in_short, scoring_facts, training_facts
 from cse.lab.folder.runs import Run
 from cse.lab.report.numbers.groups import Group
-from cse.lab.report.numbers.keys_that_differ import KeysThatDiffer
+from cse.lab.report.numbers.keys_that_differ import keys_by_group
 from cse.lab.settings.roles import role_of
 from cse.score import evaluator_of
 
@@ -22,7 +22,7 @@ def differences_in_number(runs: Sequence[Run], seed_key: str, also_settings: boo
     """
     if len(runs) < 2:
         return []
-    keys = KeysThatDiffer(runs, seed_key).by_group if also_settings else []
+    keys = keys_by_group(runs, seed_key) if also_settings else []
     return [*filter(may_not_differ, keys), *changed_training_data(runs), *scoring_differences(runs)]
 
 
