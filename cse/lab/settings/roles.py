@@ -5,10 +5,11 @@ cse.lab.settings.schema. It may name marks: `workers: Annotated[Natural, Mark.MA
 of the machine. cse.ranges.Mark lists all marks. A key without a mark of purpose has the purpose of the key above it. If
 no key above it has one, it is science. Parts of the user's own declare in the same way.
 
-Role, role_of      what a key is for, by its marks and those of the keys above it
-marks_on_path      these marks, from the annotation of each key
-marks_in_choices   these marks without a config: as a choice of the key's group has them
-keys_with, ...     the settings of a config with some role
+Role, role_of            what a key is for, by its marks and those of the keys above it
+annotations_on_path      the annotations of trainer and of trainer.lr for trainer.lr
+annotations_in_choices   these annotations without a config: as a choice of the key's group has them
+marks_in                 the marks that an annotation names
+keys_with, ...           the settings of a config with some role
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,7 +70,7 @@ class Role:
 
     @property
     def is_verbatim(self) -> bool:
-        """Whether the value is used as it is typed: a place, a name on the hub, a sentence."""
+        """Whether the value is used as it is given: a place, a name on the hub, a sentence."""
         return Mark.VERBATIM in self.marks
 
 
@@ -80,35 +81,36 @@ def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
     group says which part takes it.
     """
     key = key.replace("/", ".")
-    path = marks_on_path(key, settings or {})
-    if path[-1] is None:
-        path = marks_in_choices(key, tuple(folders_of(key.partition(".")[0])))
-    purpose: frozenset[Mark] = frozenset()
-    value: frozenset[Mark] = frozenset()
-    for marks in path:
-        if marks is not None:
-            purpose = marks - VALUE_MARKS or purpose  # of the nearest key that has any
-            value |= marks & VALUE_MARKS  # of every key
-    return Role(purpose | value)
+    annotations = annotations_on_path(key, settings or {})
+    if annotations[-1] is None:
+        annotations = annotations_in_choices(key, tuple(folders_of(key.partition(".")[0])))
+    of_purpose: frozenset[Mark] = frozenset()
+    of_value: frozenset[Mark] = frozenset()
+    for annotation in filter(None, annotations):
+        marks = marks_in(annotation)
+        of_value |= marks & VALUE_MARKS  # of every key on the path
+        if marks - VALUE_MARKS:
+            of_purpose = marks - VALUE_MARKS  # of the last key that has any
+    return Role(of_purpose | of_value)
 
 
 # From a key to the marks in its annotation
 
 
-def marks_on_path(key: str, settings: Mapping[str, object]) -> list[frozenset[Mark] | None]:
-    """The marks of trainer and of trainer.lr for trainer.lr; None for a key that has no annotation."""
+def annotations_on_path(key: str, settings: Mapping[str, object]) -> list[Annotation | None]:
+    """The annotations of trainer and of trainer.lr for trainer.lr; None for a key that no signature declares."""
     declared = declared_by(f"{SCHEMA}.Train") | declared_by(f"{SCHEMA}.Evaluate") | declared_by(f"{SCHEMA}.OnlyMarks")
     node: object = settings
-    path: list[frozenset[Mark] | None] = []
+    annotations: list[Annotation | None] = []
     for step in key.split("."):
         annotation = declared.get(step)
-        path.append(None if annotation is None else marks_in(annotation))
+        annotations.append(annotation)
         node = node.get(step) if isinstance(node, Mapping) else None
         if isinstance(node, Mapping) and "_target_" in node:
             declared = declared_by(str(node["_target_"]))
         else:
             declared = declared_inside(annotation or frozenset())
-    return path
+    return annotations
 
 
 @cache
@@ -116,10 +118,10 @@ def marks_in(annotation: Annotation) -> frozenset[Mark]:
     """The marks that an annotation names (Mark.MACHINE), or that a type of cse.ranges has (File has VERBATIM)."""
     marks: set[Mark] = set()
     for full_name in annotation:
-        place, _, name = full_name.rpartition(".")
-        if place == f"{ranges.__name__}.Mark" and name in Mark.__members__:
+        owner, _, name = full_name.rpartition(".")
+        if owner == f"{ranges.__name__}.Mark" and name in Mark.__members__:
             marks.add(Mark[name])
-        elif place == ranges.__name__:
+        elif owner == ranges.__name__:
             marks |= {argument for argument in get_args(vars(ranges).get(name)) if isinstance(argument, Mark)}
     return frozenset(marks)
 
@@ -135,13 +137,13 @@ def declared_inside(annotation: Annotation) -> dict[str, Annotation]:
 
 
 @cache
-def marks_in_choices(key: str, folders: Sequence[Path]) -> list[frozenset[Mark] | None]:
-    """The marks on the path to a key in the choice of its group that declares most of it. folders: the group's."""
-    best = marks_on_path(key, {})
+def annotations_in_choices(key: str, folders: Sequence[Path]) -> list[Annotation | None]:
+    """The annotations on the path to a key in the choice of its group that declares most. folders: its group's."""
+    best = annotations_on_path(key, {})
     for config in configs_of_choices(key.partition(".")[0], folders):
-        path = marks_on_path(key, config)
-        if path.count(None) < best.count(None):
-            best = path
+        annotations = annotations_on_path(key, config)
+        if annotations.count(None) < best.count(None):
+            best = annotations
     return best
 
 
