@@ -60,10 +60,9 @@ def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Entry]:
     """The settings of one file, in order."""
     inside = "".join(f"{name}." for name in section_of(group, file)) if group else ""
     for key, value, comment in keys_of_text("\n".join(body(file))):
-        dotted, last = inside + key, last_part(key)
+        dotted = inside + key
         is_hydras = dotted.startswith("hydra.") and dotted != "hydra.run.dir"
-        is_of_run = last.startswith("_") or "a run fills this in" in comment
-        if value and not is_hydras and not is_of_run:
+        if value and not is_hydras and not last_part(key).startswith("_"):
             yield Entry(dotted, value, comment, dotted, choice)
 
 
