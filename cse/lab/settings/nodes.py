@@ -32,11 +32,11 @@ CONVERSIONS = {
     "list": lambda value: [value] if isinstance(value, str | int | float) and value != "" else value,
     "tuple": lambda value: tuple(value) if isinstance(value, list) else value,
 }
-"""What a command line cannot express exactly: what is typed, converted to the type that pydantic names so."""
+"""What a command line cannot express exactly: what is given, converted to the type that pydantic names so."""
 
 
 class Violation(NamedTuple):
-    """What is wrong with a setting. value: as typed; None if it is missing or its key alone is wrong."""
+    """What is wrong with a setting. value: as given; None if it is missing or its key alone is wrong."""
 
     key: str
     reason: str
@@ -51,26 +51,26 @@ class CheckedNode(NamedTuple):
     violations: Sequence[Violation] = ()
 
 
-def check_node(place: str, node: Config, keys: type) -> CheckedNode:
-    """Check the settings of a node. keys: a TypedDict of the settings that it may have.
+def check_node(prefix: str, node: Config, types: type) -> CheckedNode:
+    """Check the settings of a node. types: a TypedDict of the settings that it may have.
 
-    place: the start of the node's keys in the config, "trainer.", or "" at the top.
+    prefix: the start of the node's keys in the config, "trainer.", or "" at the top.
     """
     settings = without_parts(node)
     try:
-        converted = flattened(validator(keys).validate_python(settings, strict=True))
+        converted = flattened(validator(types).validate_python(settings, strict=True))
     except ValidationError as refused:
         violations: list[Violation] = []
         for error in refused.errors():
             key, value = setting_at(error, node)
-            violations.append(Violation(place + key, reason_of(error, [*keys.__annotations__]), value))
+            violations.append(Violation(prefix + key, reason_of(error, [*types.__annotations__]), value))
         return CheckedNode({}, violations)
     before = flattened(settings)
     changed: Config = {}
     for key, value in converted.items():
         plain = list(value) if isinstance(value, tuple) else value
         if repr(plain) != repr(before[key]):  # 1 for 1.0 is equal, and of another type
-            changed[place + key] = plain
+            changed[prefix + key] = plain
     return CheckedNode(changed)
 
 
@@ -87,9 +87,9 @@ def mask_parts(value: object) -> object:
 
 
 @cache
-def validator(keys: type) -> SchemaValidator:
+def validator(types: type) -> SchemaValidator:
     """Pydantic's validator of a TypedDict, with CONVERSIONS before each of its types."""
-    return SchemaValidator(converting(TypeAdapter(keys).core_schema))
+    return SchemaValidator(converting(TypeAdapter(types).core_schema))
 
 
 def converting(schema: Any) -> Any:
@@ -118,7 +118,7 @@ def accept_part(value: object) -> object:
 
 
 def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str | None]:
-    """(dotted key, value as typed) of the setting that an error of pydantic's is about; None if it is missing.
+    """(dotted key, value as given) of the setting that an error of pydantic's is about; None if it is missing.
 
     Pydantic's location also names members of unions and places in lists; a list is one setting.
     """

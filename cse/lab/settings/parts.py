@@ -97,12 +97,12 @@ def why_not_imported(target: str, error: Exception) -> str:
     if isinstance(error, NameError):
         return f"cannot be checked, as an annotation of its constructor names what is not imported ({in_short(error)})"
     absent = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
-    place, _, name = (absent or target).rpartition(".")
-    if there := sys.modules.get(place):
-        names = [module.name for module in iter_modules(vars(there).get("__path__", ()))]
+    module, _, name = (absent or target).rpartition(".")
+    if there := sys.modules.get(module):
+        names = [found.name for found in iter_modules(vars(there).get("__path__", ()))]
         names += [key for key, value in vars(there).items() if getmodule(value) is there]
         hint = nearest(name, names) or f"; it has {', '.join(names)}"
-        return f"{place} has no {name}{hint}"
+        return f"{module} has no {name}{hint}"
     where = "; PYTHONPATH=FOLDER says where it is" if absent and f"{target}.".startswith(f"{absent}.") else ""
     return f"cannot be imported ({in_short(error.__cause__ or error)}){where}"
 
