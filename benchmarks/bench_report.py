@@ -21,7 +21,8 @@ SCORES = ("dev/stsb/spearman", "test/stsb/spearman", "test/sts/average", "test/s
 
 def make(folder: Path, runs: int) -> None:
     """Fill a folder with runs as cse-train leaves them, but for weights and pictures."""
-    from cse.lab.settings.compose import composed, resolved, without_hydra
+    from cse.lab.settings.compose import composed, without_hydra
+    from cse.lab.settings.references import resolved
 
     settings, random_ = resolved(without_hydra(composed("train", ["objective=barlow"]))), random.Random(0)
     for number in range(runs):

@@ -17,7 +17,8 @@ from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run import this_process
 from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.command import MULTIRUN
-from cse.lab.settings.compose import composed, resolved
+from cse.lab.settings.compose import composed
+from cse.lab.settings.references import resolved
 from cse.lab.text_columns import in_column, to_columns
 from cse.needs import Need
 from cse.sources import hub

@@ -25,7 +25,7 @@ from cse.files import replaced_file
 from cse.lab.commands.report_settings import parsed_value
 from cse.lab.run.instantiate import make
 from cse.lab.settings.check import validate_settings
-from cse.lab.settings.compose import resolved
+from cse.lab.settings.references import resolved
 from cse.ranges import STRICT, Count, Name, Natural, NonNegative
 from cse.types import Document, Query
 

@@ -13,9 +13,9 @@ from typing_extensions import TypedDict
 
 from cse.errors import UserError
 from cse.lab.settings.check import validate_settings
-from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.lookup import nearest
+from cse.lab.settings.references import resolved
 from cse.lab.settings.values import Config
 from cse.ranges import STRICT, Name, NonNegative, Positive
 

@@ -28,7 +28,7 @@ from cse.lab.run.announce import (
 from cse.lab.run.instantiate import make
 from cse.lab.run.planned_steps import steps_in_words
 from cse.lab.run.texts import texts_with_objectives
-from cse.lab.settings.compose import resolved
+from cse.lab.settings.references import resolved
 from cse.training.forecast import STEPS, forecast
 from cse.training.loop import Training
 from cse.training.settings import Trainer

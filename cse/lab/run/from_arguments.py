@@ -19,7 +19,7 @@ from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.conf_files import first_sentence
 from cse.lab.settings.groups import CONF_DIR, Kind, choices, file_of, groups
 from cse.lab.settings.mistakes import explaining
-from cse.lab.settings.user_files import overridden, recorded_user_files
+from cse.lab.settings.provenance import overridden, recorded_user_files
 
 
 def config_of(kind: Kind, arguments: Sequence[Argument], *, must_exist: bool = False) -> DictConfig:

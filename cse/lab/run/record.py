@@ -22,7 +22,7 @@ from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job
 from cse.lab.run.this_process import begin_log_files
 from cse.lab.settings.arguments import texts_of
-from cse.lab.settings.compose import resolved
+from cse.lab.settings.references import resolved
 from cse.lab.tracking.run_info import RunInfo
 from cse.lab.tracking.trackers import Trackers
 from cse.score import Score, Scores, values

@@ -29,10 +29,10 @@ from cse.lab.folder.status import line_to_resume
 from cse.lab.run.code_in_settings import call_with, functions_in, refuse_foreign_parts
 from cse.lab.run.job import Job
 from cse.lab.settings.arguments import RUN_ALONE, Argument, shell_line, spell_argument, texts_of, values_of
-from cse.lab.settings.compose import complete_sources, composed, resolved, without_hydra
+from cse.lab.settings.compose import complete_sources, composed, without_hydra
 from cse.lab.settings.groups import Kind, choices, file_of, groups, is_group
 from cse.lab.settings.mistakes import explaining
-from cse.lab.settings.references import VARIABLE, fill_in_environment, written_values
+from cse.lab.settings.references import VARIABLE, fill_in_environment, resolved, written_values
 from cse.lab.settings.roles import keys_with
 from cse.lab.settings.values import Config, flattened, nodes_in
 from cse.ranges import Mark

@@ -42,7 +42,7 @@ from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.refusals import check_unused
 from cse.lab.run.resume import resume_hint
 from cse.lab.run.unchanged import check_repeated, check_resumed, warn_of_changed_code
-from cse.lab.settings.compose import resolved
+from cse.lab.settings.references import resolved
 from cse.lab.settings.roles import fixed_settings
 from cse.lab.settings.values import Config
 from cse.lab.sharing.card import vectors_of_export

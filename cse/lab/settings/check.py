@@ -7,7 +7,7 @@ unread_keys         keys that nothing reads
 sentences_of        the refusal
 with_converted      or the config with values of the right types
 
-One error has all violations, each with its key as typed and in pydantic's words. A value from a file of the user's own
+One error has all violations, each with its key as given and in pydantic's words. A value from a file of the user's own
 has the file and the line behind it:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
@@ -22,13 +22,13 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.arguments import spell_value
-from cse.lab.settings.compose import resolved, without_hydra
+from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.groups import Kind, file_of
 from cse.lab.settings.nodes import NOT_SET, CheckedNode, Violation, check_node
 from cse.lab.settings.parts import check_part
-from cse.lab.settings.references import given_key, referred_keys, written_values
+from cse.lab.settings.provenance import written_at
+from cse.lab.settings.references import given_key, referred_keys, resolved, written_values
 from cse.lab.settings.schema import Evaluate, Train
-from cse.lab.settings.user_files import written_at
 from cse.lab.settings.values import Config, flattened, nodes_in
 
 
@@ -37,17 +37,17 @@ def validate_command(config: DictConfig, kind: Kind) -> DictConfig:
     return validate_settings(config, Train if kind == "train" else Evaluate)
 
 
-def validate_settings(config: DictConfig, keys: type) -> DictConfig:
+def validate_settings(config: DictConfig, types: type) -> DictConfig:
     """A copy of the config, checked, with each value converted to the type of its key.
 
-    keys: a TypedDict of the keys that no part takes. Raises one UserError for all violations, or OmegaConf's error for
+    types: a TypedDict of the keys that no part takes. Raises one UserError for all violations, or OmegaConf's error for
     a reference to a key that does not exist.
     """
     own = without_hydra(config)
     settings, written = resolved(own), written_values(own)
     referred = referred_keys(written)
-    helpers = {key.partition(".")[0] for key in referred} - keys.__annotations__.keys()
-    nodes = check_nodes(settings, keys, helpers)
+    helpers = {key.partition(".")[0] for key in referred} - types.__annotations__.keys()
+    nodes = check_nodes(settings, types, helpers)
 
     missing = OmegaConf.missing_keys(own)
     violations = [Violation(key, NOT_SET) for key in sorted(missing)]
@@ -61,13 +61,13 @@ def validate_settings(config: DictConfig, keys: type) -> DictConfig:
     return with_converted(config, nodes, written)
 
 
-def check_nodes(settings: Config, keys: type, helpers: Collection[str]) -> list[CheckedNode]:
+def check_nodes(settings: Config, types: type, helpers: Collection[str]) -> list[CheckedNode]:
     """Check the keys that no part takes, then each part, also one inside another.
 
     helpers: the keys at the top to which only other values refer, as my_lr in `my_lr: 1e-3, trainer.lr: ${my_lr}`.
     """
     top = {key: value for key, value in settings.items() if key not in helpers}
-    nodes = [check_node("", top, keys)]
+    nodes = [check_node("", top, types)]
     for key, node in nodes_in(settings):
         if key and isinstance(node, dict) and "_target_" in node:
             nodes.append(check_part(key, node))

@@ -7,7 +7,7 @@ completes the sources of data=mixture.
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -15,9 +15,8 @@ from cse.errors import UserError
 from cse.lab.settings.arguments import Argument, parse_argument
 from cse.lab.settings.groups import CONF_DIR, ONE_CHOICE_ONLY, Kind, choices, is_group, user_folders
 from cse.lab.settings.mistakes import no_choice, no_key
+from cse.lab.settings.provenance import RECORDED_AT, find_user_files
 from cse.lab.settings.references import fill_in_environment
-from cse.lab.settings.user_files import RECORDED_AT, find_user_files
-from cse.lab.settings.values import Config
 
 COMPOSING = threading.RLock()
 """Hydra composes by one global state, and a sweep's jobs are composed in threads. A mixture's sources compose again."""
@@ -66,11 +65,6 @@ def composed_by_hydra(kind: Kind, texts: Sequence[str]) -> DictConfig:
 def without_hydra(config: DictConfig) -> DictConfig:
     """A copy of a composed config without its `hydra` node."""
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-
-
-def resolved(cfg: DictConfig) -> Config:
-    """The config as plain Python values, with every reference filled in."""
-    return cast("Config", OmegaConf.to_container(cfg, resolve=True))
 
 
 # What Hydra would ignore

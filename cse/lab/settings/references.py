@@ -1,6 +1,7 @@
 """A value may refer to another key, ${other.key}, or to a variable of the environment, ${oc.env:NAME}.
 
-1. `referred_keys` are the keys that values refer to. `given_key` is the key that sets a value: the other key.
+1. `resolved` fills in the references of a config, `written_values` keeps them. `referred_keys` are the keys that values
+   refer to. `given_key` is the key that sets a value: the other key.
 2. `user_key` is what a user gives to set a value: a key or a variable. Refusals name it.
 3. `fill_in_environment` reads variables. `guarded_environment` is for each block that does so: in it, no secret gets
    into a run's files.
@@ -27,6 +28,11 @@ REFERENCE = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)")
 """The start of a reference: dots, if it begins at its own mapping, and the key."""
 VARIABLE = re.compile(r"\$\{oc\.env:(\w+)\b.*\}")
 """A value that is a variable of the environment."""
+
+
+def resolved(config: DictConfig) -> Config:
+    """The config as plain Python values, with every reference filled in."""
+    return cast("Config", OmegaConf.to_container(config, resolve=True))
 
 
 def written_values(config: Container) -> Config:
@@ -62,8 +68,8 @@ def user_key(config: Container, key: str) -> str:
 
 def naming_user_keys(node: DictConfig) -> AbstractContextManager[None]:
     """A block that calls a part with the settings of this node. Its UserErrors name what a user gives for them."""
-    place, config = node._get_full_key(None), node._get_root()
-    return renaming(lambda parameter: user_key(config, f"{place}.{parameter}".lstrip(".")))
+    key, config = node._get_full_key(None), node._get_root()
+    return renaming(lambda parameter: user_key(config, f"{key}.{parameter}".lstrip(".")))
 
 
 def set_variable(value: object) -> str:

@@ -1,30 +1,24 @@
-"""Load the files of the user's own in the config groups, or refuse them, and say which of them gave a value.
+"""Load the files of the user's own in the config groups, or refuse them.
 
-UserSource    loads a file, as Hydra does
+UserSource    loads a file, as Hydra does. The plugin hydra_plugins/cse_own.py gives it to Hydra
 check_file    refuses what Hydra would take and nothing would read
-UserFile      a file, and where its settings lie in a config
-written_at    the file and the line that gave a value
-overridden    the values that a later file of cse replaces
 
 A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config, and an evaluator lies in eval.NAME,
 with or without a comment `# @package`. Where in the file this comment is does not matter.
 """
 
-from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple, cast
 
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
-from hydra.core.default_element import ResultDefault
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.conf_files import declared_package, line_of, text_of
-from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, SWEEP_KEYS, groups, user_folders
+from cse.lab.settings.groups import GLOBAL_GROUPS, groups
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Starting
-from cse.lab.settings.values import Config, flattened, nodes_in, same
+from cse.lab.settings.values import Config, flattened
 from cse.ranges import Mark
 
 SWEEP_STARTS = (
@@ -32,9 +26,6 @@ SWEEP_STARTS = (
     *(f"hydra.sweeper.{key}" for key in ("params", "n_trials", "batch", "seed")),
 )
 """The keys on how to start several jobs that a sweep's file may set."""
-
-RECORDED_AT = "hydra.user_files"
-"""Where a composed config has the files of the user's own that it was composed of: {path: package}."""
 
 
 class UserSource(FileConfigSource):
@@ -117,7 +108,7 @@ def check_entry(place: str, entry: object) -> None:
 
 def check_choices(place: str, group: str, entry: Config, group_names: set[str]) -> None:
     """Raise UserError for an entry of a defaults list that has no effect: a choice of Hydra's own groups, which is read
-    where it is typed, and a choice that Hydra would look for in the file's own group."""
+    on the command line, and a choice that Hydra would look for in the file's own group."""
     for name, choice in entry.items():
         if "hydra/" in name and not (group == "sweep" and "hydra/sweeper" in name):
             raise UserError(f"{place}: {name}: {choice} has no effect in a file: give it on the command line")
@@ -128,7 +119,7 @@ def check_choices(place: str, group: str, entry: Config, group_names: set[str]) 
 
 def check_effects(path: Path, group: str, content: Config, group_names: set[str]) -> None:
     """Raise UserError for a setting that has no effect: a choice written as a setting, what a run records, and what is
-    read where it is typed."""
+    read on the command line alone."""
     for key, value in content.items():
         if key in group_names and isinstance(value, str | list):
             choice = value if isinstance(value, str) else f"[{','.join(map(str, value))}]"
@@ -142,76 +133,7 @@ def check_effects(path: Path, group: str, content: Config, group_names: set[str]
     if group == "sweep":
         allowed = SWEEP_STARTS
     for key in flattened(content):
-        is_typed_alone = key.startswith("hydra") or role_of(key).purpose == "bookkeeping"
-        if is_typed_alone and not key.startswith(allowed):
+        is_of_command = key.startswith("hydra") or role_of(key).purpose == "bookkeeping"
+        if is_of_command and not key.startswith(allowed):
             place = line_of(path, key.split("."))
             raise UserError(f"{place}: {key} has no effect in a file: give it on the command line")
-
-
-# Which file gave a value
-
-
-class UserFile(NamedTuple):
-    """A file of the user's own. package: the key of the config at which its settings lie; "" at the top."""
-
-    path: Path
-    package: str
-
-    @property
-    def place(self) -> str:
-        """The start of its keys in the config: "trainer.", or ""."""
-        return f"{self.package}." if self.package else ""
-
-    def read_settings(self) -> Config:
-        """Its settings, with references as they are written."""
-        return OmegaConf.to_container(OmegaConf.load(self.path))  # type: ignore[return-value]
-
-
-def find_user_files(defaults: Iterable[ResultDefault]) -> list[UserFile]:
-    """The files of the user's own in a defaults list of Hydra's, in its order."""
-    files: list[UserFile] = []
-    for default in defaults:
-        name = f"{default.config_path}.yaml"
-        for folder in user_folders():
-            if (folder / name).is_file() and not Path(CONF_DIR, name).exists():
-                files.append(UserFile(folder / name, default.package or ""))
-    return files
-
-
-def recorded_user_files(config: DictConfig) -> list[UserFile]:
-    """The files of the user's own that a config was composed of, in Hydra's order, from the config's node `hydra`."""
-    recorded = OmegaConf.select(config, RECORDED_AT) or {}
-    return [UserFile(Path(path), package) for path, package in recorded.items()]
-
-
-def written_at(config: DictConfig, key: str, value: object) -> str:
-    """FILE:LINE of the last file of the user's own that gives a key this value; FILE if it gives keys inside this key;
-    "" without such a file."""
-    for file in reversed(recorded_user_files(config)):
-        if file.package and file.place.startswith(f"{key}."):
-            return str(file.path)
-        if not key.startswith(file.place):
-            continue
-        inside = key.removeprefix(file.place)
-        for written_key, written in nodes_in(file.read_settings()):
-            if written_key == inside and (str(written) == str(value) or "${" in str(written)):
-                return line_of(file.path, inside.split("."))
-    return ""
-
-
-def overridden(config: DictConfig, files: Sequence[UserFile], typed: Collection[str]) -> list[str]:
-    """A sentence for each value of these files that a later file of cse replaces. typed: the keys of the command."""
-    settings = flattened(cast("Config", OmegaConf.to_container(config, resolve=True)))
-    sentences: dict[str, str] = {}
-    for file in files:
-        for inside, value in flattened(file.read_settings()).items():
-            key = f"{file.place}{inside}"
-            sentences.pop(key, None)
-            if inside.split(".")[0] in ("defaults", "hydra", *SWEEP_KEYS) or key in typed or "${" in str(value):
-                continue
-            final = settings.get(key)
-            written = [value] if isinstance(final, list) and not isinstance(value, list) else value
-            if not same(written, final):
-                place = line_of(file.path, inside.split("."))
-                sentences[key] = f"but {key}={final} by a later file, not {value} ({place})"
-    return list(sentences.values())

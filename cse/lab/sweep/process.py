@@ -22,7 +22,8 @@ from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
 from cse.lab.run.evaluators import selected_score
 from cse.lab.settings.arguments import spell_argument, texts_of
-from cse.lab.settings.compose import resolved, without_hydra
+from cse.lab.settings.compose import without_hydra
+from cse.lab.settings.references import resolved
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.names import hash_of
 from cse.lab.sweep.outcomes import Outcome, Outcomes

@@ -16,7 +16,8 @@ from cse.lab.run.job import Job
 from cse.lab.run.resume import earlier_run, log_ignored_variables, resume_hint, variables_of_settings
 from cse.lab.settings import groups
 from cse.lab.settings.arguments import Argument
-from cse.lab.settings.compose import resolved, without_hydra
+from cse.lab.settings.compose import without_hydra
+from cse.lab.settings.references import resolved
 
 SETTINGS = resolved(cse.compose("objective=barlow", "smoke=true", "tracker=tensorboard", "trainer.lr=3e-5"))
 

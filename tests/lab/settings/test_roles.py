@@ -5,8 +5,9 @@ import sys
 import pytest
 from omegaconf import OmegaConf
 
-from cse.lab.settings.compose import composed, resolved, without_hydra
+from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.groups import choices
+from cse.lab.settings.references import resolved
 from cse.lab.settings.roles import fixed_settings, keys_with, repeats_a_run, role_of
 from cse.lab.settings.schema import HydraSettings, OnlyMarks, Paths
 from cse.lab.settings.values import flattened

@@ -14,8 +14,8 @@ from cse.errors import MissingResource
 from cse.lab.run.from_arguments import cfg_of_new_run
 from cse.lab.settings.arguments import Argument, shell_line, texts_of
 from cse.lab.settings.command import read_arguments, split_flags
-from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import FOLDERS_VARIABLE
+from cse.lab.settings.references import resolved
 from cse.lab.sweep import process
 from cse.lab.sweep.axes import first_values
 from cse.lab.sweep.names import existing_name

@@ -11,9 +11,10 @@ from cse.lab.folder.changes import Change, changes
 from cse.lab.folder.facts import as_facts
 from cse.lab.folder.runs import Run
 from cse.lab.settings.arguments import Argument, texts_of
-from cse.lab.settings.compose import resolved, without_hydra
+from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.groups import ONE_CHOICE_ONLY, is_group
 from cse.lab.settings.mistakes import explaining
+from cse.lab.settings.references import resolved
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import Config, flattened
 from cse.lab.sweep.sweeps import Sweep

@@ -1,0 +1,88 @@
+"""Say which file of the user's own gave a value of a config: a refusal names its line, and a run what replaced it.
+
+UserFile        a file, and where its settings lie in a config
+find_user_files, recorded_user_files   the files that a config was composed of
+written_at      the file and the line that gave a value
+overridden      the values that a later file of cse replaces
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hydra.core.default_element import ResultDefault
+from omegaconf import DictConfig, OmegaConf
+
+from cse.lab.settings.conf_files import line_of
+from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, user_folders
+from cse.lab.settings.references import resolved
+from cse.lab.settings.values import Config, flattened, nodes_in, same
+
+RECORDED_AT = "hydra.user_files"
+"""Where a composed config has the files of the user's own that it was composed of: {path: package}."""
+
+
+class UserFile(NamedTuple):
+    """A file of the user's own. package: the key of the config at which its settings lie; "" at the top."""
+
+    path: Path
+    package: str
+
+    @property
+    def prefix(self) -> str:
+        """The start of its keys in the config: "trainer.", or ""."""
+        return f"{self.package}." if self.package else ""
+
+    def read_settings(self) -> Config:
+        """Its settings, with references as they are written."""
+        return OmegaConf.to_container(OmegaConf.load(self.path))  # type: ignore[return-value]
+
+
+def find_user_files(defaults: Iterable[ResultDefault]) -> list[UserFile]:
+    """The files of the user's own in a defaults list of Hydra's, in its order."""
+    files: list[UserFile] = []
+    for default in defaults:
+        name = f"{default.config_path}.yaml"
+        for folder in user_folders():
+            if (folder / name).is_file() and not Path(CONF_DIR, name).exists():
+                files.append(UserFile(folder / name, default.package or ""))
+    return files
+
+
+def recorded_user_files(config: DictConfig) -> list[UserFile]:
+    """The files of the user's own that a config was composed of, in Hydra's order, from the config's node `hydra`."""
+    recorded = OmegaConf.select(config, RECORDED_AT) or {}
+    return [UserFile(Path(path), package) for path, package in recorded.items()]
+
+
+def written_at(config: DictConfig, key: str, value: object) -> str:
+    """FILE:LINE of the last file of the user's own that gives a key this value; FILE if it gives keys inside this key;
+    "" without such a file."""
+    for file in reversed(recorded_user_files(config)):
+        if file.package and file.prefix.startswith(f"{key}."):
+            return str(file.path)
+        if not key.startswith(file.prefix):
+            continue
+        inside = key.removeprefix(file.prefix)
+        for written_key, written in nodes_in(file.read_settings()):
+            if written_key == inside and (str(written) == str(value) or "${" in str(written)):
+                return line_of(file.path, inside.split("."))
+    return ""
+
+
+def overridden(config: DictConfig, files: Sequence[UserFile], given: Collection[str]) -> list[str]:
+    """A sentence for each value of these files that a later file of cse replaces. given: the keys of the command."""
+    settings = flattened(resolved(config))
+    sentences: dict[str, str] = {}
+    for file in files:
+        for inside, value in flattened(file.read_settings()).items():
+            key = f"{file.prefix}{inside}"
+            sentences.pop(key, None)
+            if inside.split(".")[0] in ("defaults", "hydra", *SWEEP_KEYS) or key in given or "${" in str(value):
+                continue
+            final = settings.get(key)
+            written = [value] if isinstance(final, list) and not isinstance(value, list) else value
+            if not same(written, final):
+                place = line_of(file.path, inside.split("."))
+                sentences[key] = f"but {key}={final} by a later file, not {value} ({place})"
+    return list(sentences.values())
