@@ -1,6 +1,6 @@
 """The scores of a comparison: the scores that tables show, the score that ranks settings, and the score that leads.
 
-To read: `pick_scores`.
+To read: `pick_scores`, and below it the rule for each: `score_that_ranks`, `score_that_leads`, `scores_shown`.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,7 @@ class ScoreNames(NamedTuple):
     all: every score of any finished run, in the order of the runs' results.
     shown: the scores that tables of text show.
     best_by: the dev score that ranks the settings; None without a dev score, as a test score selects nothing.
-    leading: the score of the differences and gates. Tables show it. It is a test score of all runs, else best_by, else
-        any score, averages first; None without scores.
+    leading: the score of the differences and gates; None without scores.
     """
 
     all: list[str]
@@ -35,25 +34,32 @@ class ScoreNames(NamedTuple):
 
 
 def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> ScoreNames:
-    """The scores of finished runs. patterns: of the shown scores (test/sts/*); []: all if they are few, else averages.
-
-    The score that leads, and the score that ranks, are shown too if there are no patterns.
-    """
+    """The scores of finished runs. patterns: of the shown scores (test/sts/*); []: `scores_shown` says which."""
     # a score without a split is not ours, and may have the name of a column of runs.csv
-    metrics = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
-    asked = list(dict.fromkeys(name for pattern in patterns for name in metrics if fnmatch(name, pattern)))
-    ranking = in_order(dev_scores(asked) or dev_scores(metrics), done, patterns)
-    selecting = [name for name in ranking if any(run.get("trainer.select") == name for run in done)]
-    best_by = next(chain(selecting, averages(ranking), ranking), None)
-    candidates = in_order(asked or metrics, done, patterns)
-    ranks = [name for name in candidates if name == best_by]
+    every = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
+    asked = list(dict.fromkeys(name for pattern in patterns for name in every if fnmatch(name, pattern)))
+    best_by = score_that_ranks(in_order(dev_scores(asked) or dev_scores(every), done, patterns), done)
+    leading = score_that_leads(in_order(asked or every, done, patterns), done, best_by)
+    return ScoreNames(every, asked if patterns else scores_shown(every, best_by, leading), best_by, leading)
+
+
+def score_that_ranks(candidates: Sequence[str], done: Sequence[Run]) -> str | None:
+    """The first dev score that selected the best step of a run, else the first average, else the first of all."""
+    selecting = [name for name in candidates if any(run.get("trainer.select") == name for run in done)]
+    return next(chain(selecting, averages(candidates), candidates), None)
+
+
+def score_that_leads(candidates: Sequence[str], done: Sequence[Run], best_by: str | None) -> str | None:
+    """The first of the `reported` test scores of all runs, else `best_by`, else an average, else any; None without."""
     of_all = [name for name in candidates if all(name in run.metrics for run in done)]
-    leading = next(chain(reported(of_all, best_by), ranks, averages(candidates), candidates), None)
-    if patterns:
-        return ScoreNames(metrics, asked, best_by, leading)
-    few = metrics if len(metrics) <= FEW else [*ranks, *averages(metrics)]
-    first = [leading] if leading else []
-    return ScoreNames(metrics, list(dict.fromkeys([*first, *few])), best_by, leading)
+    ranking = [name for name in candidates if name == best_by]
+    return next(chain(reported(of_all, best_by), ranking, averages(candidates), candidates), None)
+
+
+def scores_shown(every: Sequence[str], best_by: str | None, leading: str | None) -> list[str]:
+    """All scores if they are few, else the score that ranks and the averages; the score that leads is the first."""
+    shown = every if len(every) <= FEW else [best_by, *averages(every)]
+    return [name for name in dict.fromkeys([leading, *shown]) if name is not None]
 
 
 def dev_scores(metrics: Sequence[str]) -> list[str]:
