@@ -88,15 +88,17 @@ def report_name(folders: list[Path], where: str | None) -> str:
 
     With where=, the settings follow, as in the name of a run's folder: A+B-lr_1e-5-0a1b2c3d.
     """
-    from cse.lab.report.any_runs.names import named_settings, short_names
-    from cse.lab.settings.arguments import recorded_arguments
-    from cse.lab.sweep.names import folder_name
+    from cse.lab.report.any_runs.names import short_names
 
     paths = [str(Path(re.sub(r"[*?]", "", str(folder.resolve())))) for folder in folders]
     ends = short_names(paths, os.sep).values()
     name = "+".join(end.strip(os.sep).replace(os.sep, "_") for end in ends)[:200]  # a name may have 255
     if not where:
         return name
+    from cse.lab.report.any_runs.typed_names import named_settings
+    from cse.lab.settings.arguments import recorded_arguments
+    from cse.lab.sweep.names import folder_name
+
     arguments = [f"{key}={','.join(values)}" for key, values in named_settings(where).items()]
     return folder_name(recorded_arguments(arguments), [name, *arguments], first=name)
 

@@ -8,9 +8,9 @@ import pytest
 from typed import exit_code
 
 from cse.lab.folder import jobs_file
-from cse.lab.report.any_runs.comparison import setting_named
 from cse.lab.report.any_runs.names import in_shell
 from cse.lab.report.any_runs.settings_table import notes_on_settings, settings_frame
+from cse.lab.report.any_runs.typed_names import setting_named
 
 
 def best(found):

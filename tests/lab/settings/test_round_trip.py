@@ -9,7 +9,7 @@ from run_folders import leave_run
 
 import cse
 from cse.lab.folder.runs import read_run
-from cse.lab.report.any_runs.runs_table import repeat_command
+from cse.lab.report.any_runs.repeat import repeat_command
 from cse.lab.settings.command import texts_of_settings
 
 BASE = ["data=text", "eval=pairs", "model=minilm"]

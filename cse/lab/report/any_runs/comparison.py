@@ -1,8 +1,7 @@
 """Runs compared: runs that differ in their seed alone are a `Setting`, and the settings are ranked.
 
 To read: `compare_runs` makes a `Comparison`. `runs_by_setting` puts runs together, `keys_of` picks the keys that name
-settings, and `best_first` ranks. `setting_named` finds the setting that a user names. The names and the order of
-folders change nothing here.
+settings, and `best_first` ranks. The names and the order of folders change nothing here.
 """
 
 import math
@@ -14,20 +13,16 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from cse.errors import UserError
 from cse.lab.folder.runs import Run, score_named
 from cse.lab.report.any_runs.names import (
     OWN_COLUMNS,
     format_settings,
-    has_value,
-    in_shell,
     label_of,
-    named_settings,
     short_names,
 )
 from cse.lab.report.any_runs.scores import ScoreNames, pick_scores
 from cse.lab.report.any_runs.trials import Trial, first_trials, runs_included
-from cse.lab.report.formats import first_few, format_of
+from cse.lab.report.formats import format_of
 from cse.lab.report.numbers.groups import Group, groups_of_scores
 from cse.lab.report.numbers.keys_that_differ import fewest_keys, keys_of_settings, value_in_words
 from cse.lab.report.numbers.statistics import Value, mean_and_sd
@@ -63,6 +58,7 @@ class Setting:
         there are no keys.
     trial: a search's trial of this setting; None if no search tried it.
     groups: the value of each seed, for each score of an included run.
+    compared: the same as tests compare them: a single checkpoint without seeds.
     """
 
     runs: list[Run]
@@ -71,6 +67,7 @@ class Setting:
     label: str
     trial: Trial | None
     groups: dict[str, Group]
+    compared: dict[str, Group]
 
     @cached_property
     def done(self) -> list[Run]:
@@ -139,19 +136,6 @@ class Comparison:
         means = {score: [setting.means.get(score) for setting in self.settings] for score in self.scores.all}
         return {score: format_of(mean.mean for mean in of_score if mean) for score, of_score in means.items()}
 
-    @cached_property
-    def of_encoders(self) -> bool:
-        """Whether checkpoints are compared, not seeds: all runs are of cse-eval, and each setting of one checkpoint."""
-        if any(run.get("checkpoint") is None and run.get(self.seed_key) is not None for run in self.runs):
-            return False
-        named = [{run.get("checkpoint") for run in setting.runs} - {None} for setting in self.settings]
-        return max(map(len, named)) <= 1
-
-    def compared_group(self, setting: Setting, score: str) -> Group:
-        """A setting's runs as they are compared by a score: a single checkpoint is compared without seeds."""
-        group = setting.groups[score]
-        return group.without_seeds() if self.of_encoders else group
-
     def lower_is_better(self, score: str | None) -> bool:
         """Whether a lower score is better."""
         return score_named(self.runs, score).lower_is_better
@@ -166,11 +150,14 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     values = values_as_text([alike[0] for alike in by_setting], dotted)
     keys = keys_of(values)
     in_labels = {key.dotted: key.short for key in keys if key.in_label}
-    settings, trials = [], first_trials(by_setting, seed_key)
+    trials, of_checkpoints = first_trials(by_setting, seed_key), are_of_checkpoints(by_setting, seed_key)
+    settings = []
     for alike, texts, trial in zip(by_setting, values.to_dict("records"), trials, strict=True):
         included = runs_included([run for run in alike if run.is_done], trial, seed_key)
         groups = groups_of_scores(included, scores.all, seed_key)
-        settings.append(Setting(alike, included, texts, label_of(alike[0], in_labels, texts), trial, groups))
+        compared = {score: group.without_seeds() for score, group in groups.items()} if of_checkpoints else groups
+        label = label_of(alike[0], in_labels, texts)
+        settings.append(Setting(alike, included, texts, label, trial, groups, compared))
     by = scores.best_by or scores.leading
     ranked = best_first(settings, by, score_named(runs, by).lower_is_better, dotted) if by else list(settings)
     return Comparison(list(folders), list(runs), seed_key, keys, scores, settings, ranked)
@@ -193,6 +180,15 @@ def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]
     for run in runs:
         alike.setdefault(tuple(value_in_words(run, key) for key in keys), []).append(run)
     return list(alike.values())
+
+
+def are_of_checkpoints(by_setting: Sequence[Sequence[Run]], seed_key: str) -> bool:
+    """Whether checkpoints are compared, not seeds: all runs are of cse-eval, and each setting of one checkpoint."""
+    runs = [run for alike in by_setting for run in alike]
+    if any(run.get("checkpoint") is None and run.get(seed_key) is not None for run in runs):
+        return False
+    named = [{run.get("checkpoint") for run in alike} - {None} for alike in by_setting]
+    return max(map(len, named), default=0) <= 1
 
 
 def values_as_text(runs: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
@@ -240,41 +236,3 @@ def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys
         return limited_by_search(setting), not setting.is_trained_since, costs[setting], named
 
     return sorted(settings, key=place)
-
-
-def setting_named(comparison: Comparison, name: str) -> Setting:
-    """The setting that `baseline=` names: by its label, by KEY=VALUE,..., or by a folder at or above its runs.
-
-    Raises UserError if there is none, or several.
-    """
-    labelled = [setting for setting in comparison.settings if setting.label == name]
-    if labelled:
-        return single_setting(comparison, labelled, f"baseline={name}")
-    candidates: list[Setting] = []
-    if "=" in name:
-        dotted = {key.short: key.dotted for key in comparison.keys}
-        conditions = [(dotted.get(key, key), values) for key, values in named_settings(name).items()]
-        candidates = [
-            setting
-            for setting in comparison.settings
-            if all(has_value(setting.runs[0], key, values) for key, values in conditions)
-        ]
-    return single_setting(comparison, candidates or settings_below(comparison, [Path(name)]), f"baseline={name}")
-
-
-def settings_below(comparison: Comparison, places: Sequence[Path]) -> list[Setting]:
-    """The settings of the runs at or below these places."""
-    resolved = [place.resolve() for place in places]
-    return [
-        setting
-        for setting in comparison.settings
-        if any(run.folder.resolve().is_relative_to(place) for run in setting.runs for place in resolved)
-    ]
-
-
-def single_setting(comparison: Comparison, candidates: Sequence[Setting], named: str) -> Setting:
-    """The only candidate. Raises UserError if there is none, or several. named: the argument that names it."""
-    if len(candidates) == 1:
-        return candidates[0]
-    labels = first_few([in_shell(setting.label) for setting in candidates or comparison.settings])
-    raise UserError(f"{named} names {len(candidates)} settings instead of one; type one of these after =: {labels}")

@@ -14,7 +14,8 @@ from functools import partial
 
 import pandas as pd
 
-from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named
+from cse.lab.report.any_runs.comparison import Comparison, Setting
+from cse.lab.report.any_runs.typed_names import setting_named
 from cse.lab.report.formats import bounds, counted_noun, digits_of, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
 from cse.lab.report.numbers.notes import detectable_difference
@@ -122,7 +123,7 @@ class Differences:
     @property
     def base(self) -> Group:
         """The reference's runs."""
-        return self.comparison.compared_group(self.reference, self.score)
+        return self.reference.compared[self.score]
 
     @property
     def doubt(self) -> str:
@@ -153,8 +154,8 @@ def compare_settings(
         terms = Terms(confidence, within, 1 - confidence, SeedSpread(0.0, 0))
         why = why_not_any(comparison, reference)
         return Differences(comparison, score, reference, is_best, terms, lines=[], lower=0, no_verdict=why)
-    base = comparison.compared_group(reference, score)
-    groups = {setting: comparison.compared_group(setting, score) for setting in others}
+    base = reference.compared[score]
+    groups = {setting: setting.compared[score] for setting in others}
     spread = seed_spread([base, *groups.values()]) or SeedSpread(0.0, 0)
     terms = Terms(confidence, within, (1 - confidence) / len(others), spread)
     lines, lower = differences_to(base, groups, terms), len(ranked) - len(others) - 1

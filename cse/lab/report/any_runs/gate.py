@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from cse.errors import UserError
 from cse.lab.folder.runs import grouped
-from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named, settings_below, single_setting
+from cse.lab.report.any_runs.comparison import Comparison, Setting
+from cse.lab.report.any_runs.typed_names import setting_named, settings_below, single_setting
 from cse.lab.report.formats import bounds, digits_of, first_few, probability, signed
 from cse.lab.report.numbers.groups import compare_groups, few_seeds
 from cse.lab.report.numbers.statistics import holm, is_significant
 from cse.lab.report.numbers.unlike import why_not_comparable
-from cse.lab.settings.values import Config
 
 
 class Gate(NamedTuple):
@@ -35,13 +35,15 @@ class Gate(NamedTuple):
         return self.lines.get(reference if setting is self.first else setting, "")
 
 
-def judge_gate(comparison: Comparison, config: Config, named: Sequence[Path]) -> Gate:
-    """Whether the first setting is better than the baseline, or than every other setting, by more than gate=.
+def judge_gate(
+    comparison: Comparison, least: float, baseline: str | None, named: Sequence[Path], confidence: float
+) -> Gate:
+    """Whether the first setting is better than the baseline, or than every other setting, by more than `least`.
 
     named: the places of the first of several folders or globs, whose setting is the first. [] if one folder was named:
     then the best setting is the first, and needs a baseline, as the best is always better than some.
     """
-    least, baseline, score = config["gate"], config["baseline"], comparison.scores.leading
+    score = comparison.scores.leading
     first = first_setting(comparison, least, baseline, named)
     candidates = [setting_named(comparison, baseline)] if baseline else comparison.settings
     if candidates == [first] and not named and len(comparison.settings) > 1:
@@ -52,7 +54,7 @@ def judge_gate(comparison: Comparison, config: Config, named: Sequence[Path]) ->
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
     if not all(score in setting.means for setting in (first, *others)):
         raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
-    return compare_with_others(comparison, score, first, others, least=least, confidence=config["confidence"])
+    return compare_with_others(comparison, score, first, others, least=least, confidence=confidence)
 
 
 def compare_with_others(
@@ -60,8 +62,8 @@ def compare_with_others(
 ) -> Gate:
     """The gate between the first setting and each of the others. All of them have the score."""
     sign = -1 if comparison.lower_is_better(score) else 1
-    ours = comparison.compared_group(first, score)
-    groups = [comparison.compared_group(setting, score) for setting in others]
+    ours = first.compared[score]
+    groups = [setting.compared[score] for setting in others]
     effects = [compare_groups(ours, group, confidence, sign * least) for group in groups]
     sizes = [effect.size or 0.0 for effect in effects]
     digits = digits_of(comparison.formats[score], sizes)

@@ -1,8 +1,7 @@
-"""The names of settings and of folders of runs: as tables write them, and as a user types them.
+"""The names of settings and of folders of runs, as tables write them.
 
 `short_names` names the columns of a table and `format_settings` fills its cells. `label_of` names a whole setting, and
-`folders_below` the folders of its runs. `named_settings` and `has_value` read what a user types after `where=` and
-`baseline=`: names that may be copied from a table.
+`folders_below` the folders of its runs. A user may type all these names (cse.lab.report.any_runs.typed_names).
 """
 
 import re
@@ -14,23 +13,12 @@ from pathlib import Path
 from cse.lab.folder.runs import Run
 from cse.lab.report.formats import first_few
 from cse.lab.report.numbers.keys_that_differ import NAMES
-from cse.lab.settings.arguments import quoted, value_in
+from cse.lab.settings.arguments import quoted
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.values import format_value, in_one_form, number_in, same, same_as_any
+from cse.lab.settings.values import format_value, in_one_form, number_in
 
 OWN_COLUMNS = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "equivalent", "seeds", "n")
 """The columns of tables that are no keys. No key has such a short name."""
-
-SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
-"""Signs at which a reader of a label would split a value."""
-
-BETWEEN_COMMAS = re.compile(
-    r"(?:\[[^\]]*\]|\{[^}]*\}|(?<![^\[{,=\s])'(?:[^'\\]|\\.)*'|(?<![^\[{,=\s])\"[^\"]*\"|[^,])+"
-)
-"""A text between two commas. A comma in brackets or quotes does not count. A quote within a word is an apostrophe."""
-
-PLAIN = re.compile(r"[^']*('[\w./:@%+-]*'[^']*)*")
-"""A text that a shell reads as one word if it is put in quotes, though it has pairs of quotes inside."""
 
 
 def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()) -> dict[str, str]:
@@ -94,9 +82,17 @@ def label_of(run: Run, names: Mapping[str, str], texts: Mapping[str, str]) -> st
     return ", ".join(values) or "all"
 
 
+SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
+"""Signs at which a reader of a label would split a value."""
+
+
 def in_label(value: object, text: str) -> str:
     """A value as a label writes it: in quotes where a reader of the label would split it."""
     return quoted(text) if isinstance(value, str) and SPLITS.search(text) and text != quoted(value) else text
+
+
+PLAIN = re.compile(r"[^']*('[\w./:@%+-]*'[^']*)*")
+"""A text that a shell reads as one word if it is put in quotes, though it has pairs of quotes inside."""
 
 
 def in_shell(label: str) -> str:
@@ -129,53 +125,3 @@ def common_beginning(names: Sequence[str]) -> str:
     """The letters with which all names begin."""
     first, last = min(names), max(names)  # the two that differ soonest
     return "".join(letter for letter, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
-
-
-def named_settings(text: str) -> dict[str, list[str]]:
-    """The values that KEY=VALUE,OTHER,KEY=VALUE names, by key.
-
-    As in a sweep, OTHER is a further value of the key before it. A comma in brackets or quotes separates nothing. The
-    whole text may stand in brackets.
-    """
-    settings: dict[str, list[str]] = {}
-    if text[:1] == "[" and text[-1:] == "]" and "=" in text:
-        text = text[1:-1]
-    for part in BETWEEN_COMMAS.findall(text):
-        key, equals, value = part.partition("=")
-        if equals or not settings:
-            values = settings.setdefault(key.strip(), [])
-        values.append((value if equals else part).strip())
-    return settings
-
-
-def has_value(run: Run, key: str, values: Sequence[str]) -> bool:
-    """Whether the run has any of these values at the key.
-
-    A value may be typed as a table writes it: the end of a path, text in quotes. Several may stand in brackets. A path
-    may have a comma.
-    """
-    value = run.get(key)
-    texts = [text for in_brackets in values for text in out_of_brackets(in_brackets, value)]
-    return any(stands_for(run, key, value, text) for text in [*texts, ",".join(values)])
-
-
-def out_of_brackets(text: str, value: object) -> list[str]:
-    """The values in a text's brackets; the text itself without brackets, and if the run's value is a list."""
-    if text[:1] == "[" and text[-1:] == "]" and not isinstance(value, list | tuple):
-        return [item.strip() for item in BETWEEN_COMMAS.findall(text[1:-1])]
-    return [text]
-
-
-def stands_for(run: Run, key: str, value: object, text: str) -> bool:
-    """Whether a text stands for a run's value at a key."""
-    if run.has(key) and format_setting(run, key) == text:
-        return True
-    is_quoted = len(text) > 1 and text[0] in ("'", '"') and text[0] == text[-1]
-    if isinstance(value, list | tuple | dict):
-        return same_as_any(value, value_in(text))
-    if isinstance(value, bool):
-        return str(value).lower() == text.lower()
-    unquoted = str(value_in(text)) if is_quoted else text
-    if role_of(key).is_verbatim:
-        return f"/{'' if value is None else value}".endswith(f"/{unquoted}")
-    return value == unquoted if is_quoted else same(value, text)

@@ -6,7 +6,6 @@ them, and sections, CSV files and charts show them.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count, islice
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +14,7 @@ from cse.errors import UserError
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import STATES, counted
 from cse.lab.report.any_runs.charts import draw_charts
-from cse.lab.report.any_runs.comparison import Comparison, Setting, compare_without_smoke
+from cse.lab.report.any_runs.comparison import Comparison, compare_without_smoke
 from cse.lab.report.any_runs.differences import (
     Differences,
     compare_settings,
@@ -24,7 +23,8 @@ from cse.lab.report.any_runs.differences import (
 )
 from cse.lab.report.any_runs.gate import Gate, judge_gate
 from cse.lab.report.any_runs.names import folder_below
-from cse.lab.report.any_runs.runs_table import own_choices, repeatable_arguments, runs_frame, runs_section
+from cse.lab.report.any_runs.repeat import more_seeds_command
+from cse.lab.report.any_runs.runs_table import runs_frame, runs_section
 from cse.lab.report.any_runs.settings_table import (
     score_text,
     settings_frame,
@@ -32,13 +32,9 @@ from cse.lab.report.any_runs.settings_table import (
     smoke_words,
     unranked_section,
 )
-from cse.lab.report.any_runs.trials import is_trial
 from cse.lab.report.any_runs.which_runs import Asked, asked_for
 from cse.lab.report.formats import first_few, suite_of
-from cse.lab.report.numbers.keys_that_differ import arguments_of_case
 from cse.lab.report.show.document import Best, Report
-from cse.lab.run.resume import functions_in
-from cse.lab.settings.arguments import shell_line, spell_argument, values_of
 from cse.lab.settings.values import Config, flattened
 
 
@@ -47,13 +43,15 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report
 
     Raises UserError if no run is as asked for.
     """
-    asked = asked_for(folders, config["where"], config["seed"])
-    check_asked(asked, config)
-    comparisons = compare_without_smoke(asked.runs, asked.folders, config["metrics"], config["seed"])
+    seed_key, patterns = config["seed"], config["metrics"]
+    asked = asked_for(folders, config["where"], seed_key)
+    check_asked(asked, seed_key)
+    comparisons = compare_without_smoke(asked.runs, asked.folders, patterns, seed_key)
     comparison, *of_smoke = comparisons
-    check_metrics(comparison, asked, config)
-    gate = judge_gate(comparison, config, asked.first) if config["gate"] is not None else None
-    differences = compare_settings(comparison, config["baseline"], config["confidence"], config["within"])
+    check_metrics(comparison, asked, patterns)
+    least, baseline, confidence = config["gate"], config["baseline"], config["confidence"]
+    gate = None if least is None else judge_gate(comparison, least, baseline, asked.first, confidence)
+    differences = compare_settings(comparison, baseline, confidence, config["within"])
 
     settings = settings_section(comparison, name)
     if differences.no_verdict and not differences.lines:
@@ -89,22 +87,19 @@ def frame_with_gate(differences: Differences, gate: Gate | None) -> pd.DataFrame
     return differences_frame(differences).assign(gate=lines)
 
 
-def check_asked(asked: Asked, config: Config) -> None:
+def check_asked(asked: Asked, seed_key: str) -> None:
     """Refuse a report of no runs, and a key of seeds that no run has."""
     if not asked.runs:
         raise UserError(f"runs={', '.join(map(str, asked.folders))} holds no run (no results.json in it)")
-    seed = config["seed"]
-    if seed != "seed" and not any(seed in flattened(run.config) for run in asked.runs):
-        raise UserError(f"seed={seed}: none of the {len(asked.runs)} runs has such a key")
+    if seed_key != "seed" and not any(seed_key in flattened(run.config) for run in asked.runs):
+        raise UserError(f"seed={seed_key}: none of the {len(asked.runs)} runs has such a key")
 
 
-def check_metrics(comparison: Comparison, asked: Asked, config: Config) -> None:
+def check_metrics(comparison: Comparison, asked: Asked, patterns: Sequence[str]) -> None:
     """Refuse metrics= if no run has any of these scores."""
-    if config["metrics"] and not comparison.scores.shown:
+    if patterns and not comparison.scores.shown:
         have = first_few(sorted({score for run in asked.runs for score in run.scored})) or "none"
-        raise UserError(
-            f"metrics={config['metrics']} are scores of none of the {len(asked.runs)} runs, which have {have}"
-        )
+        raise UserError(f"metrics={patterns} are scores of none of the {len(asked.runs)} runs, which have {have}")
 
 
 def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None:
@@ -118,41 +113,6 @@ def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None
     again = "" if is_part else more_seeds_command(comparison, setting)
     shown = score_text(comparison, setting, str(scores.leading))
     return Best(setting.label, str(scores.best_by), str(scores.leading), shown, doubt, again)
-
-
-def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
-    """The command that trains a setting with three more seeds, first with seeds that other settings have.
-
-    "" if the setting was not trained, or was scored by a function, or if seeds are not whole numbers.
-    """
-    key, run = comparison.seed_key, setting.runs[-1]
-    if run.program != "cse-train" or functions_in(run.config):
-        return ""
-    values = [run.get(key) for run in comparison.runs]
-    seeds = [value for value in values if value is not None]
-    whole = [seed for seed in seeds if isinstance(seed, int)]
-    if len(whole) < len(seeds):
-        return ""
-    begun = {run.get(key) for run in setting.runs}
-    further = islice((seed for seed in count(min(whole, default=1)) if seed not in begun), 3)
-    given = values_of(run.arguments)
-    # with the arguments of its case its folder would not have the name that the sweep gives it
-    of_case = arguments_of_case(given.get("sweep", ""), given.get("case", ""))
-    arguments = repeatable_arguments(run, kept=[key.dotted for key in comparison.keys])
-    beside_case = [argument for argument in arguments if argument not in of_case]
-    repeated = [argument for argument in beside_case if not argument.startswith(f"{key}=")]
-    place = spell_argument("hydra.sweep.dir", str(place_of_more_seeds(run, comparison.folders, key)))
-    return shell_line("cse-train", *own_choices(run), "-m", *repeated, f"{key}={','.join(map(str, further))}", place)
-
-
-def place_of_more_seeds(run: Run, folders: Sequence[Path], seed_key: str) -> Path:
-    """The folder for more seeds of a run. It is the folder in which the run lies.
-
-    If the user named several folders, and the run is one of them, it is the run's own folder. Seeds of a search's trial
-    go into a folder `seeds` there. folders: that the user named.
-    """
-    place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
-    return place / "seeds" if is_trial(run, seed_key) else place
 
 
 def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[tuple[str, str, str]]:

@@ -1,21 +1,18 @@
 """The table of runs: a row for each, with its settings, its scores and the command that repeats it.
 
-To read: `runs_frame` is runs.csv, and `runs_section` is the same on the page. `repeat_command` fills its last column.
+To read: `runs_frame` is runs.csv, and `runs_section` is the same on the page.
 """
 
-import shlex
-from collections.abc import Collection, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 import pandas as pd
 
 from cse.lab.folder.runs import Run
 from cse.lab.report.any_runs.comparison import Comparison
 from cse.lab.report.any_runs.names import folder_below, format_settings
+from cse.lab.report.any_runs.repeat import repeat_command
 from cse.lab.report.formats import format_of
 from cse.lab.sections import Section
-from cse.lab.settings.arguments import shell_line, texts_of
-from cse.lab.settings.roles import repeats_a_run
 
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
 """Keys of results.json that are columns of runs.csv."""
@@ -73,19 +70,3 @@ def in_text(table: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
         form = comparison.formats.get(str(name)) or format_of(sizes)
         texts[name] = [f"{value:{form}}" if isinstance(value, float) else str(value) for value in texts[name]]
     return texts
-
-
-def repeat_command(run: Run) -> str:
-    """The command that repeats a run elsewhere, quoted for a shell."""
-    return shell_line(run.program, *own_choices(run), *repeatable_arguments(run))
-
-
-def repeatable_arguments(run: Run, kept: Collection[str] = ()) -> list[str]:
-    """The arguments of a run's command line that repeat it elsewhere. kept: further keys whose arguments are kept."""
-    return texts_of(argument for argument in run.arguments if repeats_a_run(argument.text) or argument.key in kept)
-
-
-def own_choices(run: Run) -> list[str]:
-    """The --config-dir FOLDERs of the command that started the run."""
-    line = pairwise(shlex.split(run.results.get("command") or ""))
-    return [argument for flag, folder in line if flag == "--config-dir" for argument in (flag, folder)]

@@ -157,7 +157,7 @@ def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
             if name in setting.means
         ]
         row = min(means)[1] if len(means) > 1 else None
-        if row is not None and not few_seeds([comparison.compared_group(comparison.ranked[row], name)]):
+        if row is not None and not few_seeds([comparison.ranked[row].compared[name]]):
             cells.append((row, column))
     return cells
 

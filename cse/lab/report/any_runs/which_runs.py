@@ -15,7 +15,8 @@ from cse.errors import UserError
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.any_runs.evaluations import with_evaluations
-from cse.lab.report.any_runs.names import OWN_COLUMNS, has_value, innermost_folder, named_settings, short_names
+from cse.lab.report.any_runs.names import OWN_COLUMNS, innermost_folder, short_names
+from cse.lab.report.any_runs.typed_names import has_value, named_settings
 from cse.lab.report.numbers.keys_that_differ import keys_of_settings
 
 

@@ -1,0 +1,70 @@
+"""The commands that train again: a run elsewhere, and a setting with more seeds.
+
+To read: `repeat_command` and `more_seeds_command`.
+"""
+
+import shlex
+from collections.abc import Collection, Sequence
+from itertools import count, islice, pairwise
+from pathlib import Path
+
+from cse.lab.folder.runs import Run
+from cse.lab.report.any_runs.comparison import Comparison, Setting
+from cse.lab.report.any_runs.trials import is_trial
+from cse.lab.report.numbers.keys_that_differ import arguments_of_case
+from cse.lab.run.resume import functions_in
+from cse.lab.settings.arguments import shell_line, spell_argument, texts_of, values_of
+from cse.lab.settings.roles import repeats_a_run
+
+
+def repeat_command(run: Run) -> str:
+    """The command that repeats a run elsewhere, quoted for a shell."""
+    return shell_line(run.program, *own_choices(run), *repeatable_arguments(run))
+
+
+def repeatable_arguments(run: Run, kept: Collection[str] = ()) -> list[str]:
+    """The arguments of a run's command line that repeat it elsewhere. kept: further keys whose arguments are kept."""
+    return texts_of(argument for argument in run.arguments if repeats_a_run(argument.text) or argument.key in kept)
+
+
+def own_choices(run: Run) -> list[str]:
+    """The --config-dir FOLDERs of the command that started the run."""
+    line = pairwise(shlex.split(run.results.get("command") or ""))
+    return [argument for flag, folder in line if flag == "--config-dir" for argument in (flag, folder)]
+
+
+def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
+    """The command that trains a setting with three more seeds, first with seeds that other settings have.
+
+    "" if the setting was not trained, or was scored by a function, or if seeds are not whole numbers.
+    """
+    seed_key, run = comparison.seed_key, setting.runs[-1]
+    if run.program != "cse-train" or functions_in(run.config):
+        return ""
+    values = [run.get(seed_key) for run in comparison.runs]
+    seeds = [value for value in values if value is not None]
+    whole = [seed for seed in seeds if isinstance(seed, int)]
+    if len(whole) < len(seeds):
+        return ""
+    begun = {run.get(seed_key) for run in setting.runs}
+    further = islice((seed for seed in count(min(whole, default=1)) if seed not in begun), 3)
+    given = values_of(run.arguments)
+    # with the arguments of its case its folder would not have the name that the sweep gives it
+    of_case = arguments_of_case(given.get("sweep", ""), given.get("case", ""))
+    arguments = repeatable_arguments(run, kept=[key.dotted for key in comparison.keys])
+    beside_case = [argument for argument in arguments if argument not in of_case]
+    repeated = [argument for argument in beside_case if not argument.startswith(f"{seed_key}=")]
+    place = spell_argument("hydra.sweep.dir", str(place_of_more_seeds(run, comparison.folders, seed_key)))
+    return shell_line(
+        "cse-train", *own_choices(run), "-m", *repeated, f"{seed_key}={','.join(map(str, further))}", place
+    )
+
+
+def place_of_more_seeds(run: Run, folders: Sequence[Path], seed_key: str) -> Path:
+    """The folder for more seeds of a run. It is the folder in which the run lies.
+
+    If the user named several folders, and the run is one of them, it is the run's own folder. Seeds of a search's trial
+    go into a folder `seeds` there. folders: that the user named.
+    """
+    place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
+    return place / "seeds" if is_trial(run, seed_key) else place
