@@ -169,7 +169,9 @@ def compare_groups(left: Group, right: Group, confidence: float, shift: float = 
         return over_seeds
     ours, theirs = {run.folder: left.metric for run in left.runs}, {run.folder: right.metric for run in right.runs}
     over_items = compare_items(ours, theirs, confidence, shift)
-    return over_seeds._replace(why=over_items.why) if over_items.why else over_items._replace(size=over_seeds.size)
+    if not over_items.is_tested:
+        return over_seeds._replace(why=over_items.why)
+    return over_items._replace(size=over_seeds.size)
 
 
 def seed_spread(groups: Iterable[Group]) -> SeedSpread | None:

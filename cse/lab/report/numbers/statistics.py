@@ -58,12 +58,13 @@ TEST_NAMES = {"Welch": "Welch's t-test", "one-sample t": "one-sample t-test"}
 class Effect(NamedTuple):
     """A difference of two means, with its interval and its test.
 
-    size: None if nothing was compared.
-    low, high: the interval; None without a test.
+    Without a test, p is NaN and `why` has the reason (`is_tested`). `Effect()`: nothing was compared.
+
+    size: the difference; None if nothing was compared.
+    low, high: the interval.
     n: over how many seeds or items it is, in words.
-    test: the name of the test.
-    p: NaN without a test.
-    why: why there is no test, or why it is no test of a claim.
+    test: the name of the test, as reports show it.
+    why: why there is no p; "" with a p.
     """
 
     size: float | None = None
@@ -76,8 +77,13 @@ class Effect(NamedTuple):
 
     @property
     def is_tested(self) -> bool:
-        """Whether there is a test."""
+        """Whether there is a test, with a p."""
         return not math.isnan(self.p)
+
+
+def untested(a: np.ndarray, b: np.ndarray, n: str, why: str) -> Effect:
+    """The difference of two means without a test."""
+    return Effect(float(a.mean() - b.mean()), n=n, test="none", why=why)
 
 
 def mean_and_sd(values: Iterable[float]) -> Value:
@@ -117,7 +123,7 @@ def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.
     is_one_alone = not (isinstance(ours, Mapping) and isinstance(theirs, Mapping))
     if is_one_alone and len(a) != len(b):
         return one_sample(a, b, confidence, shift)
-    return Effect(float(a.mean() - b.mean()), n=f"{len(a)} and {len(b)}", test="none", why="too few seeds")
+    return untested(a, b, n=f"{len(a)} and {len(b)}", why="too few seeds")
 
 
 def compare_pairs(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
@@ -126,13 +132,15 @@ def compare_pairs(ours: Side, theirs: Side, confidence: float, shift: float = 0.
     It is right where one setting alone differs, such as the precision: what a seed decides is then in both sides and
     cancels.
     """
+    a, b = scores_in(ours), scores_in(theirs)
+    n = f"{len(a)} and {len(b)}"
     if not (isinstance(ours, Mapping) and isinstance(theirs, Mapping)):
-        return Effect(why="a side has no seeds")
+        return untested(a, b, n, why="a side has no seeds")
     if ours.keys() != theirs.keys():
-        return Effect(why="the sides have other seeds")
+        return untested(a, b, n, why="the sides have other seeds")
     if len(ours) < 2:
-        return Effect(why="too few seeds")
-    return paired(np.array(list(ours.values())), np.array([theirs[seed] for seed in ours]), confidence, shift)
+        return untested(a, b, n, why="too few seeds")
+    return paired(a, np.array([theirs[seed] for seed in ours]), confidence, shift)
 
 
 def scores_in(side: Side) -> np.ndarray:
@@ -142,34 +150,34 @@ def scores_in(side: Side) -> np.ndarray:
 
 def welch(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
     """Welch's t-test of two samples, whose variances may differ (Welch 1947)."""
-    effect = Effect(float(a.mean() - b.mean()), n=f"{len(a)} and {len(b)} seeds")
+    size, n = float(a.mean() - b.mean()), f"{len(a)} and {len(b)} seeds"
     if not (values_vary(a) or values_vary(b)):
-        return effect._replace(test="none", why="the scores do not vary")
+        return untested(a, b, n, why="the scores do not vary")
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # one side does not vary
         tested = stats.ttest_ind(a - shift, b, equal_var=False)
     low, high = tested.confidence_interval(confidence)
     low, high = float(low) + shift, float(high) + shift
-    return effect._replace(low=low, high=high, test="Welch", p=float(tested.pvalue))
+    return Effect(size, low, high, n, "Welch", float(tested.pvalue))
 
 
 def one_sample(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
     """Student's one-sample t-test of several scores against one. Either side is the single score."""
-    effect = Effect(float(a.mean() - b.mean()), n=f"{max(len(a), len(b))} seeds against one score")
+    size, n = float(a.mean() - b.mean()), f"{max(len(a), len(b))} seeds against one score"
     if not (values_vary(a) or values_vary(b)):
-        return effect._replace(test="none", why="the scores do not vary")
+        return untested(a, b, n, why="the scores do not vary")
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # they hardly vary
         tested = stats.ttest_1samp(a - b - shift, 0)
     low, high = tested.confidence_interval(confidence)
     low, high = float(low) + shift, float(high) + shift
-    return effect._replace(low=low, high=high, test="one-sample t", p=float(tested.pvalue))
+    return Effect(size, low, high, n, "one-sample t", float(tested.pvalue))
 
 
 def paired(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
     """Student's paired t-test: a one-sample test of the differences, one for each seed."""
-    gaps, n = a - b, f"{len(a)} pairs"
+    gaps, zero, n = a - b, np.zeros(1), f"{len(a)} pairs"
     if not values_vary(gaps, float(np.max(np.abs([a, b])))):
-        return Effect(float(gaps.mean()), n=n, test="none", why="the differences do not vary")
-    return one_sample(gaps, np.zeros(1), confidence, shift)._replace(n=n)
+        return untested(gaps, zero, n, why="the differences do not vary")
+    return one_sample(gaps, zero, confidence, shift)._replace(n=n)
 
 
 def values_vary(values: Sequence[float] | np.ndarray, size: float | None = None) -> bool:

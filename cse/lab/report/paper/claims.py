@@ -57,7 +57,7 @@ class TestedClaim:
     @property
     def tested(self) -> list[ClaimPart]:
         """The parts that are a test of the claim."""
-        return [part for part in self.measured if not part.effect.why]
+        return [part for part in self.measured if part.effect.is_tested]
 
     @property
     def against(self) -> list[ClaimPart]:
