@@ -1,8 +1,9 @@
 """The papers' figures (`Plot`) drawn from runs, by matplotlib, with the published points and lines.
 
 To read: `draw_figure` collects in a `Drawing` what a figure shows and the runs of each series (`series_of`), and gives
-it to the function of the figure's kind (FIGURES), such as `curve_figure`. A point is what a cell of a table would be: a
-statistic of each seed's runs, then the mean over seeds (`over_seeds`).
+it to the function of the figure's kind (FIGURES), such as `curve_figure`. What several kinds need comes last.
+
+A point is what a cell of a table would be: a statistic of each seed's runs, then the mean over seeds (`over_seeds`).
 """
 
 from collections.abc import Callable, Sequence
@@ -87,32 +88,6 @@ def series_of(plot: Plot, block: ReportBlock, runs: list[Run]) -> dict[str, list
     return {name: [run for run in runs if run.matches(where)] for name, where in (wheres or {"": {}}).items()}
 
 
-def value_on(run: Run, axis: str) -> object:
-    """A run's score on an axis; if the axis is a config key, the run's value of it."""
-    return run.metrics.get(axis) if "/" in axis else in_one_form(run.get(axis))
-
-
-def over_seeds(frame: pd.DataFrame, value: str, by: Sequence[object], statistic: str = "mean") -> pd.DataFrame:
-    """A statistic of each seed's runs, then its mean and deviation over seeds: the columns `mean` and `std`.
-
-    So a seed with two runs weighs no more than a seed with a single run. by: what the runs of a row have in common.
-    """
-    by = list(by)
-    each = frame[value].groupby([*by, frame["seed"].to_numpy()], sort=False).agg(STATISTICS[statistic])
-    return each.groupby(level=list(range(len(by)))).agg(["mean", "std"])
-
-
-def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
-    """The middle of each value's bin, for `bins` equal bins between the least and the greatest (in log10 if log)."""
-    if bins is None:
-        return values
-    scale = np.log10(values) if log else values
-    edges = np.linspace(scale.min(), scale.max(), bins + 1)
-    index = np.clip(np.searchsorted(edges, scale, side="right") - 1, 0, bins - 1)
-    middles = (edges[index] + edges[index + 1]) / 2
-    return pd.Series(10**middles if log else middles, values.index)
-
-
 def curve_figure(drawing: Drawing) -> Figure | None:
     """A line for each series and statistic; means have standard deviations over seeds as error bars."""
     plot, published = drawing.plot, drawing.published
@@ -132,14 +107,6 @@ def curve_figure(drawing: Drawing) -> Figure | None:
     spread = ", ± sd over seeds" if varied and plot.statistics == ("mean",) else ""
     name_axes(figure, drawing, x_words=published.x if published else "", spread=spread)
     return figure
-
-
-def mark_values(axes: Axes, values: pd.Series) -> None:
-    """Put the ticks of x at its values, if these are few."""
-    distinct = sorted(set(values))
-    if len(distinct) <= FEW_TICKS:
-        axes.set_xticks(distinct, [f"{value:g}" for value in distinct])
-        axes.minorticks_off()
 
 
 def draw_level(axes: Axes, drawing: Drawing, name: str, color: str) -> None:
@@ -175,6 +142,24 @@ def draw_lines(axes: Axes, drawing: Drawing, name: str, color: str) -> bool:
             label=" ".join(filter(None, words)) or None,
         )
     return varied
+
+
+def mark_values(axes: Axes, values: pd.Series) -> None:
+    """Put the ticks of x at its values, if these are few."""
+    distinct = sorted(set(values))
+    if len(distinct) <= FEW_TICKS:
+        axes.set_xticks(distinct, [f"{value:g}" for value in distinct])
+        axes.minorticks_off()
+
+
+def add_published(axes: Axes, published: PublishedFigure | None) -> None:
+    """Draw the paper's points as stars and its lines dashed, both with their names."""
+    for point in published.points if published else ():
+        axes.plot(point["x"], point["y"], "*", color="black", markersize=9, label=f"paper: {point['label']}")
+    for line in published.lines if published else ():
+        axes.axhline(line["y"], linestyle="--", color="grey", linewidth=1)
+        place = (0.02, line["y"])
+        axes.annotate(f"paper: {line['label']}", place, xycoords=("axes fraction", "data"), fontsize=6, va="bottom")
 
 
 def heat_figure(drawing: Drawing) -> Figure | None:
@@ -289,20 +274,30 @@ FIGURES: dict[str, Callable[[Drawing], Figure | None]] = {
 """The function that draws each kind of figure; it returns None if no run has what the figure shows."""
 
 
-def add_published(axes: Axes, published: PublishedFigure | None) -> None:
-    """Draw the paper's points as stars and its lines dashed, both with their names."""
-    for point in published.points if published else ():
-        axes.plot(point["x"], point["y"], "*", color="black", markersize=9, label=f"paper: {point['label']}")
-    for line in published.lines if published else ():
-        axes.axhline(line["y"], linestyle="--", color="grey", linewidth=1)
-        place = (0.02, line["y"])
-        axes.annotate(f"paper: {line['label']}", place, xycoords=("axes fraction", "data"), fontsize=6, va="bottom")
+def value_on(run: Run, axis: str) -> object:
+    """A run's score on an axis; if the axis is a config key, the run's value of it."""
+    return run.metrics.get(axis) if "/" in axis else in_one_form(run.get(axis))
 
 
-def with_unit(runs: Sequence[Run], name: str) -> str:
-    """A score's name with its unit; the name alone for a score without a unit, and for a config key."""
-    unit = score_named(runs, name).unit
-    return f"{name} ({unit})" if unit else name
+def over_seeds(frame: pd.DataFrame, value: str, by: Sequence[object], statistic: str = "mean") -> pd.DataFrame:
+    """A statistic of each seed's runs, then its mean and deviation over seeds: the columns `mean` and `std`.
+
+    So a seed with two runs weighs no more than a seed with a single run. by: what the runs of a row have in common.
+    """
+    by = list(by)
+    each = frame[value].groupby([*by, frame["seed"].to_numpy()], sort=False).agg(STATISTICS[statistic])
+    return each.groupby(level=list(range(len(by)))).agg(["mean", "std"])
+
+
+def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
+    """The middle of each value's bin, for `bins` equal bins between the least and the greatest (in log10 if log)."""
+    if bins is None:
+        return values
+    scale = np.log10(values) if log else values
+    edges = np.linspace(scale.min(), scale.max(), bins + 1)
+    index = np.clip(np.searchsorted(edges, scale, side="right") - 1, 0, bins - 1)
+    middles = (edges[index] + edges[index + 1]) / 2
+    return pd.Series(10**middles if log else middles, values.index)
 
 
 def name_axes(figure: Figure, drawing: Drawing, legend: str = "", x_words: str = "", spread: str = "") -> None:
@@ -323,3 +318,9 @@ def name_axes(figure: Figure, drawing: Drawing, legend: str = "", x_words: str =
         figure.legend(loc="outside right upper", **style)
     elif names:
         axes.legend(handlelength=3.5, **style)
+
+
+def with_unit(runs: Sequence[Run], name: str) -> str:
+    """A score's name with its unit; the name alone for a score without a unit, and for a config key."""
+    unit = score_named(runs, name).unit
+    return f"{name} ({unit})" if unit else name

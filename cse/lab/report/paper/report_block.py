@@ -190,7 +190,8 @@ class Plot(BaseModel):
     title: by default the paper's.
     published: a figure in the paper's YAML, for its points, lines and claims; by default the figure called `name`.
     where: values that runs must have.
-    series: a config key, with a series for each of its values, or {label: where}; by default the table's rows.
+    series: a config key, with a series for each of its values, or {label: where}. By default, the table's rows for a
+        scatter, path or cosines, and a single series for the other kinds.
 
     curve         {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}
                   a statistic of each seed's runs at each x, and its mean over seeds: score against lambda, NLI size,
@@ -345,6 +346,20 @@ def mistakes_in(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
         yield from (f"report.figures.{number}: {mistake}" for mistake in wrong_splits(plot, block.paper))
 
 
+def mistakes_in_claim(claim: Claim, block: ReportBlock) -> Iterator[str]:
+    """A control that is not another claim, or needs a control itself, and places that cannot be compared."""
+    controls = [other.says for other in block.claims if other.places and not other.within]
+    if claim.control and claim.control not in controls:
+        yield f".control: {claim.control!r} is not what another claim `says`, or that claim needs a control itself"
+    if claim.places is None:
+        return
+    if not block.rows:
+        yield ": it compares cells, but report.rows is missing"
+    first, second = (len(block.cells_at(place)) for place in claim.places)
+    if first != second and 1 not in (first, second):
+        yield f": {claim.says!r} compares {first} numbers with {second}"
+
+
 def unknown_names(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
     """Rows and columns that the published table does not have, and in claims and baselines, that the block does not."""
     named: list[tuple[str, Iterable[str], Iterable[str]]] = [
@@ -358,20 +373,6 @@ def unknown_names(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
             named.append((f"claims.{number}.column", names_in(place, "column"), block.columns))
     for key, names, known in named:
         yield from (f"report.{key}: {name!r} is not one of {', '.join(known)}" for name in names if name not in known)
-
-
-def mistakes_in_claim(claim: Claim, block: ReportBlock) -> Iterator[str]:
-    """A control that is not another claim, or needs a control itself, and places that cannot be compared."""
-    controls = [other.says for other in block.claims if other.places and not other.within]
-    if claim.control and claim.control not in controls:
-        yield f".control: {claim.control!r} is not what another claim `says`, or that claim needs a control itself"
-    if claim.places is None:
-        return
-    if not block.rows:
-        yield ": it compares cells, but report.rows is missing"
-    first, second = (len(block.cells_at(place)) for place in claim.places)
-    if first != second and 1 not in (first, second):
-        yield f": {claim.says!r} compares {first} numbers with {second}"
 
 
 def mistakes_in_cell(block: ReportBlock, table: PublishedTable, row: str, column: str) -> Iterator[str]:
