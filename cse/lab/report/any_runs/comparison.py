@@ -216,23 +216,25 @@ def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys
     A trial may have been picked for being lucky. So a setting that has only its trial comes after the best setting of
     the same search for which further seeds were trained.
     """
-    sign = 1 if lower_is_better else -1
-    costs = {setting: math.inf for setting in settings}  # the lower, the better; infinite without the score
-    for setting in settings:
-        if by in setting.means:
-            costs[setting] = float(f"{sign * setting.means[by].mean:.12g}")  # without what floats round differently
+    costs = {setting: cost_of(setting, by, lower_is_better) for setting in settings}
     best_costs: dict[str, float] = {}  # of each search: over its settings for which further seeds were trained
     for setting, cost in costs.items():
         if setting.trial and setting.is_trained_since:
             best_costs[setting.trial.search] = min(cost, best_costs.get(setting.trial.search, math.inf))
 
-    def limited_by_search(setting: Setting) -> float:
-        if setting.trial is None or setting.is_trained_since:
-            return costs[setting]
-        return max(costs[setting], best_costs.get(setting.trial.search, costs[setting]))
-
     def place(setting: Setting) -> tuple[float, bool, float, str]:
+        cost = no_less = costs[setting]
+        if setting.trial and not setting.is_trained_since:
+            no_less = max(cost, best_costs.get(setting.trial.search, cost))
         named = repr([in_one_form(setting.runs[0].get(key)) for key in keys])
-        return limited_by_search(setting), not setting.is_trained_since, costs[setting], named
+        return no_less, not setting.is_trained_since, cost, named
 
     return sorted(settings, key=place)
+
+
+def cost_of(setting: Setting, by: str, lower_is_better: bool) -> float:
+    """A setting's mean, negative where higher is better, to 12 digits, as floats round differently; else infinity."""
+    if by not in setting.means:
+        return math.inf
+    mean = setting.means[by].mean
+    return float(f"{mean if lower_is_better else -mean:.12g}")
