@@ -9,7 +9,8 @@ import pytest
 from made_up_tables import filled, parsed, whole_report
 from run_folders import leave_heartbeat
 
-from cse.lab.report.any_runs.charts import POINTS, colours_of, curves_of, draw_charts, thinned
+from cse.lab.report.any_runs.charts import colours_of, draw_charts
+from cse.lab.report.any_runs.curves import POINTS, curves_of, thinned
 from cse.lab.report.any_runs.runs_table import in_text, runs_frame
 from cse.lab.report.any_runs.settings_table import legend_of_settings, settings_section
 from cse.lab.report.show import look
@@ -161,7 +162,7 @@ def test_on_a_phone_a_table_moves_in_its_own_box_and_keeps_its_first_column(page
 
 
 def test_of_many_runs_the_charts_show_the_best_and_say_so(leave, compared, monkeypatch):
-    monkeypatch.setattr("cse.lab.report.any_runs.charts.RUNS", 2)
+    monkeypatch.setattr("cse.lab.report.any_runs.curves.RUNS", 2)
     for number in range(4):
         events = [{"dev/x": step} for step in range(3)]
         leave(f"run{number}", {"trainer.lr": number}, {"test/x": 70.0 + number}, events=events)

@@ -1,4 +1,4 @@
-"""The charts of a page, by plotly: scores of settings, and curves of runs.
+"""The charts of a page, by plotly: scores of settings, and curves of runs (cse.lab.report.any_runs.curves).
 
 To read: `draw_charts`, and below it a function for each chart: `chart_by_number`, `chart_of_search`, `box_chart`,
 `heat_map`, `curve_charts`. A setting has the same colour in all charts. Every label that comes from a run is escaped,
@@ -15,18 +15,13 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
-from cse.lab.report.any_runs.names import folder_below
+from cse.lab.report.any_runs.curves import lines_by_metric, title_of_curves
 from cse.lab.report.any_runs.settings_table import marks
-from cse.lab.report.formats import first_few, folded
+from cse.lab.report.formats import first_few
 from cse.lab.report.show import look
 from cse.lab.report.show.look import PLUS_MINUS
 from cse.lab.settings.values import number_in
 
-NO_METRICS = ["event", "time", "train/step", "train/epoch"]
-POINTS = 400  # of a curve; a longer curve is thinned
-RUNS = 100  # whose curves are drawn
-ALL_POINTS = 200_000  # of a page; with many curves, each has fewer points
-NAMED = 8  # settings, the best first, whose curves have a name in the legend, a band and their seeds on hover
 CATEGORIES = 7  # values of a key; if more are numbers, they are an axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
 LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # at the right of the chart
@@ -241,8 +236,7 @@ def curve_charts(comparison: Comparison) -> dict[str, go.Figure]:
         "showlegend": True,
         "legend": LEGEND | {"title": {"text": escape(names)}},
     }
-    points = dict(list(curves_of(comparison).groupby("metric")))
-    lines = {metric: curve_lines(of_metric, comparison) for metric, of_metric in points.items()}
+    lines = lines_by_metric(comparison)
     charts: dict[str, go.Figure] = {}
     for title, metric in TRAINING.items():
         if metric in lines:
@@ -250,100 +244,7 @@ def curve_charts(comparison: Comparison) -> dict[str, go.Figure]:
             charts[title] = go.Figure(lines.pop(metric), layout)
     if lines:
         first = [name for name in (comparison.scores.best_by, comparison.scores.leading) if name in lines]
-        many = len(comparison.runs)
-        title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
-        charts[title] = with_menu({name: lines[name] for name in dict.fromkeys([*first, *lines])}, about)
-    return charts
-
-
-def curves_of(comparison: Comparison) -> pd.DataFrame:
-    """The points of every metric that a run logged more than once: metric, setting, seed, step, value, run.
-
-    setting: its place in the table. A long curve is thinned. Copies of a run have one curve, their mean. Of many runs,
-    only runs of the best settings have curves.
-    """
-    parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
-    best_first = [(place, run) for place, setting in enumerate(comparison.ranked) for run in setting.runs]
-    for place, run in best_first[:RUNS]:
-        events = pd.DataFrame(run.events()).drop(columns=NO_METRICS, errors="ignore")
-        names = events.columns.drop("step", errors="ignore")
-        if len(names):  # a damaged file may have events without a metric
-            scores = events.set_index("step").astype(float).rename_axis(columns="metric")
-            points = scores.stack().dropna().reset_index(name="value")
-            most = ALL_POINTS // min(RUNS, len(comparison.runs)) // len(names)
-            points = thinned(points, max(2, min(POINTS, most)))
-            name = escape(folder_below(run, comparison.folders))
-            parts.append(points.assign(setting=place, seed=str(run.get(comparison.seed_key)), run=name))
-    points = pd.concat(parts[1:] or parts, ignore_index=True)
-    copies = points.groupby(["metric", "setting", "seed", "step"], as_index=False)
-    return copies.agg({"value": "mean", "run": "first"})
-
-
-def thinned(points: pd.DataFrame, most: int) -> pd.DataFrame:
-    """At most `most` points of each metric, evenly spaced, with its last point. A metric of one point is dropped."""
-    curves = points.groupby("metric")["value"]
-    sizes, from_end = curves.transform("size"), curves.cumcount(ascending=False)
-    return points[(sizes > 1) & (from_end % np.ceil(sizes / most) == 0)]
-
-
-def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter]:
-    """The curves of a metric: for each setting the mean over seeds, in a band of a deviation to each side.
-
-    The best settings are in the legend, by their place in the table, and show each seed on hover.
-    """
-    lines, colours = [], look.setting_colours(len(comparison.ranked))
-    in_label = [key.dotted for key in comparison.keys if key.in_label]
-    metric = points["metric"].iloc[0]
-    for place, of_setting in points.groupby("setting"):
-        setting, colour = comparison.ranked[place], colours[place]
-        by_seed = of_setting.pivot(index="step", columns="seed", values="value")
-        is_named = place < NAMED
-        several = len(by_seed.columns) > 1
-        title = "mean over seeds" if several else of_setting["run"].iloc[0]
-        values = ", ".join(setting.values[key] for key in in_label) or setting.label
-        if several and is_named:
-            lines.append(band_of(by_seed, colour, str(place)))
-        mean = by_seed.mean(axis="columns")
-        lines.append(
-            go.Scatter(
-                x=mean.index.to_numpy(),
-                y=mean.to_numpy(np.float32),
-                text=seeds_in_words(by_seed) if several and is_named else "",
-                hovertemplate=f"{title}<br>{escape(setting.label)}<br>step %{{x}}: %{{y:.4g}}%{{text}}<extra></extra>",
-                mode="lines",
-                line={"color": colour, "width": 2.5},
-                name=f"{place + 1}: {escape(folded(values))}{marks([setting], metric)}",
-                legendgroup=str(place),
-                legendrank=place + 1,
-                showlegend=is_named,
-            )
+        charts[title_of_curves(comparison)] = with_menu(
+            {name: lines[name] for name in dict.fromkeys([*first, *lines])}, about
         )
-    return lines
-
-
-def band_of(by_seed: pd.DataFrame, colour: str, group: str) -> go.Scatter:
-    """The band of a deviation above and below the mean over seeds. group: of the legend."""
-    mean, sd = by_seed.mean(axis="columns"), by_seed.std(axis="columns").fillna(0.0)
-    there_and_back = np.concatenate([mean + sd, (mean - sd)[::-1]]).astype(np.float32)
-    steps = by_seed.index.to_numpy()
-    return go.Scatter(
-        x=np.concatenate([steps, steps[::-1]]),
-        y=there_and_back,
-        fill="toself",
-        fillcolor=colour,
-        opacity=look.BAND,
-        mode="none",
-        hoverinfo="skip",
-        legendgroup=group,
-        showlegend=False,
-    )
-
-
-def seeds_in_words(by_seed: pd.DataFrame) -> list[str]:
-    """For each step, the deviation and the value of each seed."""
-    texts = []
-    for values, sd in zip(by_seed.to_numpy(), by_seed.std(axis="columns"), strict=True):
-        known = {seed: value for seed, value in zip(by_seed.columns, values, strict=True) if not np.isnan(value)}
-        spread = "" if np.isnan(sd) else f" {PLUS_MINUS} {sd:.2g}"
-        texts.append(spread + "".join(f"<br>seed {escape(seed)}: {value:.4g}" for seed, value in known.items()))
-    return texts
+    return charts

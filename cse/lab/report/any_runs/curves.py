@@ -1,0 +1,128 @@
+"""The curves of what runs logged more than once, as plotly's lines: of each setting, the mean over its seeds.
+
+To read: `lines_by_metric`, which reads the points (`curves_of`) and draws them (`curve_lines`).
+"""
+
+from html import escape
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from cse.lab.report.any_runs.comparison import Comparison
+from cse.lab.report.any_runs.names import folder_below
+from cse.lab.report.any_runs.settings_table import marks
+from cse.lab.report.formats import folded
+from cse.lab.report.show import look
+from cse.lab.report.show.look import PLUS_MINUS
+
+NO_METRICS = ["event", "time", "train/step", "train/epoch"]
+POINTS = 400  # of a curve; a longer curve is thinned
+RUNS = 100  # whose curves are drawn
+ALL_POINTS = 200_000  # of a page; with many curves, each has fewer points
+NAMED = 8  # settings, the best first, whose curves have a name in the legend, a band and their seeds on hover
+
+
+def lines_by_metric(comparison: Comparison) -> dict[str, list[go.Scatter]]:
+    """The curves of each metric that a run logged more than once."""
+    points = dict(list(curves_of(comparison).groupby("metric")))
+    return {metric: curve_lines(of_metric, comparison) for metric, of_metric in points.items()}
+
+
+def title_of_curves(comparison: Comparison) -> str:
+    """The title of a chart of curves, which says if only some runs have them."""
+    many = len(comparison.runs)
+    return "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
+
+
+def curves_of(comparison: Comparison) -> pd.DataFrame:
+    """The points of every metric that a run logged more than once: metric, setting, seed, step, value, run.
+
+    setting: its place in the table. A long curve is thinned. Copies of a run have one curve, their mean. Of many runs,
+    only runs of the best settings have curves.
+    """
+    parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
+    best_first = [(place, run) for place, setting in enumerate(comparison.ranked) for run in setting.runs]
+    for place, run in best_first[:RUNS]:
+        events = pd.DataFrame(run.events()).drop(columns=NO_METRICS, errors="ignore")
+        names = events.columns.drop("step", errors="ignore")
+        if len(names):  # a damaged file may have events without a metric
+            scores = events.set_index("step").astype(float).rename_axis(columns="metric")
+            points = scores.stack().dropna().reset_index(name="value")
+            most = ALL_POINTS // min(RUNS, len(comparison.runs)) // len(names)
+            points = thinned(points, max(2, min(POINTS, most)))
+            name = escape(folder_below(run, comparison.folders))
+            parts.append(points.assign(setting=place, seed=str(run.get(comparison.seed_key)), run=name))
+    points = pd.concat(parts[1:] or parts, ignore_index=True)
+    copies = points.groupby(["metric", "setting", "seed", "step"], as_index=False)
+    return copies.agg({"value": "mean", "run": "first"})
+
+
+def thinned(points: pd.DataFrame, most: int) -> pd.DataFrame:
+    """At most `most` points of each metric, evenly spaced, with its last point. A metric of one point is dropped."""
+    curves = points.groupby("metric")["value"]
+    sizes, from_end = curves.transform("size"), curves.cumcount(ascending=False)
+    return points[(sizes > 1) & (from_end % np.ceil(sizes / most) == 0)]
+
+
+def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter]:
+    """The curves of a metric: for each setting the mean over seeds, in a band of a deviation to each side.
+
+    The best settings are in the legend, by their place in the table, and show each seed on hover.
+    """
+    lines, colours = [], look.setting_colours(len(comparison.ranked))
+    in_label = [key.dotted for key in comparison.keys if key.in_label]
+    metric = points["metric"].iloc[0]
+    for place, of_setting in points.groupby("setting"):
+        setting, colour = comparison.ranked[place], colours[place]
+        by_seed = of_setting.pivot(index="step", columns="seed", values="value")
+        is_named = place < NAMED
+        several = len(by_seed.columns) > 1
+        title = "mean over seeds" if several else of_setting["run"].iloc[0]
+        values = ", ".join(setting.values[key] for key in in_label) or setting.label
+        if several and is_named:
+            lines.append(band_of(by_seed, colour, str(place)))
+        mean = by_seed.mean(axis="columns")
+        lines.append(
+            go.Scatter(
+                x=mean.index.to_numpy(),
+                y=mean.to_numpy(np.float32),
+                text=seeds_in_words(by_seed) if several and is_named else "",
+                hovertemplate=f"{title}<br>{escape(setting.label)}<br>step %{{x}}: %{{y:.4g}}%{{text}}<extra></extra>",
+                mode="lines",
+                line={"color": colour, "width": 2.5},
+                name=f"{place + 1}: {escape(folded(values))}{marks([setting], metric)}",
+                legendgroup=str(place),
+                legendrank=place + 1,
+                showlegend=is_named,
+            )
+        )
+    return lines
+
+
+def band_of(by_seed: pd.DataFrame, colour: str, group: str) -> go.Scatter:
+    """The band of a deviation above and below the mean over seeds. group: of the legend."""
+    mean, sd = by_seed.mean(axis="columns"), by_seed.std(axis="columns").fillna(0.0)
+    there_and_back = np.concatenate([mean + sd, (mean - sd)[::-1]]).astype(np.float32)
+    steps = by_seed.index.to_numpy()
+    return go.Scatter(
+        x=np.concatenate([steps, steps[::-1]]),
+        y=there_and_back,
+        fill="toself",
+        fillcolor=colour,
+        opacity=look.BAND,
+        mode="none",
+        hoverinfo="skip",
+        legendgroup=group,
+        showlegend=False,
+    )
+
+
+def seeds_in_words(by_seed: pd.DataFrame) -> list[str]:
+    """For each step, the deviation and the value of each seed."""
+    texts = []
+    for values, sd in zip(by_seed.to_numpy(), by_seed.std(axis="columns"), strict=True):
+        known = {seed: value for seed, value in zip(by_seed.columns, values, strict=True) if not np.isnan(value)}
+        spread = "" if np.isnan(sd) else f" {PLUS_MINUS} {sd:.2g}"
+        texts.append(spread + "".join(f"<br>seed {escape(seed)}: {value:.4g}" for seed, value in known.items()))
+    return texts
