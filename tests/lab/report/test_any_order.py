@@ -9,7 +9,8 @@ from run_folders import leave_run
 
 from cse.lab.folder.runs import read_runs
 from cse.lab.report.any_runs.comparison import compare_runs
-from cse.lab.report.any_runs.differences import compare_settings, differences_frame
+from cse.lab.report.any_runs.differences import compare_settings
+from cse.lab.report.any_runs.differences_table import differences_frame
 from cse.lab.report.any_runs.settings_table import settings_frame
 
 SCORES = st.floats(50.0, 99.0).map(lambda score: round(score, 2)) | st.none()

@@ -12,7 +12,8 @@ from rich.console import Console
 
 from cse.errors import UserError
 from cse.lab.folder.runs import read_runs
-from cse.lab.report.any_runs.differences import compare_settings, differences_frame, differences_section
+from cse.lab.report.any_runs.differences import compare_settings
+from cse.lab.report.any_runs.differences_table import differences_frame, differences_section
 from cse.lab.report.any_runs.names import format_setting
 from cse.lab.report.any_runs.runs_report import best_of
 from cse.lab.report.any_runs.runs_table import runs_frame

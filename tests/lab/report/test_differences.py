@@ -9,7 +9,8 @@ from scipy import stats
 from typed import exit_code
 
 from cse.lab.report.any_runs import differences
-from cse.lab.report.any_runs.differences import compare_settings, differences_frame, differences_section
+from cse.lab.report.any_runs.differences import compare_settings
+from cse.lab.report.any_runs.differences_table import differences_frame, differences_section
 from cse.lab.report.any_runs.settings_table import notes_on_settings, settings_frame
 from cse.lab.report.numbers.statistics import seeds_for
 

@@ -1,6 +1,7 @@
 """Which score leads where a dev score selects."""
 
-from cse.lab.report.any_runs.differences import compare_settings, differences_frame
+from cse.lab.report.any_runs.differences import compare_settings
+from cse.lab.report.any_runs.differences_table import differences_frame
 from cse.lab.report.any_runs.runs_report import best_of
 from cse.lab.report.any_runs.runs_table import runs_frame
 

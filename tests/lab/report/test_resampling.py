@@ -7,7 +7,8 @@ from scipy.stats import bootstrap, spearmanr
 from sklearn.metrics import f1_score
 
 from cse.eval.items import keep_items
-from cse.lab.report.any_runs.differences import compare_settings, differences_frame, differences_section
+from cse.lab.report.any_runs.differences import compare_settings
+from cse.lab.report.any_runs.differences_table import differences_frame, differences_section
 from cse.lab.report.numbers import resampling
 from cse.lab.report.verdicts import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_TESTED
 from cse.score import Items, Score

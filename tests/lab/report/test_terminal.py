@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.differences import compare_settings
+from cse.lab.report.any_runs.differences_table import differences_section
 from cse.lab.report.any_runs.settings_table import best_cells, notes_on_settings, settings_frame, settings_section
 from cse.lab.report.show.terminal import show_section
 from cse.lab.sections import Section

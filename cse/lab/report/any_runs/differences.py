@@ -1,10 +1,10 @@
 """How much each setting differs from the best, or from `baseline=`, how surely, and how many seeds would show it.
 
-Tests and ties are as in a sweep's table (`compare_groups`). Their p are corrected by Holm over the compared settings. A
-setting that has the reference's seeds is compared with it seed by seed too.
+Tests are as in a sweep's table (`compare_groups`). Without a test (one seed) a setting has no verdict, whereas a row of
+such a table may then still be tied. The p of the tests are corrected by Holm over the compared settings. A setting that
+has the reference's seeds is compared with it seed by seed too.
 
-To read: `compare_settings` makes the `Differences`, with a `Difference` for each setting. `differences_section` shows
-them, and `differences_frame` is differences.csv.
+To read: `compare_settings` makes the `Differences`, with a `Difference` for each setting.
 """
 
 import math
@@ -12,16 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import pandas as pd
-
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.typed_names import setting_named
-from cse.lab.report.formats import bounds, counted_noun, digits_of, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
-from cse.lab.report.numbers.notes import detectable_difference
-from cse.lab.report.numbers.resampling import OVER_ITEMS
 from cse.lab.report.numbers.statistics import (
-    TEST_NAMES,
     Effect,
     SeedSpread,
     compare_pairs,
@@ -31,21 +25,9 @@ from cse.lab.report.numbers.statistics import (
     smallest_difference,
     tost_p,
 )
-from cse.lab.report.show.look import TIED
-from cse.lab.sections import Section
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
-
-PAIRED = (
-    "paired: paired t-tests over the seeds. They detect more only where a seed affects both settings in the same way. "
-    "That holds for a change of precision, and seldom for two methods."
-)
-EQUIVALENT = (
-    'equivalent: the difference is less than {:g}, by TOST. In brackets p, corrected by Holm in each column. "no": '
-    "the whole interval is outside."
-)
-OF_CHECKPOINTS = f"{OVER_ITEMS}: it compares these checkpoints. It says nothing about other seeds of their training."
 
 
 @dataclass(frozen=True)
@@ -241,123 +223,3 @@ def seeds_to_tell(difference: float | None, terms: Terms, sides: int) -> str:
     if smallest_difference(sd, MOST_SEEDS, terms.level, sides) > abs(difference):
         return f"more than {MOST_SEEDS:,}"
     return str(seeds_for(abs(difference), sd, terms.level, sides))
-
-
-def differences_section(differences: Differences, label: str = "") -> Section:
-    """The table of the differences. label: LaTeX's."""
-    comparison, score, terms = differences.comparison, differences.score, differences.terms
-    best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
-    sides = [sides_with_seeds(differences.base, line.group) for line in differences.lines]
-    notes = [
-        detectable_difference(terms.spread, terms.level, max(1, *sides)),
-        f"No verdict: {differences.no_verdict}." if differences.no_verdict else "",
-        note_on_pairs(comparison.seed_key, differences.base, [line.group for line in differences.lines]),
-        note_on_lower(differences.lower),
-    ]
-    return Section(
-        f"{score}: difference to {best if differences.is_best else ''}{differences.reference.label}",
-        differences_table(differences),
-        [note for note in notes if note],
-        legend_of_tests(differences),
-        label_columns=len(comparison.shown_keys),
-        label=label,
-    )
-
-
-def differences_table(differences: Differences) -> pd.DataFrame:
-    """The differences as text, without empty columns."""
-    lines, keys = differences.lines, differences.comparison.shown_keys
-    digits = digits_of(differences.comparison.formats[differences.score], [line.size for line in lines])
-    table = pd.DataFrame({key.short: [line.setting.values[key.dotted] for line in lines] for key in keys})
-    table["difference"] = [signed(line.size, digits) + (f" {TIED}" if line.tied else "") for line in lines]
-    unpaired, paired = [line.unpaired for line in lines], [line.paired for line in lines]
-    for kind, tests in (("", unpaired), ("paired ", paired)):
-        p = "p (Holm)" if number_of_tests(tests) > 1 else "p"
-        table[f"{kind}{differences.terms.confidence:.0%} interval"] = [
-            bounds(tested.effect.low, tested.effect.high, digits) for tested in tests
-        ]
-        table[f"{kind}{p}"] = [probability(tested.p_holm) for tested in tests]
-        table[f"{kind}equivalent"] = [with_p(tested.equivalent, tested.equivalent_p_holm) for tested in tests]
-    sizes = [line.unpaired.effect.n for line in lines]
-    of_seeds = all(size.endswith(" seeds") for size in sizes)
-    table["seeds" if of_seeds else "n"] = [size.removesuffix(" seeds") for size in sizes] if of_seeds else sizes
-    table["seeds needed (80% power)"] = [line.seeds_to_tell for line in lines]
-    keep = [*(key.short for key in keys), "difference"]
-    filled = [name for name in table if (table[name] != "").any()]
-    return table.loc[:, table.columns.isin([*keep, *filled])]
-
-
-def differences_frame(differences: Differences) -> pd.DataFrame:
-    """differences.csv: a row for each compared setting.
-
-    p: of one comparison; empty if there are no seeds to test. p_holm: corrected over all rows.
-    tied: whether p_holm shows no difference; "" without a verdict. seeds_to_tell: see `Difference`.
-    paired_...: the same, tested seed by seed. equivalent: whether the difference is less than `within=`, by
-    equivalent_p_holm.
-    """
-    rows = []
-    for line in differences.lines:
-        effect = line.unpaired.effect
-        row: dict[str, object] = {key.dotted: line.setting.values[key.dotted] for key in differences.comparison.keys}
-        row |= {"score": differences.score, "reference": differences.reference.label}
-        row |= {"difference": effect.size, "of": effect.n, "test": effect.test}
-        for kind, tested in (("", line.unpaired), ("paired_", line.paired)):
-            row |= {f"{kind}low": tested.effect.low, f"{kind}high": tested.effect.high}
-            row |= {f"{kind}p": tested.effect.p, f"{kind}p_holm": tested.p_holm}
-            row |= {f"{kind}equivalent_p": tested.equivalent_p, f"{kind}equivalent_p_holm": tested.equivalent_p_holm}
-        row |= {"equivalent": line.unpaired.equivalent, "paired_equivalent": line.paired.equivalent}
-        row["tied"] = "" if line.tied is None else line.tied
-        row["seeds_to_tell"] = line.seeds_to_tell
-        rows.append(row)
-    return pd.DataFrame(rows, dtype=object)
-
-
-def with_p(word: str, p: float) -> str:
-    """A word with its p in brackets; "" without a test."""
-    return "" if math.isnan(p) else f"{word} ({probability(p)})".strip()
-
-
-def number_of_tests(tests: Sequence[Tested]) -> int:
-    """How many settings are tested, as some have too few seeds for a test."""
-    return sum(tested.effect.is_tested for tested in tests)
-
-
-def note_on_lower(lower: int) -> str:
-    """A line if settings rank too low to be compared; "" for none."""
-    if not lower:
-        return ""
-    verbs = "which ranks lower, is" if lower == 1 else "which rank lower, are"
-    return f"{counted_noun(lower, 'further setting')}, {verbs} not compared."
-
-
-def note_on_pairs(seed_key: str, base: Group, others: Sequence[Group]) -> str:
-    """A line if settings share only some seeds with the reference, and so are not paired; else ""."""
-    base_seeds = base.value_by_seed.keys()
-    other_seeds = [group.value_by_seed.keys() for group in others]
-    shared = [base_seeds & seeds for seeds in other_seeds if seeds != base_seeds]
-    most = max(shared, key=len, default=set())
-    if len(most) < 2:
-        return ""
-    same = f"where={seed_key}={','.join(sorted(most))}"
-    return f"No paired test where seed sets differ; {same} restricts the report to shared seeds."
-
-
-def legend_of_tests(differences: Differences) -> list[str]:
-    """What the signs and the p values of the table mean."""
-    notes = [f"{TIED}: not significantly different."] if any(line.tied for line in differences.lines) else []
-    tested = [line.unpaired for line in differences.lines if line.unpaired.effect.is_tested]
-    names = ", ".join(dict.fromkeys(TEST_NAMES.get(test.effect.test, test.effect.test) for test in tested))
-    if len(tested) > 1:
-        notes.append(
-            f"p (Holm): {names}, corrected by Holm for {len(tested)} comparisons. Intervals and the p in "
-            "differences.csv are not corrected."
-        )
-    elif tested:
-        notes.append(f"p: {names}.")
-    if any(line.unpaired.effect.test == OVER_ITEMS for line in differences.lines):
-        notes.append(OF_CHECKPOINTS)
-    if number_of_tests([line.paired for line in differences.lines]):
-        notes.append(PAIRED)
-    if not all(math.isnan(line.unpaired.equivalent_p) for line in differences.lines):
-        notes.append(EQUIVALENT.format(differences.terms.within))
-    return notes

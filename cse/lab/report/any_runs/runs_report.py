@@ -15,12 +15,8 @@ from cse.lab.folder.runs import Run
 from cse.lab.folder.status import STATES, counted
 from cse.lab.report.any_runs.charts import draw_charts
 from cse.lab.report.any_runs.comparison import Comparison, compare_without_smoke
-from cse.lab.report.any_runs.differences import (
-    Differences,
-    compare_settings,
-    differences_frame,
-    differences_section,
-)
+from cse.lab.report.any_runs.differences import Differences, compare_settings
+from cse.lab.report.any_runs.differences_table import differences_frame, differences_section
 from cse.lab.report.any_runs.gate import Gate, judge_gate
 from cse.lab.report.any_runs.names import folder_below
 from cse.lab.report.any_runs.repeat import more_seeds_command
