@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TextIO
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE, cannot_write
 from cse.lab.run import slurm
+from cse.lab.run.this_process import is_follower
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -34,7 +35,7 @@ def exit_on_error() -> Iterator[None]:
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
-        if slurm.is_follower():
+        if is_follower():
             wait_for_the_first()
             if isinstance(error, Interrupted):  # with our code, srun --kill-on-bad-exit would kill the first
                 sys.exit(0)

@@ -74,7 +74,7 @@ def main() -> None:
 def train_as_given(arguments: Sequence[Argument]) -> None:
     """Train as the arguments of one job say, in this process or in several."""
     slurm.join()
-    if slurm.is_follower():
+    if this_process.is_follower():
         logging.disable(logging.WARNING)
     refuse_lone_process()
     with Signals(lambda: "the same command starts again"), this_process.alone():

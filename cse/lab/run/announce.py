@@ -1,10 +1,9 @@
 """The first lines that a run logs: what it trains, on what, how long, and where. Read `announce`; the functions below
 it are its lines, in their order.
 
-Each `..._in_words` returns one line, "" for nothing to say. `log_fields` logs each line after its name.
+Each `..._in_words` returns one line, "" for nothing to say.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ from cse.data.text import Text
 from cse.device import computes_bf16, device_name
 from cse.errors import UserError
 from cse.lab.run.evaluators import shared_pairs_in_words
+from cse.lab.run.run_log import log_fields
 from cse.lab.settings.values import Config
 from cse.lab.sharing.score_tables import problems_of
 from cse.model.encoder import Encoder
@@ -28,8 +28,6 @@ from cse.sources.encoder import locate
 from cse.training.loop import Training
 from cse.training.settings import Parts, Trainer
 from cse.types import Evaluator
-
-log = logging.getLogger("cse")
 
 NEXT_LINE = "\n" + 11 * " "  # of a field of several lines
 
@@ -54,13 +52,6 @@ def announce(plain: Config, training: Training, overlap: Overlap) -> None:
         device=device_in_words(training),
         folder=training.folder,
     )
-
-
-def log_fields(**lines: object) -> None:
-    """Log a line for each field that is not empty, its name first."""
-    for name, line in lines.items():
-        if line:
-            log.info("%-10s %s", name, line)
 
 
 def for_each_text(batches: Steps, in_words: Callable[[Batches], str]) -> str:

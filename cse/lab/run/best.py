@@ -79,13 +79,13 @@ def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
     Raises RunError, and leaves the old best/, if the disk refuses.
     """
     folder = record.folder / "best"
-    config = record.results["config"]
+    plain = record.results["config"]
     with replaced_folder(folder) as temporary:
         card = model_card(record.results | {"best_step": step}, scores.values())
         save_encoder(parts.encoder, temporary, parts.objective.test_head(), card)
         if parts.encoder.lora:  # peft names a folder of this machine
             adapter = temporary / "adapter" / "adapter_config.json"
-            base = {"base_model_name_or_path": base_model(config) or config["model"]["name"]}
+            base = {"base_model_name_or_path": base_model(plain) or plain["model"]["name"]}
             write_json(adapter, read_json(adapter) | base)
         return checksum(temporary / "model.safetensors")
 

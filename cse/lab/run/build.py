@@ -26,6 +26,7 @@ from cse.lab.run.compatible import (
 )
 from cse.lab.run.evaluators import build_evaluators
 from cse.lab.run.instantiate import call, make
+from cse.lab.run.run_log import log_fields
 from cse.lab.run.texts import TextWithObjective, texts_with_objectives
 from cse.sources.hub import cache_only
 
@@ -191,7 +192,7 @@ def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
         kept.is_trained = True
         rest = [*encoder.head][:-1]
         encoder.head = nn.Sequential(*rest) if rest else None
-        log.info("head       of the checkpoint: it is trained on as the objective's own, and kept")
+        log_fields(head="of the checkpoint: it is trained on as the objective's own, and kept")
 
 
 def make_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:

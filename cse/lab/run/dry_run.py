@@ -18,7 +18,6 @@ from cse.device import is_gpu, total_memory
 from cse.lab.folder.status import duration
 from cse.lab.run.announce import (
     NEXT_LINE,
-    log_fields,
     method_in_words,
     rate_in_words,
     rows_in_words,
@@ -27,6 +26,7 @@ from cse.lab.run.announce import (
 )
 from cse.lab.run.instantiate import make
 from cse.lab.run.planned_steps import steps_in_words
+from cse.lab.run.run_log import log_fields
 from cse.lab.run.texts import texts_with_objectives
 from cse.lab.settings.references import resolved
 from cse.training.forecast import STEPS, forecast

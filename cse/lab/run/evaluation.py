@@ -36,6 +36,7 @@ from cse.lab.run.needs import encoder_folder
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.refusals import check_unused
 from cse.lab.run.resume import EarlierRun, config_of_run
+from cse.lab.run.run_log import log_fields
 from cse.lab.run.texts import texts_with_objectives
 from cse.lab.settings.check import validate_command
 from cse.lab.settings.mistakes import explaining
@@ -69,9 +70,7 @@ def run_evaluation(job: Job) -> None:
         check_unused(job)  # again: another run may have used it since
         begin_folder(job)
         with Record(job, device=subject.device, precision=cfg.dtype) as record:
-            log.info("encoder    %s", subject.described)
-            log.info("device     %s, %s", subject.device, cfg.dtype)
-            log.info("folder     %s", job.folder)
+            log_fields(encoder=subject.described, device=f"{subject.device}, {cfg.dtype}", folder=job.folder)
             note_training(record, cfg, evaluators)
             scores = score_subject(record, subject, evaluators)
             report_scores(record, cfg, subject, evaluators, scores)
@@ -185,25 +184,24 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
     """
     try:
         with explaining([], "train"):
-            cfg = validate_command(config_of_run(EarlierRun("checkpoint", run), []), "train")
-        texts = texts_learned_from(run, cfg)
-        nodes, key = cfg.get("eval") or {}, evaluator_of(cfg.trainer.select or "")
+            config = validate_command(config_of_run(EarlierRun("checkpoint", run), []), "train")
+        texts = texts_learned_from(run, config)
+        nodes, key = config.get("eval") or {}, evaluator_of(config.trainer.select or "")
         selecting = build_evaluators({key: nodes[key]} if key in nodes else {})
     except UserError as error:
-        log.info("overlap    not known: %s", error)
+        log_fields(overlap=f"not known: {error}")
         return None
     overlap = overlap_of_all(texts, evaluators)
-    log.info("overlap    %s", overlap_in_words(overlap))
-    if selection := shared_pairs_in_words(cfg.trainer.select, selecting, evaluators):
-        log.info("selection  %s", selection)
+    selection = shared_pairs_in_words(config.trainer.select, selecting, evaluators)
+    log_fields(overlap=overlap_in_words(overlap), selection=selection)
     return overlap
 
 
-def texts_learned_from(run: Path, cfg: DictConfig) -> list[TextRows]:
+def texts_learned_from(run: Path, config: DictConfig) -> list[TextRows]:
     """The texts that a run learned from, from the cache. Raises UserError, or MissingResource for a text that is not
     there."""
     texts = []
-    for learned in texts_with_objectives(cfg):
+    for learned in texts_with_objectives(config):
         text = learned.text
         if text.path is not None and is_on_hub(text.path):  # which `find` may download
             raise MissingResource(f"{run} learned from {text.path}, of the hub")

@@ -68,17 +68,17 @@ def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict
 # The evaluator that selects the checkpoint
 
 
-def selected_score(cfg: DictConfig) -> str | None:
+def selected_score(config: DictConfig) -> str | None:
     """The full name of the score that trainer.select means. An evaluator's name means its primary score: stsb means
     dev/stsb/spearman.
 
     Every other name is returned as it is; `check_selection` refuses a wrong one. Raises UserError for an evaluator
     without a primary score.
     """
-    name = cfg.trainer.select
-    if name is None or name not in (cfg.get("eval") or {}):
+    name = config.trainer.select
+    if name is None or name not in (config.get("eval") or {}):
         return name
-    evaluator: Evaluator = make(cfg.eval[name])
+    evaluator: Evaluator = make(config.eval[name])
     if evaluator.primary is None:
         instead = f"name one in full, dev/{name}/SCORE"
         raise UserError(f"eval.{name} has no primary score", key="trainer.select", value=name, instead=instead)

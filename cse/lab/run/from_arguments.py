@@ -1,7 +1,9 @@
 """From the arguments of a command to the settings of a job.
 
-config_of       the config: composed, or that of an earlier run; then checked (checked_config) and read-only
-cfg_of_new_run  the settings of a new run: that config with notes on its recipes, and small with smoke=true
+unchecked_config  the config: composed, or that of an earlier run
+checked_config    the same, checked and read-only
+config_of         both, for a caller that starts no job
+cfg_of_new_run    the settings of a new run: that config with notes on its recipes, and small with smoke=true
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,8 +12,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.lab.run.evaluators import selected_score
-from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
-from cse.lab.run.resume import config_of_run, earlier_run
+from cse.lab.run.resume import EarlierRun, config_of_run, earlier_run
 from cse.lab.run.smoke import shrink
 from cse.lab.run.this_process import prepare_libraries
 from cse.lab.settings.arguments import Argument, keys_of_person, texts_of, values_of
@@ -22,26 +23,22 @@ from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.provenance import overridden, recorded_user_files
 
 
-def config_of(kind: Kind, arguments: Sequence[Argument], *, must_exist: bool = False) -> DictConfig:
-    """The checked config that the arguments of one job give.
-
-    must_exist: also refuse an encoder, a text, a folder or a dataset that is not there. Raises UserError.
-    """
+def config_of(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
+    """The checked config that the arguments of one job give. What it names may not exist. Raises UserError."""
     with explaining(texts_of(without_added(arguments)), kind):
-        run = earlier_run(arguments, kind)
-        config = config_of_run(run, arguments) if run else composed(kind, texts_of(arguments))
-        if must_exist:
-            check_needs(needs_before_torch(config))  # importing torch takes seconds
+        config = unchecked_config(kind, arguments, earlier_run(arguments, kind))
         prepare_libraries()
-        config = checked_config(config, kind)
-        if must_exist:
-            check_needs(needs_in_order(config))
-    return config
+        return checked_config(config, kind)
 
 
 def without_added(arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments that a person or a sweep gave. cse itself adds some."""
     return [argument for argument in arguments if argument.by != "cse"]
+
+
+def unchecked_config(kind: Kind, arguments: Sequence[Argument], run: EarlierRun | None) -> DictConfig:
+    """The config that the arguments give. run: which they resume or repeat. Raises UserError or Hydra's errors."""
+    return config_of_run(run, arguments) if run else composed(kind, texts_of(arguments))
 
 
 def checked_config(config: DictConfig, kind: Kind) -> DictConfig:
@@ -67,7 +64,7 @@ def cfg_of_new_run(config: DictConfig, kind: Kind, arguments: Sequence[Argument]
             notes = overridden(cfg, files, {argument.key for argument in arguments})
             cfg.sources = [*recipe_notes(chosen, arguments), *notes]
         cfg.choices = choice_of_each_group(kind, chosen, arguments, map(str, cfg.eval))
-    shrink(cfg, keys_of_person(argument for argument in arguments if not argument.text.startswith("~")))
+    shrink(cfg, keys_of_person(argument for argument in arguments if not argument.deletes))
     return cfg
 
 

@@ -14,8 +14,9 @@ LOG_FILES: dict[Kind, str] = {"train": "train.log", "evaluate": "evaluate.log"}
 
 @dataclass(frozen=True)
 class Job:
-    """One run or evaluation. cfg: its settings, read-only. arguments: of its command. folder: where it will be."""
+    """One run or evaluation: its kind, its settings (read-only), its command's arguments, and its folder to be."""
 
+    kind: Kind
     cfg: DictConfig
     arguments: list[Argument]
     folder: Path
@@ -26,13 +27,12 @@ class Job:
     @property
     def trains(self) -> bool:
         """Whether it is a run of cse-train, not an evaluation."""
-        return "trainer" in self.cfg
+        return self.kind == "train"
 
     @property
     def command(self) -> str:
         """The command that starts it, quoted for a shell."""
-        program = PROGRAMS["train" if self.trains else "evaluate"]
-        return shell_line(program, *texts_of(self.arguments), *config_dirs())
+        return shell_line(PROGRAMS[self.kind], *texts_of(self.arguments), *config_dirs())
 
     @property
     def writes(self) -> bool:
@@ -42,7 +42,7 @@ class Job:
     @property
     def log_file(self) -> Path:
         """The file of its log lines."""
-        return self.folder / LOG_FILES["train" if self.trains else "evaluate"]
+        return self.folder / LOG_FILES[self.kind]
 
     def with_precision(self, precision: str) -> "Job":
         """The same job with trainer.precision as this machine computes, where auto was given."""

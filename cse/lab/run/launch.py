@@ -18,7 +18,8 @@ from cse.errors import Interrupted, RunError, UserError
 from cse.lab.run import slurm
 from cse.lab.run.job import Job
 from cse.lab.run.resume import resume_hint
-from cse.lab.run.this_process import begin_log_files, levels_restored, logging_to, quiet, take_lines
+from cse.lab.run.run_log import begin_log_files, logging_to, take_lines
+from cse.lab.run.this_process import is_follower, levels_restored, quiet
 from cse.training.signals import SIGNALS, handled
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def worker(job: Job, kept: list[logging.LogRecord]) -> None:
 
     quiet()
     with logging_to(job.log_file, kept):
-        if slurm.is_follower():
+        if is_follower():
             logging.disable(logging.WARNING)
         try:
             run(job)

@@ -20,7 +20,7 @@ from cse.lab.folder.facts import code_digest, named_sums, own_code
 from cse.lab.run.commit import git_commit, git_patch, versions_of
 from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job
-from cse.lab.run.this_process import begin_log_files
+from cse.lab.run.run_log import begin_log_files
 from cse.lab.settings.arguments import texts_of
 from cse.lab.settings.references import resolved
 from cse.lab.tracking.run_info import RunInfo

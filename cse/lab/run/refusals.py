@@ -1,11 +1,13 @@
 """What is refused before a run or an evaluation has a folder. Each refusal is a UserError. In this order:
 
-1. from_arguments.config_of refuses a wrong key or value, and an encoder or a file that is not there (needs.py).
-2. check_place refuses a folder that cannot be used, check_idle_arguments an argument that has no effect.
-3. check_job refuses a folder that another run uses, and settings that contradict each other. A smoke test has written
+1. resume.py refuses a folder that is no run, and code_in_settings.py code that an earlier run's folder alone names.
+2. needs.py refuses an encoder or a file that is not there, from_arguments.checked_config a wrong key or value.
+3. start.folder_of_job refuses another folder for a resumed run, check_place a folder that cannot be used,
+   check_idle_arguments an argument that has no effect.
+4. check_job refuses a folder that another run uses, and settings that contradict each other. A smoke test has written
    its synthetic data by then.
-4. compatible.py refuses parts that do not fit together, unchanged.py other data than an earlier run's. check_unused is
-   asked again, as all this may have taken minutes.
+5. compatible.py refuses parts that do not fit together, unchanged.py other data than an earlier run's. best.py refuses
+   a damaged best/. check_unused is asked again, as all this may have taken minutes.
 """
 
 import os
@@ -15,11 +17,10 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
-from cse.files import make_folder
 from cse.lab.folder.contents import RUN
 from cse.lab.folder.heartbeat import check_free
 from cse.lab.folder.status import line_to_resume
-from cse.lab.run import slurm
+from cse.lab.run import this_process
 from cse.lab.run.evaluators import check_selection
 from cse.lab.run.job import Job
 from cse.lab.settings.arguments import Argument
@@ -54,18 +55,14 @@ def check_idle_arguments(config: DictConfig, given: Sequence[Argument]) -> None:
 
 
 def check_job(job: Job) -> None:
-    """Refuse a job whose folder another run uses, or whose settings contradict each other.
-
-    Makes the folder of the cache, since only that shows whether it can be made.
-    """
+    """Refuse a job whose folder another run uses, or whose settings contradict each other."""
     check_unused(job)
-    if job.writes and not slurm.is_follower():
+    if job.writes and not this_process.is_follower():
         check_free(job.folder)  # again when the run takes the folder
     if job.trains:
         check_training(job.cfg)
     else:
         check_evaluation(job.cfg)
-    make_folder(Path(job.cfg.paths.cache), "paths.cache")
 
 
 def check_unused(job: Job) -> None:

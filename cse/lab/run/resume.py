@@ -12,7 +12,6 @@ folder records. Nothing in the folder is composed, interpolated or given to Hydr
 code.
 """
 
-import logging
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -28,6 +27,7 @@ from cse.lab.folder.runs import newest_run, read_run
 from cse.lab.folder.status import line_to_resume
 from cse.lab.run.code_in_settings import call_with, functions_in, refuse_foreign_parts
 from cse.lab.run.job import Job
+from cse.lab.run.run_log import log_fields
 from cse.lab.settings.arguments import RUN_ALONE, Argument, shell_line, spell_argument, texts_of, values_of
 from cse.lab.settings.compose import complete_sources, composed, without_hydra
 from cse.lab.settings.groups import Kind, choices, file_of, groups, is_group
@@ -36,8 +36,6 @@ from cse.lab.settings.references import VARIABLE, fill_in_environment, resolved,
 from cse.lab.settings.roles import keys_with
 from cse.lab.settings.values import Config, flattened, nodes_in
 from cse.ranges import Mark
-
-log = logging.getLogger("cse")
 
 
 class EarlierRun(NamedTuple):
@@ -75,7 +73,7 @@ def config_of_run(run: EarlierRun, arguments: Sequence[Argument]) -> DictConfig:
     recorded = recorded_settings(run)
     refuse_what_is_set(run, recorded, arguments)
     chosen = [*recorded_choices(recorded), *texts_of(arguments_about_folder(run, arguments))]
-    with explaining([*chosen, *texts_of(arguments)], "train"):
+    with explaining([*chosen, *texts_of(arguments)], "train"):  # a hint for a key depends on the run's choices
         fresh = composed("train", chosen)
         config = laid_over(fresh, recorded)
         if run.key == "rerun":
@@ -138,10 +136,10 @@ def recorded_choices(recorded: Config) -> list[str]:
 
 def arguments_about_folder(run: EarlierRun, arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments about Hydra, and about the folder of a new run. A resumed run has its folder already."""
-    of_folder = ("resume", "hydra.run.dir")
-    if run.key == "rerun":
-        return [argument for argument in arguments if argument.key in of_folder or argument.key.startswith("hydra")]
-    return [argument for argument in arguments if argument.key not in of_folder and argument.key.startswith("hydra")]
+    of_hydra = [argument for argument in arguments if argument.key.startswith("hydra")]
+    if run.key == "rerun":  # with resume=auto, the new run is continued in its own folder
+        return [*of_hydra, *(argument for argument in arguments if argument.key == "resume")]
+    return [argument for argument in of_hydra if argument.key != "hydra.run.dir"]
 
 
 def laid_over(fresh: DictConfig, recorded: Config) -> DictConfig:
@@ -181,16 +179,20 @@ def override(config: DictConfig, arguments: Sequence[Argument]) -> None:
     """Apply the arguments as for a new run: `+` adds a key, `~` deletes one. Raises OmegaConf's errors."""
     OmegaConf.set_struct(config, True)
     for argument in arguments:
-        key, value = argument.key, argument.parsed
-        parent, _, name = key.rpartition(".")
-        here = OmegaConf.select(config, key)
-        if not argument.text.startswith("~"):
-            OmegaConf.update(config, key, value, force_add=argument.text.startswith("+"))
-        elif here is None or value not in (None, here):
-            raise UserError(f"{argument}: there is nothing to delete")
+        if argument.deletes:
+            delete_key(config, argument)
         else:
-            with open_dict(config):
-                del OmegaConf.select(config, parent)[name]
+            OmegaConf.update(config, argument.key, argument.parsed, force_add=argument.adds)
+
+
+def delete_key(config: DictConfig, argument: Argument) -> None:
+    """Delete the key of ~KEY or ~KEY=VALUE. Raises UserError if the config has no such key, or another value."""
+    here, given = OmegaConf.select(config, argument.key), argument.parsed
+    if here is None or given not in (None, here):
+        raise UserError(f"{argument}: there is nothing to delete")
+    parent, _, name = argument.key.rpartition(".")
+    with open_dict(config):
+        del OmegaConf.select(config, parent)[name]
 
 
 def complete_arguments(run: EarlierRun, arguments: Sequence[Argument]) -> list[Argument]:
@@ -212,10 +214,9 @@ def log_ignored_variables(run: EarlierRun, config: DictConfig, given: Sequence[A
         written = ",".join(own) if isinstance(own, list) else str(own)
         if not value or value == written or key in changed or key not in kept:
             continue
-        log.info(
-            "%-10s %s=%s in the environment is ignored: the run keeps %s; give %s to change it",
-            *(run.key, variable, value, spell_argument(key, own), spell_argument(key, value)),
-        )
+        keeps, instead = spell_argument(key, own), spell_argument(key, value)
+        told = f"{variable}={value} in the environment is ignored: the run keeps {keeps}; give {instead} to change it"
+        log_fields(**{run.key: told})
 
 
 def variables_of_settings() -> dict[str, str]:

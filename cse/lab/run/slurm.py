@@ -37,11 +37,6 @@ def first_host(nodes: str) -> str:
     return re.sub(r"\[(\w+)[^\]]*\]", r"\1", nodes).partition(",")[0]
 
 
-def is_follower() -> bool:
-    """Whether a launcher started this process as one of several, and not as the first."""
-    return os.environ.get("RANK", "0") != "0"
-
-
 # Signals
 
 

@@ -9,7 +9,6 @@
 `SmokeTest` has a method for each part of the config. A setting that no method returns stays as it is.
 """
 
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,15 +17,15 @@ from typing import Any, cast
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.files import Json, written_once
+from cse.lab.run.run_log import log_fields
 from cse.lab.settings.arguments import spell_value
 from cse.lab.settings.groups import CONF_DIR, is_group
+from cse.lab.settings.references import user_key
 from cse.lab.settings.roles import role_of
 from cse.ranges import Mark
 from cse.score import evaluator_of
 from cse.sources import synthetic
 from cse.sources.catalogue import DATASETS
-
-log = logging.getLogger("cse")
 
 SCORED = ("stsb", "sts")
 """The evaluators that have synthetic data; others are left out."""
@@ -48,11 +47,11 @@ def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
             if value_at(cfg, key) != value:
                 OmegaConf.update(cfg, key, value, merge=False)
     if left_out:
-        log.info("smoke      eval=%s left out", ",".join(left_out))
+        log_fields(smoke=f"eval={','.join(left_out)} left out")
     for key, value in given.items():
         if (now := value_at(cfg, key)) != value:
             before, after = spell_value(value, quotes=False), spell_value(now, quotes=False)
-            log.info("smoke      %s=%s needs real weights or data; with synthetic ones it is %s", key, before, after)
+            log_fields(smoke=f"{key}={before} needs real weights or data; with synthetic ones it is {after}")
 
 
 def values_given(cfg: DictConfig, keys: Iterable[str]) -> Json:
@@ -112,6 +111,10 @@ class SmokeTest:
         """The value of a key: the user's if it is given, alone or in a mapping, else the small one."""
         is_given = any(f"{key}.".startswith(f"{name}.") for name in self.given)
         return value_at(self.cfg, key) if is_given else small
+
+    def gives_place(self, key: str) -> bool:
+        """Whether the user gives the file or folder at a key: this key, or paths.NAME to which its value refers."""
+        return user_key(self.cfg, key) in self.given and value_at(self.cfg, key) is not None
 
     def each_given_or(self, part: str, small: Json) -> Json:
         """The values of keys below a part, by full key: each the user's if it is given, else the small one."""
@@ -185,9 +188,8 @@ class SmokeTest:
     @property
     def reads_own_text(self) -> bool:
         """Whether the run reads a file or folder that the user gives, as the texts of a mixture all are."""
-        places = [value_at(self.cfg, f"data.{key}") for key in ("path", "rows.file", "rows.folder")]
-        given = [place for place in places if place is not None and place in self.given.values()]
-        return "sources" in self.cfg.data or bool(given)
+        places = ("data.path", "data.rows.file", "data.rows.folder")
+        return "sources" in self.cfg.data or any(map(self.gives_place, places))
 
     def fewer_rows(self, limit: float | None) -> int:
         """A limit of a text's rows: as many as smoke.yaml says, or as a given batch has, unless its own is lower."""
@@ -268,7 +270,7 @@ class SmokeTest:
         small: Json = {"batch_size": self.sizes.aux_batch, "workers": 0}
         if "size" in data:
             small["size"] = self.sizes.image_size
-        if data.folder is not None and data.folder in self.given.values():
+        if self.gives_place("aux_modality.data.folder"):
             most = self.sizes.aux_limits
             small |= {key: min(data[key] or most[key], most[key]) for key in most if key in data}
             return values | self.each_given_or("aux_modality.data", small)

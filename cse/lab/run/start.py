@@ -10,12 +10,15 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from cse.errors import UserError
-from cse.lab.run.from_arguments import cfg_of_new_run, config_of, without_added
+from cse.files import make_folder
+from cse.lab.run.from_arguments import cfg_of_new_run, checked_config, unchecked_config, without_added
 from cse.lab.run.job import LOG_FILES, Job
 from cse.lab.run.launch import run_in_processes
+from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
 from cse.lab.run.refusals import check_idle_arguments, check_job, check_place
 from cse.lab.run.resume import EarlierRun, complete_arguments, earlier_run, log_ignored_variables
-from cse.lab.run.this_process import logging_to
+from cse.lab.run.run_log import logging_to
+from cse.lab.run.this_process import prepare_libraries
 from cse.lab.settings.arguments import Argument, texts_of, values_of
 from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.groups import Kind
@@ -45,17 +48,22 @@ def one_job(kind: Kind, arguments: Sequence[Argument], folder: str | Path | None
     given = without_added(arguments)
     with explaining(texts_of(given), kind):  # not the work: an error of the user's own code needs its traceback
         run = earlier_run(arguments, kind)
-        config = config_of(kind, arguments, must_exist=True)
+        config = unchecked_config(kind, arguments, run)
+        check_needs(needs_before_torch(config))  # importing torch takes seconds
+        prepare_libraries()
+        config = checked_config(config, kind)
+        check_needs(needs_in_order(config))
         place = folder_of_job(config, run, given, folder)
     check_place(place)
     check_idle_arguments(config, given)
     with logging_to(place / LOG_FILES[kind]):
         if run:
             log_ignored_variables(run, config, given)
-            job = Job(without_hydra(config), complete_arguments(run, given), place)
+            job = Job(kind, without_hydra(config), complete_arguments(run, given), place)
         else:
-            job = Job(cfg_of_new_run(config, kind, given), given, place)
+            job = Job(kind, cfg_of_new_run(config, kind, given), given, place)
         check_job(job)
+        make_folder(Path(job.cfg.paths.cache), "paths.cache")  # only this shows whether it can be made
         yield job
 
 

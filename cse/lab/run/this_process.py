@@ -1,20 +1,17 @@
-"""What a run sets in its process, and what is restored after it: libraries that are quiet, the environment, the log.
+"""What a run sets in its process, and what is restored after it: libraries that are quiet, and the environment.
 
 prepare_libraries  before the heavy libraries are imported
 alone              around a run: no other run in this process, and the environment restored
-logging_to         around a run: lines on the screen and, from the moment at which the run has a folder, in a file of it
+is_follower        whether the process is one of several, and not the first
 """
 
 import logging
 import os
-import sys
 import tempfile
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from logging.handlers import MemoryHandler
-from pathlib import Path
 
 from cse.errors import UserError
 from cse.sources.hub import use_hub_if_it_answers
@@ -25,7 +22,6 @@ TALKATIVE = (
 )
 REPEATING = "hydra.utils"  # logs the errors that it also raises
 BUSY = threading.RLock()
-FORMAT = "[%(asctime)s][%(name)s][%(levelname)s] %(message)s"
 
 
 # Libraries
@@ -105,59 +101,9 @@ def levels_restored(names: Iterable[str]) -> Iterator[None]:
             logging.getLogger(name).setLevel(level)
 
 
-# The log
+# Several processes
 
 
-class Console(logging.StreamHandler):
-    """Writes to the current standard output: on a terminal with a live bar, above the bar."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write one line."""
-        self.stream = sys.stdout
-        super().emit(record)
-
-
-@contextmanager
-def logging_to(path: Path, kept: Iterable[logging.LogRecord] = ()) -> Iterator[None]:
-    """Log in the block to the screen and to a file; restore the handlers after it.
-
-    Lines for the file are kept in memory until `begin_log_files`; the lines of a refused run are dropped. kept: lines
-    of the process that started this one.
-    """
-    root = logging.getLogger()
-    handlers, level, file = list(root.handlers), root.level, logging.FileHandler(path, encoding="utf-8", delay=True)
-    file.setFormatter(logging.Formatter(FORMAT))
-    memory = MemoryHandler(sys.maxsize, flushLevel=sys.maxsize, target=file, flushOnClose=False)
-    memory.buffer.extend(kept)
-    try:
-        root.handlers[:] = [Console(), memory]
-        root.setLevel(logging.INFO)
-        yield
-    finally:
-        memory.close()
-        file.close()
-        root.handlers[:] = handlers
-        root.setLevel(level)
-
-
-def log_files() -> list[MemoryHandler]:
-    """The handlers that keep the lines of log files: one for each block of `logging_to`."""
-    return [handler for handler in logging.getLogger().handlers if isinstance(handler, MemoryHandler)]
-
-
-def begin_log_files() -> None:
-    """Write the kept lines to the log file, and from now on each line as it comes: the run's folder exists."""
-    for memory in log_files():
-        memory.flushLevel = logging.NOTSET
-        memory.flush()
-
-
-def take_lines() -> list[logging.LogRecord]:
-    """Take the kept lines away, for the process that will make the run's folder."""
-    taken = []
-    for memory in log_files():
-        taken += memory.buffer
-        memory.buffer = []
-    for record in taken:
-        record.msg, record.args = record.getMessage(), None  # as text, which can be pickled
-    return taken
+def is_follower() -> bool:
+    """Whether a launcher started this process as one of several, and not as the first."""
+    return os.environ.get("RANK", "0") != "0"

@@ -41,6 +41,7 @@ from cse.lab.run.needs import lacking
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.refusals import check_unused
 from cse.lab.run.resume import resume_hint
+from cse.lab.run.this_process import is_follower
 from cse.lab.run.unchanged import check_repeated, check_resumed, warn_of_changed_code
 from cse.lab.settings.references import resolved
 from cse.lab.settings.roles import fixed_settings
@@ -99,7 +100,7 @@ def receiving_signals(job: Job) -> Iterator[Signals]:
             slurm.release()
             yield signals
         except Interrupted as error:
-            if not slurm.is_follower() and job.cfg.resume and slurm.requeue(error.code - 128):
+            if not is_follower() and job.cfg.resume and slurm.requeue(error.code - 128):
                 log.info("SLURM starts this job again")
             raise
 

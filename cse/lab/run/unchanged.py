@@ -16,13 +16,12 @@ from cse.lab.folder.facts import Facts, as_facts
 from cse.lab.folder.runs import read_run
 from cse.lab.run.code_in_settings import OBJECTIVE_OF_SOURCE
 from cse.lab.run.resume import EarlierRun, recorded_settings
+from cse.lab.run.run_log import log_fields
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import Config, flattened
 
 if TYPE_CHECKING:  # importing torch is slow
     from cse.training.loop import Training
-
-log = logging.getLogger("cse")
 
 UNSAVED = {"trainer.no_duplicates": False}
 """Settings that a run of an older edition does not record, with the value that they had for it."""
@@ -62,9 +61,8 @@ def check_repeated(folder: Path, plain: Config, training: "Training") -> None:
     """
     last = undamaged_last(folder)
     if not last:
-        log.warning(
-            "rerun      %s does not record what it learned from (no last/): its inputs are not compared", folder
-        )
+        told = f"{folder} does not record what it learned from (no last/): its inputs are not compared"
+        log_fields(logging.WARNING, rerun=told)
         return
     groups = changed_groups(recorded_settings(EarlierRun("rerun", folder)), plain)
     every = changed_inputs(last, training.inputs, training.dev_data)
@@ -101,9 +99,9 @@ def changed_groups(before: Config, now: Config) -> set[str]:
     return {"objective" if OBJECTIVE_OF_SOURCE.match(key) else key.partition(".")[0] for key in keys}
 
 
-def science_in(config: Config) -> Facts:
+def science_in(plain: Config) -> Facts:
     """The settings that decide what is learned and scored, as facts."""
-    decisive = {key: value for key, value in flattened(config).items() if role_of(key, config).is_science}
+    decisive = {key: value for key, value in flattened(plain).items() if role_of(key, plain).is_science}
     return as_facts("science", decisive)
 
 
@@ -134,14 +132,14 @@ def log_same_inputs(folder: Path, before: dict[str, str], now: dict[str, str]) -
     digests = set(now.values())
     other = [name for name, digest in before.items() if digest not in digests]
     but = f"; other ones in place of {', '.join(other)}" if other else ""
-    log.info("rerun      %s: the same %d inputs, by digest%s", folder, len(before) - len(other), but)
+    log_fields(rerun=f"{folder}: the same {len(before) - len(other)} inputs, by digest{but}")
 
 
 def warn_of_changed_code(key: str, changed: Sequence[Change]) -> None:
     """Warn of code that has changed, if any. key: resume or rerun."""
     if changed:
         names = ", ".join(change.name for change in changed)
-        log.warning("%-10s the code has changed: %s; other numbers may come", key, names)
+        log_fields(logging.WARNING, **{key: f"the code has changed: {names}; other numbers may come"})
 
 
 def warn_of_changed_processes(before: int | None, training: "Training") -> None:
@@ -151,4 +149,4 @@ def warn_of_changed_processes(before: int | None, training: "Training") -> None:
     now = training.accelerator.num_processes
     if before not in (None, now):
         why = on_other_processes(training.trainer, training.parts)
-        log.warning("processes  %d instead of %d: %s, so the numbers may differ", now, before, why)
+        log_fields(logging.WARNING, processes=f"{now} instead of {before}: {why}, so the numbers may differ")

@@ -70,6 +70,16 @@ class Argument:
         return parse_argument(self.text).value()
 
     @property
+    def adds(self) -> bool:
+        """Whether it is a +KEY=VALUE, which adds a key."""
+        return self.text.startswith("+")
+
+    @property
+    def deletes(self) -> bool:
+        """Whether it is a ~KEY, which deletes a key."""
+        return self.text.startswith("~")
+
+    @property
     def is_axis(self) -> bool:
         """Whether it gives its key several values: a,b, range(...), interval(...) or glob(...)."""
         return parse_argument(self.text).is_sweep_override()
@@ -133,7 +143,7 @@ def settings_of_arguments(arguments: Iterable[Argument]) -> tuple[Config, dict[s
     settings: Config = {}
     chosen: dict[str, str] = {}
     for argument in arguments:
-        if argument.text.startswith("~") or argument.key.startswith("hydra"):
+        if argument.deletes or argument.key.startswith("hydra"):
             continue
         value = argument.parsed
         if is_group(argument.key) and isinstance(value, str):

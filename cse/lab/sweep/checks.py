@@ -126,6 +126,6 @@ def what_inputs_depend_on(job: PlannedJob) -> Hashable:
 
 def may_change_inputs(argument: Argument) -> bool:
     """Whether an argument may decide what a job reads."""
-    if is_group(argument.key) or argument.text.startswith("~"):  # another choice, or none
+    if is_group(argument.key) or argument.deletes:  # another choice, or none
         return True
     return argument.root not in COMPUTING or role_of(argument.key).is_verbatim

@@ -154,9 +154,7 @@ class Sweep(BaseModel):
         """The arguments of a run that change a table, without its axes and the arguments of its case."""
         axis_keys = {"case", "checkpoint", *self.params}
         case = self.cases.get(values_of(arguments).get("case", ""), Case())
-        rest = [
-            argument for argument in arguments if not argument.text.startswith("~") and argument.text not in case.set
-        ]
+        rest = [argument for argument in arguments if not argument.deletes and argument.text not in case.set]
         return [
             argument for argument in rest if argument.key not in axis_keys and role_of(argument.key).changes_a_table
         ]

@@ -20,7 +20,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, P
 from cse.errors import Interrupted, RunError
 from cse.lab.run import launch
 from cse.lab.run.job import Job
-from cse.lab.run.this_process import logging_to
+from cse.lab.run.run_log import logging_to
 
 BIN = Path(sys.executable).parent
 
@@ -81,7 +81,7 @@ def test_idle_gpus_are_mentioned_unless_a_launcher_started_the_process(monkeypat
     monkeypatch.setattr(launch, "with_first_folder", lambda job: job)
     monkeypatch.setattr("cse.lab.run.train.run", lambda job: None)
     cfg = {"trainer": {"devices": 1, "batch_size": 64}, "data": {"preview": 0}, "dry_run": False}
-    job = Job(OmegaConf.create(cfg), [], Path("run"))
+    job = Job("train", OmegaConf.create(cfg), [], Path("run"))
     with caplog.at_level(logging.INFO, "cse"):
         assert launch.run_in_processes(job) == Path("run")
     assert ["trainer.devices=4" in message for message in caplog.messages] == [True] * advised
@@ -94,7 +94,7 @@ def test_a_later_process_returns_the_folder_of_the_first(monkeypatch):
     monkeypatch.setattr(launch, "with_first_folder", lambda job: replace(job, folder=Path("first")))
     monkeypatch.setattr("cse.lab.run.train.run", ran.append)
     cfg = {"trainer": {"devices": 1, "batch_size": 64}, "data": {"preview": 0}, "dry_run": False}
-    assert launch.run_in_processes(Job(OmegaConf.create(cfg), [], Path("second"))) == Path("first")
+    assert launch.run_in_processes(Job("train", OmegaConf.create(cfg), [], Path("second"))) == Path("first")
     assert [job.folder for job in ran] == [Path("first")]
 
 
@@ -112,7 +112,7 @@ def test_a_dry_run_that_fails_leaves_the_log_of_a_run_as_it_is(monkeypatch, tmp_
     (tmp_path / "train.log").write_text("done\n")
     cfg = {"trainer": {"devices": 2, "batch_size": 64}, "data": {"preview": 0}, "dry_run": is_dry}
     with logging_to(tmp_path / "train.log"), pytest.raises(RunError, match="process 0 of 2 failed"):
-        launch.run_in_processes(Job(OmegaConf.create(cfg), [], tmp_path))
+        launch.run_in_processes(Job("train", OmegaConf.create(cfg), [], tmp_path))
     assert ((tmp_path / "train.log").read_text() == "done\n") == is_dry
 
 
@@ -126,7 +126,7 @@ def in_two_processes(monkeypatch, tmp_path):
 
     def start(elastic):
         monkeypatch.setattr("torch.distributed.launcher.api.elastic_launch", lambda *_: elastic)
-        launch.run_in_processes(Job(OmegaConf.create(cfg), [], tmp_path))
+        launch.run_in_processes(Job("train", OmegaConf.create(cfg), [], tmp_path))
 
     return start
 

@@ -27,7 +27,7 @@ WHERE = {"device": "cpu", "precision": "fp32"}
 
 def job_in(folder, config=CONFIG) -> Job:
     """A run of cse-train with these settings."""
-    return Job(OmegaConf.create(config), [], folder)
+    return Job("train", OmegaConf.create(config), [], folder)
 
 
 @pytest.mark.parametrize("writes", [True, False])

@@ -275,4 +275,4 @@ def test_the_hint_is_a_command_that_works(tmp_path, writes, saved, hint):
     folder.mkdir()
     (folder / saved).touch() if saved == "run.yaml" else (folder / saved).mkdir()
     cfg = OmegaConf.create({"trainer": {}, "data": {"preview": 0}, "dry_run": not writes})
-    assert resume_hint(Job(cfg, [], folder)) == hint.format(folder)
+    assert resume_hint(Job("train", cfg, [], folder)) == hint.format(folder)

@@ -1,0 +1,79 @@
+"""The log of a run: lines on the screen and, from the moment at which the run has a folder, in a file of it.
+
+log_fields                     a line that begins with a name
+logging_to                     around a run
+begin_log_files, take_lines    when the folder is made, by this process or by another
+"""
+
+import logging
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from logging.handlers import MemoryHandler
+from pathlib import Path
+
+log = logging.getLogger("cse")
+
+FORMAT = "[%(asctime)s][%(name)s][%(levelname)s] %(message)s"
+
+
+def log_fields(level: int = logging.INFO, /, **lines: object) -> None:
+    """Log a line for each field that is not empty, its name first."""
+    for name, line in lines.items():
+        if line:
+            log.log(level, "%-10s %s", name, line)
+
+
+class Console(logging.StreamHandler):
+    """Writes to the current standard output: on a terminal with a live bar, above the bar."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        self.stream = sys.stdout
+        super().emit(record)
+
+
+@contextmanager
+def logging_to(path: Path, kept: Iterable[logging.LogRecord] = ()) -> Iterator[None]:
+    """Log in the block to the screen and to a file; restore the handlers after it.
+
+    Lines for the file are kept in memory until `begin_log_files`; the lines of a refused run are dropped. kept: lines
+    of the process that started this one.
+    """
+    root = logging.getLogger()
+    handlers, level, file = list(root.handlers), root.level, logging.FileHandler(path, encoding="utf-8", delay=True)
+    file.setFormatter(logging.Formatter(FORMAT))
+    memory = MemoryHandler(sys.maxsize, flushLevel=sys.maxsize, target=file, flushOnClose=False)
+    memory.buffer.extend(kept)
+    try:
+        root.handlers[:] = [Console(), memory]
+        root.setLevel(logging.INFO)
+        yield
+    finally:
+        memory.close()
+        file.close()
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
+def log_files() -> list[MemoryHandler]:
+    """The handlers that keep lines in memory: the one of `logging_to`, and any that the user's program adds."""
+    return [handler for handler in logging.getLogger().handlers if isinstance(handler, MemoryHandler)]
+
+
+def begin_log_files() -> None:
+    """Write the kept lines to the log file, and from now on each line as it comes: the run's folder exists."""
+    for memory in log_files():
+        memory.flushLevel = logging.NOTSET
+        memory.flush()
+
+
+def take_lines() -> list[logging.LogRecord]:
+    """Take the kept lines away, for the process that will make the run's folder."""
+    taken = []
+    for memory in log_files():
+        taken += memory.buffer
+        memory.buffer = []
+    for record in taken:
+        record.msg, record.args = record.getMessage(), None  # as text, which can be pickled
+    return taken
