@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cse.lab.commands.exits import exit_on_error
 from cse.lab.commands.help import arguments_or_exit
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 
 HELP = """\
 cse-report: compare runs with each other, or with a paper's table.
@@ -58,7 +58,7 @@ def main() -> None:
         make_report(reporting_settings(arguments))
 
 
-def make_report(config: Config) -> None:
+def make_report(config: PlainConfig) -> None:
     """Make the report that the settings ask for, print it and write it. A gate that is not passed exits with 1."""
     folders = [Path(folder) for folder in config["differ"] or config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or report_name(folders, config['where'])}")

@@ -16,7 +16,7 @@ from cse.lab.settings.check import validate_settings
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.lookup import nearest
 from cse.lab.settings.references import resolved
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 from cse.ranges import STRICT, Name, NonNegative, Positive
 
 OF_RUNS = ("metrics", "seed", "where", "baseline", "gate", "within")  # which a sweep's report does not read
@@ -41,13 +41,13 @@ class Reporting(TypedDict):
     tolerance: NonNegative
 
 
-def reporting_settings(arguments: list[str]) -> Config:
+def reporting_settings(arguments: list[str]) -> PlainConfig:
     """The settings of cse-report that these arguments give. Hydra does not read them: it refuses folders with =.
 
     Raises UserError for an unknown key, for a value that the key cannot have, and if there is nothing to report.
     """
     defaults = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
-    given: Config = {}
+    given: PlainConfig = {}
     known = list(defaults)
     for argument in arguments:
         if is_folder_alone(argument, known):
@@ -68,7 +68,7 @@ def is_folder_alone(argument: str, known: list[str]) -> bool:
     return not is_setting and os.path.isdir(argument)
 
 
-def check_argument(argument: str, known: list[str], given: Config) -> None:
+def check_argument(argument: str, known: list[str], given: PlainConfig) -> None:
     """Raise UserError for what is not KEY=VALUE of a known key, and for a key that was given before."""
     key, equals, value = argument.partition("=")
     if not equals and key not in known:
@@ -98,7 +98,7 @@ def parsed_value(argument: str) -> object:
         raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
 
 
-def check_together(config: Config, defaults: Config) -> None:
+def check_together(config: PlainConfig, defaults: PlainConfig) -> None:
     """Raise UserError for settings that one report cannot have together, so that none is ignored silently."""
     changed = [key for key, value in config.items() if value != defaults[key]]
     if config["differ"] is not None:

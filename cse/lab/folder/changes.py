@@ -30,7 +30,7 @@ from cse.lab.folder.facts import (
 )
 from cse.lab.folder.runs import Run
 from cse.lab.settings.roles import fixed_settings, role_of, scoring_settings
-from cse.lab.settings.values import Config, flattened, format_value, in_one_form
+from cse.lab.settings.values import PlainConfig, flattened, format_value, in_one_form
 
 
 class Change(NamedTuple):
@@ -70,7 +70,7 @@ def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
     return f"{named} and {len(changed) - most} more" if len(changed) > most else named
 
 
-def changed_settings(before: Config, now: Config) -> list[Change]:
+def changed_settings(before: PlainConfig, now: PlainConfig) -> list[Change]:
     """The settings that decide a run's numbers, and that both configs have, whose values have changed.
 
     before, now: resolved. "auto" is no other value: the machine decided, and `before` records what.
@@ -82,7 +82,7 @@ def changed_settings(before: Config, now: Config) -> list[Change]:
     return changed
 
 
-def deciding_settings(config: Config) -> Config:
+def deciding_settings(config: PlainConfig) -> PlainConfig:
     """The settings that decide a run's numbers, by dotted key: the settings that tables compare, that a resumed run
     must share, and that decide how it is scored. config: resolved."""
     decisive = {key: value for key, value in flattened(config).items() if role_of(key, config).changes_a_table}
@@ -144,7 +144,7 @@ def changed_contents(run: Run) -> list[Change]:
     return [Change("data", name, sums[name], digest) for name, digest in there.items() if digest != sums[name]]
 
 
-def changed_code(results: Results, config: Config) -> list[Change]:
+def changed_code(results: Results, config: PlainConfig) -> list[Change]:
     """The code of a run that has changed, by digest: the user's modules that are loaded, and cse.
 
     The name of the change of cse has the commit, as a digest says nothing to a reader.

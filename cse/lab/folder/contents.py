@@ -23,7 +23,7 @@ import yaml
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 from cse.score import AboutScore, Source
 
 if TYPE_CHECKING:  # importing torch is slow
@@ -117,7 +117,7 @@ class Results(TypedDict, total=False):
     error: str  # why it ended, unless it is done
 
     # what was asked for
-    config: Config
+    config: PlainConfig
     command: str  # that started it
     seed: int | None  # of cse-eval: the scored run's
 
@@ -163,7 +163,7 @@ class Results(TypedDict, total=False):
     peak_memory: int  # bytes
 
 
-def renamed_facts(about: Config) -> Config:
+def renamed_facts(about: PlainConfig) -> PlainConfig:
     """A score's facts. An older edition wrote `altered` for `modified`."""
     return {"modified" if key == "altered" else key: value for key, value in about.items()}
 

@@ -20,7 +20,7 @@ from cse.lab.folder.contents import EarlierCode, Results, TrainingData
 from cse.lab.folder.runs import Run
 from cse.lab.settings.groups import CONF_DIR, PACKAGE_DIR
 from cse.lab.settings.roles import keys_with, role_of
-from cse.lab.settings.values import Config, flattened, format_value
+from cse.lab.settings.values import PlainConfig, flattened, format_value
 from cse.ranges import Mark
 from cse.score import Source
 
@@ -188,7 +188,7 @@ def code_digest() -> str:
     return content.hexdigest()[:16]
 
 
-def own_code(config: Config) -> dict[str, str]:
+def own_code(config: PlainConfig) -> dict[str, str]:
     """16 hex digits of the file of each loaded module that a `_target_` names.
 
     Without cse's and installed packages, and without a module whose file is no longer there.
@@ -204,7 +204,7 @@ def own_code(config: Config) -> dict[str, str]:
     return digests
 
 
-def named_sums(config: Config) -> dict[str, str]:
+def named_sums(config: PlainConfig) -> dict[str, str]:
     """The checksum of each file and encoder that the settings name on this machine, by key."""
     sums: dict[str, str] = {}
     for key, name in keys_with(Mark.SUMMED, config).items():

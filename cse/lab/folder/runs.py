@@ -21,13 +21,13 @@ from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.status import State, status_of
 from cse.lab.settings.arguments import Argument, recorded_arguments
 from cse.lab.settings.command import split_flags
-from cse.lab.settings.values import Config, same_as_any
+from cse.lab.settings.values import PlainConfig, same_as_any
 from cse.score import Score, Source, no_better
 
 log = logging.getLogger(__name__)
 
 NOWHERE = object()
-Where = Config
+Where = PlainConfig
 """Dotted config keys (or groups) with the value, or list of possible values, that a run must have."""
 
 
@@ -42,7 +42,7 @@ class Run:
 
     folder: Path
     state: State
-    config: Config
+    config: PlainConfig
     choices: dict[str, str]
     metrics: dict[str, float]
     results: Results
@@ -204,7 +204,7 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
 
 def sharing_settings(runs: Iterable[Run]) -> list[Run]:
     """The runs, in which equal groups of settings are one object: most runs share most settings."""
-    groups: dict[str, Config] = {}
+    groups: dict[str, PlainConfig] = {}
     shared = []
     for run in runs:
         own = {name: group for name, group in run.config.items() if isinstance(group, dict)}

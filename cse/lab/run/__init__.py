@@ -18,5 +18,5 @@
 cse-eval has evaluation.py instead of steps 3 to 6. planned_steps.py tells a plan how many steps a run will make.
 
 A config is a DictConfig with Hydra's node in it, a cfg is a DictConfig without it, and plain is a cfg as a dictionary
-(the type Config).
+(the type PlainConfig).
 """

@@ -20,7 +20,7 @@ from cse.device import computes_bf16, device_name
 from cse.errors import UserError
 from cse.lab.run.evaluators import shared_pairs_in_words
 from cse.lab.run.run_log import log_fields
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 from cse.lab.sharing.score_tables import problems_of
 from cse.model.encoder import Encoder
 from cse.model.recorded import recorded_modules
@@ -32,7 +32,7 @@ from cse.types import Evaluator
 NEXT_LINE = "\n" + 11 * " "  # of a field of several lines
 
 
-def announce(plain: Config, training: Training, overlap: Overlap) -> None:
+def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
     """Log the run in a few lines. plain: its settings. overlap: how many of its texts are scored too."""
     parts, choice = training.parts, plain["choices"]["augmentation"]
     batches, evaluators = parts.batches, parts.evaluators
@@ -67,7 +67,7 @@ def overlap_of(batches: Batches, overlap: Overlap) -> Overlap:
     return overlap.get("sources", {}).get(batches.text.name, overlap)
 
 
-def method_in_words(plain: Config) -> dict[str, str]:
+def method_in_words(plain: PlainConfig) -> dict[str, str]:
     """The method, by the names of its choices, and the recipes of its hyper-parameters: a line each."""
     choices = plain["choices"]
     second = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"

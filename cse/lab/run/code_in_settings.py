@@ -16,7 +16,7 @@ from cse.errors import UserError
 from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.conf_files import text_of
 from cse.lab.settings.groups import CONF_DIR, user_folders
-from cse.lab.settings.values import Config, nodes_in
+from cse.lab.settings.values import PlainConfig, nodes_in
 
 FUNCTION = "cse.eval.function.Function"
 """The part that a function given in Python becomes: an evaluator."""
@@ -51,7 +51,7 @@ def refuse_foreign_parts(run: str, config: DictConfig, fresh: DictConfig, argume
         )
 
 
-def parts_in_folder(conf: Path) -> Iterator[Config]:
+def parts_in_folder(conf: Path) -> Iterator[PlainConfig]:
     """The parts in a folder laid out as conf/ is, see `parts_in`. Raises UserError for a file that is not UTF-8."""
     for file in sorted(conf.rglob("*.yaml")):
         text = text_of(file)
@@ -62,7 +62,7 @@ def parts_in_folder(conf: Path) -> Iterator[Config]:
             continue
 
 
-def parts_in(tree: object) -> Iterator[tuple[str, Config]]:
+def parts_in(tree: object) -> Iterator[tuple[str, PlainConfig]]:
     """(dotted key, part) of each part in a tree: its `_target_`, and its other keys that are Hydra's."""
     for key, node in nodes_in(tree):
         part = {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))} if isinstance(node, dict) else {}
@@ -70,7 +70,7 @@ def parts_in(tree: object) -> Iterator[tuple[str, Config]]:
             yield key, part
 
 
-def functions_in(plain: Config) -> list[str]:
+def functions_in(plain: PlainConfig) -> list[str]:
     """The names of the evaluators that are functions given in Python."""
     evaluators = plain.get("eval") or {}
     targets = {name: node.get("_target_") for name, node in evaluators.items() if isinstance(node, dict)}

@@ -34,7 +34,7 @@ from cse.lab.settings.groups import Kind, choices, file_of, groups, is_group
 from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.references import VARIABLE, fill_in_environment, resolved, written_values
 from cse.lab.settings.roles import keys_with
-from cse.lab.settings.values import Config, flattened, nodes_in
+from cse.lab.settings.values import PlainConfig, flattened, nodes_in
 from cse.ranges import Mark
 
 
@@ -87,7 +87,7 @@ def config_of_run(run: EarlierRun, arguments: Sequence[Argument]) -> DictConfig:
     return config
 
 
-def recorded_settings(run: EarlierRun) -> Config:
+def recorded_settings(run: EarlierRun) -> PlainConfig:
     """The settings in a run's run.yaml. Raises UserError if there are none, or if they are not plain values."""
     file = run.folder / RUN
     if not run.folder.exists():
@@ -111,7 +111,7 @@ def is_about_start(argument: Argument) -> bool:
     return argument.key in ("resume", "rerun") or argument.key.startswith("hydra")
 
 
-def refuse_what_is_set(run: EarlierRun, recorded: Config, arguments: Sequence[Argument]) -> None:
+def refuse_what_is_set(run: EarlierRun, recorded: PlainConfig, arguments: Sequence[Argument]) -> None:
     """Raise UserError for a choice from a group, and for another value of smoke: both need a new run."""
     for argument in arguments:
         if is_group(argument.key) and not is_about_start(argument):
@@ -121,7 +121,7 @@ def refuse_what_is_set(run: EarlierRun, recorded: Config, arguments: Sequence[Ar
             raise UserError(f"{argument} comes too late for {run}, whose data and sizes are set: a new run is {anew}")
 
 
-def recorded_choices(recorded: Config) -> list[str]:
+def recorded_choices(recorded: PlainConfig) -> list[str]:
     """GROUP=CHOICE of each group that the run recorded, if conf/ still has the choice."""
     made = flattened(recorded)
     texts = []
@@ -142,7 +142,7 @@ def arguments_about_folder(run: EarlierRun, arguments: Sequence[Argument]) -> li
     return [argument for argument in of_hydra if argument.key != "hydra.run.dir"]
 
 
-def laid_over(fresh: DictConfig, recorded: Config) -> DictConfig:
+def laid_over(fresh: DictConfig, recorded: PlainConfig) -> DictConfig:
     """The config of recorded settings. What each start decides anew, and folders that are not here, come from `fresh`.
 
     fresh: the config that conf/ gives for the run's choices.

@@ -45,7 +45,7 @@ from cse.lab.run.this_process import is_follower
 from cse.lab.run.unchanged import check_repeated, check_resumed, warn_of_changed_code
 from cse.lab.settings.references import resolved
 from cse.lab.settings.roles import fixed_settings
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 from cse.lab.sharing.card import vectors_of_export
 from cse.lab.sharing.hub_metadata import read_license_and_language
 from cse.training.distributed import join_processes, leave_processes, main_process_first
@@ -217,7 +217,7 @@ def encoder_and_inputs(training: Training) -> Results:
     }
 
 
-def kept_of_before(plain: Config, training: Training) -> Results:
+def kept_of_before(plain: PlainConfig, training: Training) -> Results:
     """The entries of results.json that a resumed run keeps from before: its earlier code and numbers of processes, if
     they have changed, and what the hub said of its first weights. Warns of changed code."""
     step, processes = training.state.step, training.accelerator.num_processes

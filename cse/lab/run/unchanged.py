@@ -18,7 +18,7 @@ from cse.lab.run.code_in_settings import OBJECTIVE_OF_SOURCE
 from cse.lab.run.resume import EarlierRun, recorded_settings
 from cse.lab.run.run_log import log_fields
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.values import Config, flattened
+from cse.lab.settings.values import PlainConfig, flattened
 
 if TYPE_CHECKING:  # importing torch is slow
     from cse.training.loop import Training
@@ -53,7 +53,7 @@ def check_resumed(training: "Training") -> None:
         )
 
 
-def check_repeated(folder: Path, plain: Config, training: "Training") -> None:
+def check_repeated(folder: Path, plain: PlainConfig, training: "Training") -> None:
     """Refuse a run with rerun=FOLDER that reads an input which is not that run's, and which no setting explains.
 
     The same file with other content is refused. A file of another name is what the user asked for; it may be a copy.
@@ -90,7 +90,7 @@ def undamaged_last(folder: Path) -> Json:
 # Whether the settings explain a changed input
 
 
-def changed_groups(before: Config, now: Config) -> set[str]:
+def changed_groups(before: PlainConfig, now: PlainConfig) -> set[str]:
     """The groups in which two configs have different settings of what is learned and scored.
 
     The objective of a mixture's source counts as an objective.
@@ -99,7 +99,7 @@ def changed_groups(before: Config, now: Config) -> set[str]:
     return {"objective" if OBJECTIVE_OF_SOURCE.match(key) else key.partition(".")[0] for key in keys}
 
 
-def science_in(plain: Config) -> Facts:
+def science_in(plain: PlainConfig) -> Facts:
     """The settings that decide what is learned and scored, as facts."""
     decisive = {key: value for key, value in flattened(plain).items() if role_of(key, plain).is_science}
     return as_facts("science", decisive)

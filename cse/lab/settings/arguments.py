@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from cse.lab.settings.groups import is_group
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 
 if TYPE_CHECKING:  # hydra is imported only to read an argument
     from hydra.core.override_parser.types import Override
@@ -138,9 +138,9 @@ def merged(arguments: Iterable[Argument]) -> list[Argument]:
     return list({argument.key: argument for argument in arguments}.values())
 
 
-def settings_of_arguments(arguments: Iterable[Argument]) -> tuple[Config, dict[str, str]]:
+def settings_of_arguments(arguments: Iterable[Argument]) -> tuple[PlainConfig, dict[str, str]]:
     """(settings, choices by group) that the arguments themselves give, without conf/ and without Hydra's own."""
-    settings: Config = {}
+    settings: PlainConfig = {}
     chosen: dict[str, str] = {}
     for argument in arguments:
         if argument.deletes or argument.key.startswith("hydra"):

@@ -29,7 +29,7 @@ from cse.lab.settings.parts import check_part
 from cse.lab.settings.provenance import written_at
 from cse.lab.settings.references import given_key, referred_keys, resolved, written_values
 from cse.lab.settings.schema import Evaluate, Train
-from cse.lab.settings.values import Config, flattened, nodes_in
+from cse.lab.settings.values import PlainConfig, flattened, nodes_in
 
 
 def validate_command(config: DictConfig, kind: Kind) -> DictConfig:
@@ -61,7 +61,7 @@ def validate_settings(config: DictConfig, types: type) -> DictConfig:
     return with_converted(config, nodes, written)
 
 
-def check_nodes(settings: Config, types: type, helpers: Collection[str]) -> list[CheckedNode]:
+def check_nodes(settings: PlainConfig, types: type, helpers: Collection[str]) -> list[CheckedNode]:
     """Check the keys that no part takes, then each part, also one inside another.
 
     helpers: the keys at the top to which only other values refer, as my_lr in `my_lr: 1e-3, trainer.lr: ${my_lr}`.
@@ -74,7 +74,7 @@ def check_nodes(settings: Config, types: type, helpers: Collection[str]) -> list
     return nodes
 
 
-def unread_keys(settings: Config, helpers: Collection[str], referred: Collection[str]) -> Iterator[Violation]:
+def unread_keys(settings: PlainConfig, helpers: Collection[str], referred: Collection[str]) -> Iterator[Violation]:
     """The keys in `paths` and below helpers to which no value refers. referred: the keys to which values refer."""
     why = "there is no such setting, and no value refers to it"
     above = tuple(f"{key}." for key in referred)
@@ -99,7 +99,7 @@ def sentences_of(violations: Iterable[Violation], config: DictConfig) -> Iterato
         yield f"{setting}: {' or '.join(several)}" + (f" ({place})" if place else "")
 
 
-def with_converted(config: DictConfig, nodes: Sequence[CheckedNode], written: Config) -> DictConfig:
+def with_converted(config: DictConfig, nodes: Sequence[CheckedNode], written: PlainConfig) -> DictConfig:
     """A copy of the config with the values that its checked nodes convert. written: the config's values, unresolved."""
     checked = deepcopy(config)
     for node in nodes:

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails, SchemaValidator, core_schema
 
 from cse.lab.settings.arguments import spell_value
 from cse.lab.settings.lookup import nearest, value_here
-from cse.lab.settings.values import BOOLEANS, Config, flattened
+from cse.lab.settings.values import BOOLEANS, PlainConfig, flattened
 
 NESTED = object()
 """Stands for a part inside a node."""
@@ -47,11 +47,11 @@ class CheckedNode(NamedTuple):
     """The result of the check of a node. converted: the new value of each setting that pydantic converts, by dotted key
     of the config; empty if there are violations."""
 
-    converted: Config
+    converted: PlainConfig
     violations: Sequence[Violation] = ()
 
 
-def check_node(prefix: str, node: Config, types: type) -> CheckedNode:
+def check_node(prefix: str, node: PlainConfig, types: type) -> CheckedNode:
     """Check the settings of a node. types: a TypedDict of the settings that it may have.
 
     prefix: the start of the node's keys in the config, "trainer.", or "" at the top.
@@ -66,7 +66,7 @@ def check_node(prefix: str, node: Config, types: type) -> CheckedNode:
             violations.append(Violation(prefix + key, reason_of(error, [*types.__annotations__]), value))
         return CheckedNode({}, violations)
     before = flattened(settings)
-    changed: Config = {}
+    changed: PlainConfig = {}
     for key, value in converted.items():
         plain = list(value) if isinstance(value, tuple) else value
         if repr(plain) != repr(before[key]):  # 1 for 1.0 is equal, and of another type
@@ -74,7 +74,7 @@ def check_node(prefix: str, node: Config, types: type) -> CheckedNode:
     return CheckedNode(changed)
 
 
-def without_parts(node: Config) -> Config:
+def without_parts(node: PlainConfig) -> PlainConfig:
     """The settings of a node, with NESTED in place of every part in them."""
     return {key: mask_parts(value) for key, value in node.items() if key not in HYDRA_KEYS}
 
@@ -117,7 +117,7 @@ def accept_part(value: object) -> object:
     return value
 
 
-def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str | None]:
+def setting_at(error: ErrorDetails, node: PlainConfig) -> tuple[str, str | None]:
     """(dotted key, value as given) of the setting that an error of pydantic's is about; None if it is missing.
 
     Pydantic's location also names members of unions and places in lists; a list is one setting.

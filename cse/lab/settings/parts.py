@@ -24,7 +24,7 @@ from cse.errors import in_short
 from cse.lab.settings.lookup import nearest
 from cse.lab.settings.nodes import HYDRA_KEYS, CheckedNode, Violation, check_node, reason_of, validator
 from cse.lab.settings.schema import ObjectiveExtras
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 from cse.ranges import STRICT, no_word_for_null
 
 if TYPE_CHECKING:  # needs typing_extensions 4.13
@@ -57,7 +57,7 @@ SLOTS = {
 """The slots by key. At any other key, any part may stand."""
 
 
-def check_part(key: str, node: Config) -> CheckedNode:
+def check_part(key: str, node: PlainConfig) -> CheckedNode:
     """Check the part at a dotted key: its settings and, if they are right, that its class can be made of them."""
     target = str(node["_target_"])
     slot = SLOTS.get(re.sub(r"^eval\.[^.]+$", "eval.NAME", key), Slot())
@@ -157,7 +157,7 @@ def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
 # What a class must be
 
 
-def check_contract(slot: Slot, node: Config) -> None:
+def check_contract(slot: Slot, node: PlainConfig) -> None:
     """Raise UnusablePart unless a part can be made of its settings and of what cse passes, and fits its slot.
 
     A part with `_partial_` or `_args_` is not checked.
@@ -213,7 +213,7 @@ def check_level(part: Any, base: Any) -> None:
     raise UnusablePart(f"lacks the method {method_of_level[part.level]}{hint}")
 
 
-def check_call(part: Any, slot: Slot, node: Config) -> None:
+def check_call(part: Any, slot: Slot, node: PlainConfig) -> None:
     """Raise UnusablePart unless a part's constructor, or a function, takes its settings and what cse passes."""
     extras = slot.extras.__annotations__ if slot.extras else ()
     settings = {key: value for key, value in node.items() if key not in (*HYDRA_KEYS, *extras)}

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.lab.settings.conf_files import line_of
 from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, user_folders
 from cse.lab.settings.references import resolved
-from cse.lab.settings.values import Config, flattened, nodes_in, same
+from cse.lab.settings.values import PlainConfig, flattened, nodes_in, same
 
 RECORDED_AT = "hydra.user_files"
 """Where a composed config has the files of the user's own that it was composed of: {path: package}."""
@@ -33,7 +33,7 @@ class UserFile(NamedTuple):
         """The start of its keys in the config: "trainer.", or ""."""
         return f"{self.package}." if self.package else ""
 
-    def read_settings(self) -> Config:
+    def read_settings(self) -> PlainConfig:
         """Its settings, with references as they are written."""
         return OmegaConf.to_container(OmegaConf.load(self.path))  # type: ignore[return-value]
 

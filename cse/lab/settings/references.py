@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError, renaming
 from cse.lab.settings.groups import CONF_DIR, SWEEPS_DIR
-from cse.lab.settings.values import Config, flattened
+from cse.lab.settings.values import PlainConfig, flattened
 
 REFERENCE = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)")
 """The start of a reference: dots, if it begins at its own mapping, and the key."""
@@ -30,23 +30,23 @@ VARIABLE = re.compile(r"\$\{oc\.env:(\w+)\b.*\}")
 """A value that is a variable of the environment."""
 
 
-def resolved(config: DictConfig) -> Config:
+def resolved(config: DictConfig) -> PlainConfig:
     """The config as plain Python values, with every reference filled in."""
-    return cast("Config", OmegaConf.to_container(config, resolve=True))
+    return cast("PlainConfig", OmegaConf.to_container(config, resolve=True))
 
 
-def written_values(config: Container) -> Config:
+def written_values(config: Container) -> PlainConfig:
     """The values of a config by dotted key, with references as they are written."""
-    return flattened(cast("Config", OmegaConf.to_container(config)))
+    return flattened(cast("PlainConfig", OmegaConf.to_container(config)))
 
 
-def given_key(key: str, written: Config) -> str:
+def given_key(key: str, written: PlainConfig) -> str:
     """The key that sets the value of a key: `other` if the value is `${other}`. written: the config's values."""
     reference = re.fullmatch(r"\$\{([\w.]+)\}", str(written.get(key)))
     return given_key(reference[1], written) if reference else key
 
 
-def referred_keys(written: Config) -> set[str]:
+def referred_keys(written: PlainConfig) -> set[str]:
     """The keys that values refer to, as ${model.name} or, in their own mapping, ${.name}; also inside a longer text."""
     keys: set[str] = set()
     for key, value in written.items():

@@ -25,7 +25,7 @@ from cse.lab.settings.arguments import key_of
 from cse.lab.settings.conf_files import text_of
 from cse.lab.settings.groups import folders_of, section_of
 from cse.lab.settings.signatures import Annotation, declared_by
-from cse.lab.settings.values import Config, flattened
+from cse.lab.settings.values import PlainConfig, flattened
 from cse.ranges import VALUE_MARKS, Mark
 from cse.score import evaluator_of
 
@@ -148,9 +148,9 @@ def annotations_in_choices(key: str, folders: Sequence[Path]) -> list[Annotation
 
 
 @cache
-def configs_of_choices(group: str, folders: Sequence[Path]) -> list[Config]:
+def configs_of_choices(group: str, folders: Sequence[Path]) -> list[PlainConfig]:
     """The config that each choice of a group gives by its own file alone."""
-    configs: list[Config] = []
+    configs: list[PlainConfig] = []
     for folder in folders:
         for file in sorted(folder.glob("*.yaml")):
             try:

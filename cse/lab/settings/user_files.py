@@ -18,7 +18,7 @@ from cse.lab.settings.conf_files import declared_package, line_of, text_of
 from cse.lab.settings.groups import GLOBAL_GROUPS, groups
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Starting
-from cse.lab.settings.values import Config, flattened
+from cse.lab.settings.values import PlainConfig, flattened
 from cse.ranges import Mark
 
 SWEEP_STARTS = (
@@ -45,7 +45,7 @@ class UserSource(FileConfigSource):
             raise UserError(f"{path}: is a list, where settings are a mapping, KEY: VALUE")
         group = config_path.rpartition("/")[0]
         package = package_of(path, group, content)
-        plain: Config = OmegaConf.to_container(content)  # type: ignore[assignment]
+        plain: PlainConfig = OmegaConf.to_container(content)  # type: ignore[assignment]
         check_file(path, group.partition("/")[0], package, plain)
         return ConfigResult(
             config=content, path=f"{self.scheme()}://{self.path}", provider=self.provider, header={"package": package}
@@ -63,7 +63,7 @@ def package_of(path: Path, group: str, content: DictConfig) -> str | None:
     return f"eval.{path.stem}" if group == "eval" and "_target_" in content else None
 
 
-def check_file(path: Path, group: str, package: str | None, content: Config) -> None:
+def check_file(path: Path, group: str, package: str | None, content: PlainConfig) -> None:
     """Raise UserError for what Hydra would take and nothing would read. group: without its subgroups."""
     check_spelling(path, content)
     defaults = content.get("defaults") or []
@@ -80,7 +80,7 @@ def check_file(path: Path, group: str, package: str | None, content: Config) -> 
         check_effects(path, group, content, group_names)
 
 
-def check_spelling(path: Path, content: Config) -> None:
+def check_spelling(path: Path, content: PlainConfig) -> None:
     """Raise UserError for a key at the top that is no text, or has a dot."""
     for key in content:
         if not isinstance(key, str):
@@ -106,7 +106,7 @@ def check_entry(place: str, entry: object) -> None:
         raise UserError(f"{place}: `- {written}` names no file: write `- CHOICE`, or `- GROUP: CHOICE`, all of text")
 
 
-def check_choices(place: str, group: str, entry: Config, group_names: set[str]) -> None:
+def check_choices(place: str, group: str, entry: PlainConfig, group_names: set[str]) -> None:
     """Raise UserError for an entry of a defaults list that has no effect: a choice of Hydra's own groups, which is read
     on the command line, and a choice that Hydra would look for in the file's own group."""
     for name, choice in entry.items():
@@ -117,7 +117,7 @@ def check_choices(place: str, group: str, entry: Config, group_names: set[str]) 
             raise UserError(f"{place}: `- {name}: {choice}` is written `- override /{bare}: {choice}`")
 
 
-def check_effects(path: Path, group: str, content: Config, group_names: set[str]) -> None:
+def check_effects(path: Path, group: str, content: PlainConfig, group_names: set[str]) -> None:
     """Raise UserError for a setting that has no effect: a choice written as a setting, what a run records, and what is
     read on the command line alone."""
     for key, value in content.items():

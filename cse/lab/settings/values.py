@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-Config = dict[str, Any]
+PlainConfig = dict[str, Any]
 """A config as plain values: {"seed": 1, "trainer": {"lr": 1e-5}}."""
 
 NUMBER_AS_TEXT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
@@ -16,9 +16,9 @@ BOOLEANS = {"yes": True, "on": True, "true": True, "no": False, "off": False, "f
 """Words for true and false, in lower case."""
 
 
-def flattened(config: Mapping[str, object], prefix: str = "") -> Config:
+def flattened(config: Mapping[str, object], prefix: str = "") -> PlainConfig:
     """{"trainer.lr": 1e-5} of {"trainer": {"lr": 1e-5}}: each value by its dotted key, without empty mappings."""
-    flat: Config = {}
+    flat: PlainConfig = {}
     for name, value in config.items():
         key = f"{prefix}{name}"
         flat |= flattened(value, f"{key}.") if isinstance(value, Mapping) else {key: value}

@@ -18,7 +18,7 @@ from cse.data.overlap import overlap_in_words
 from cse.lab.folder.contents import ExportedVectors, Results, TrainingData
 from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.roles import repeats_a_run, role_of
-from cse.lab.settings.values import Config, flattened
+from cse.lab.settings.values import PlainConfig, flattened
 from cse.lab.sharing.hub_metadata import base_model, hub_metadata
 from cse.lab.sharing.methods import bibtex, cited, methods_of, title_of_methods
 from cse.lab.sharing.score_tables import IS_MODIFIED, marked_name
@@ -117,7 +117,7 @@ def training_in_words(record: Results) -> str:
     return " ".join(sentences)
 
 
-def learned_from(config: Config, trained: TrainingData) -> str:
+def learned_from(config: PlainConfig, trained: TrainingData) -> str:
     """The name of what it was trained on, with the licence of a published corpus. trained: what the run recorded."""
     name = config["data"]["name"]
     if name in DATASETS:
@@ -134,12 +134,12 @@ def learned_from(config: Config, trained: TrainingData) -> str:
     return text
 
 
-def sources_named(config: Config) -> list[str]:
+def sources_named(config: PlainConfig) -> list[str]:
     """The files or datasets of the sources of a mixture, without repetition."""
     return list(dict.fromkeys(str(source.get("path")) for source in (config["data"].get("sources") or {}).values()))
 
 
-def facts_of_own_text(config: Config, trained: TrainingData) -> list[str]:
+def facts_of_own_text(config: PlainConfig, trained: TrainingData) -> list[str]:
     """The rows, the digest and the licence of the user's own text, as far as they are known."""
     facts = []
     if "rows" in trained:
@@ -149,7 +149,7 @@ def facts_of_own_text(config: Config, trained: TrainingData) -> list[str]:
     return [*facts, f"licence: {(config.get('card') or {}).get('data_licence') or 'not given'}"]
 
 
-def hyper_parameters(config: Config) -> Config:
+def hyper_parameters(config: PlainConfig) -> PlainConfig:
     """The settings that decide what was learned, by dotted key, without nulls and paths.
 
     If each source of a mixture has an objective of its own, nothing learns by the run's, and it is left out.
@@ -165,7 +165,7 @@ def hyper_parameters(config: Config) -> Config:
     return {key: value for key, value in flattened(settings).items() if is_hyper_parameter(key, value, config)}
 
 
-def is_hyper_parameter(key: str, value: object, config: Config) -> bool:
+def is_hyper_parameter(key: str, value: object, config: PlainConfig) -> bool:
     """Whether a setting is a hyper-parameter: set, no path, no key of Hydra's, and it decides what was learned."""
     role = role_of(key, config)
     return value is not None and "._" not in key and role.changes_a_table and not role.is_verbatim

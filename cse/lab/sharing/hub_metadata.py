@@ -15,7 +15,7 @@ import yaml
 from cse.errors import UserError
 from cse.files import Json
 from cse.lab.folder.contents import Results, Weights
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 from cse.lab.sharing.methods import methods_of
 from cse.score import Score
 from cse.sources import hub
@@ -58,7 +58,7 @@ def hub_metadata(record: Results, scores: Collection[Score], title: str) -> str:
     return about.to_yaml()
 
 
-def base_model(config: Config) -> str | None:
+def base_model(config: PlainConfig) -> str | None:
     """The hub's name of the encoder that training started from; None for a local folder."""
     name = str(config["model"]["name"])
     name = PACKAGED.get(name, name)
@@ -84,7 +84,7 @@ def read_license_and_language(name: str) -> Weights:
     return cast("Weights", stated)
 
 
-def languages_of(config: Config, base: str | list[str] | None) -> str | list[str] | None:
+def languages_of(config: PlainConfig, base: str | list[str] | None) -> str | list[str] | None:
     """The languages of the trained encoder: what card.languages says, else what its base model and its text have.
 
     None if it is not known which language the text is in. base: the languages on the base model's card.

@@ -10,10 +10,10 @@ from omegaconf import OmegaConf
 from cse.files import Json
 from cse.lab.settings.conf_files import first_sentence
 from cse.lab.settings.groups import PACKAGE_DIR, choices, file_of, included, section_of
-from cse.lab.settings.values import Config, flattened, same
+from cse.lab.settings.values import PlainConfig, flattened, same
 
 
-def methods_of(config: Config) -> list[str]:
+def methods_of(config: PlainConfig) -> list[str]:
     """The choices of objectives that a run learns by, and of its second modality if it has one: simcse, visual, ..."""
     chosen = config["choices"].get("objective")
     sources = (config["data"].get("sources") or {}).values()
@@ -22,7 +22,7 @@ def methods_of(config: Config) -> list[str]:
     return [method for method in methods if method not in (None, "none")]
 
 
-def objective_of(source: Config) -> str:
+def objective_of(source: PlainConfig) -> str:
     """The choice of the objective that a source of a mixture names for itself; "" if it learns by the run's objective.
 
     A run records the settings of that choice without its name. So it is the choice with the same class and, if several
@@ -43,11 +43,11 @@ def objective_of(source: Config) -> str:
     return max(alike, key=likeness, default=own["_target_"].rpartition(".")[2])
 
 
-def settings_of_objective(choice: str) -> Config:
+def settings_of_objective(choice: str) -> PlainConfig:
     """The settings of an objective, by dotted key, in its file and the files that it includes."""
-    settings: Config = {}
+    settings: PlainConfig = {}
     for file in included(file_of("objective", choice)):
-        content = flattened(cast("Config", OmegaConf.to_container(OmegaConf.load(file))))
+        content = flattened(cast("PlainConfig", OmegaConf.to_container(OmegaConf.load(file))))
         begins = "" if section_of("objective", file) else "objective."
         settings |= {key.removeprefix(begins): value for key, value in content.items() if key.startswith(begins)}
     return settings

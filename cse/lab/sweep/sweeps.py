@@ -33,7 +33,7 @@ from cse.lab.settings.groups import SWEEP_KEYS, file_of
 from cse.lab.settings.lookup import nearest
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Train
-from cse.lab.settings.values import BOOLEANS, Config
+from cse.lab.settings.values import BOOLEANS, PlainConfig
 from cse.lab.sweep.cases import Case, CaseJob, encoder_scoring, for_scored_run, run_scoring, training
 from cse.lab.sweep.job import PlannedJob, ScoredRun
 from cse.lab.sweep.names import decisive, existing_name, folder_name
@@ -49,7 +49,7 @@ class Sweep(BaseModel):
     params: dict[str, Annotated[str, BeforeValidator(str)]]
     sweeper: str
     cases: dict[str, Case] = {}
-    report: Config | None = None
+    report: PlainConfig | None = None
     same_runs_as: str | None = None
     search_each: list[str] = []
 
@@ -204,7 +204,7 @@ def axis_keys_of(arguments: Sequence[Argument]) -> list[str]:
 def load_sweep(name: str) -> Sweep:
     """The sweep of that name. Raises UserError for an unknown name, or a wrong value of one of SWEEP_KEYS."""
     config = composed("train", [f"sweep={name}"])
-    content: Config = OmegaConf.to_container(without_hydra(config))  # type: ignore[assignment]
+    content: PlainConfig = OmegaConf.to_container(without_hydra(config))  # type: ignore[assignment]
     if unknown := sorted(content.keys() - {*SWEEP_KEYS, *Train.__annotations__}):
         near = nearest(unknown[0], [*SWEEP_KEYS, *Train.__annotations__])
         raise UserError(f"{file_of('sweep', name)}: there is no key {unknown[0]}{near}")

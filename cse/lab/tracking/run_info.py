@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 
 GROUPED = ("objective", "model", "data", "augmentation")
 TAGGED = (*GROUPED, "aux_modality")
@@ -20,7 +20,7 @@ class RunInfo:
     """
 
     kind: Literal["train", "eval"]
-    config: Config
+    config: PlainConfig
     command: str
     commit: str | None
     versions: dict[str, str]

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, ValidationError
 
 from cse.errors import in_short
 from cse.files import Json
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 from cse.lab.tracking.run_info import RunInfo
 from cse.lab.tracking.wandb_offline import KeptRun, has_key, unsent, upload_command
 from cse.ranges import Name, Positive
@@ -102,7 +102,7 @@ class Wandb:
         self.writes = mode != "disabled"
         earlier = None if resume_step is None else KeptRun.read(self.folder)
         self.kept = earlier or KeptRun(id or secrets.token_hex(4))
-        self.arguments: Config = dict(
+        self.arguments: PlainConfig = dict(
             id=self.kept.id,
             project=project,
             entity=entity,
@@ -146,7 +146,7 @@ class Wandb:
         """Start the run, with train/step as the x axis of everything."""
         if self.writes:  # else not even the service's log is written
             self.wandb.setup(self.wandb.Settings(silent=True))
-        again: Config = {"resume": "allow"} if mode == "online" else {}
+        again: PlainConfig = {"resume": "allow"} if mode == "online" else {}
         run = self.wandb.init(**self.arguments, **again, mode=mode)
         run.define_metric("train/step")
         for split in ("train", "test"):  # patterns must not overlap: which of two would win is undefined
@@ -228,7 +228,7 @@ def service_folders(folder: Path) -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-def dashboard_config(about: RunInfo) -> Config:
+def dashboard_config(about: RunInfo) -> PlainConfig:
     """The config of the W&B run, by which dashboards group and filter; see the top of this file."""
     settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
     columns = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}

@@ -31,10 +31,10 @@ from cse.lab.report.any_runs.settings_table import (
 from cse.lab.report.any_runs.which_runs import Asked, asked_for
 from cse.lab.report.formats import first_few, suite_of
 from cse.lab.report.show.document import Best, Report
-from cse.lab.settings.values import Config, flattened
+from cse.lab.settings.values import PlainConfig, flattened
 
 
-def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report:
+def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> Report:
     """The report of the runs in these folders or globs. name: of the report, in LaTeX's labels.
 
     Raises UserError if no run is as asked for.

@@ -21,7 +21,7 @@ from cse.lab.report.numbers.statistics import STATISTICS
 from cse.lab.report.paper.departures import without_departures
 from cse.lab.report.paper.published import PublishedFigure
 from cse.lab.report.paper.report_block import Plot, ReportBlock, published_beside
-from cse.lab.settings.values import Config, in_one_form, number_in
+from cse.lab.settings.values import PlainConfig, in_one_form, number_in
 from cse.lab.sharing.plots import cosine_histograms, new_figure
 from cse.lab.sharing.score_tables import IS_MODIFIED
 
@@ -311,7 +311,7 @@ def name_axes(figure: Figure, drawing: Drawing, legend: str = "", x_words: str =
     x = f"{x_words} ({plot.x})" if x_words else with_unit(runs, plot.x)
     axes.set(xlabel=x, ylabel=with_unit(runs, plot.y) + spread)
     axes.grid(alpha=0.3)
-    style: Config = {"title": legend or plot.series_key, "fontsize": 7, "title_fontsize": 7}
+    style: PlainConfig = {"title": legend or plot.series_key, "fontsize": 7, "title_fontsize": 7}
     names = axes.get_legend_handles_labels()[1]
     if len(names) > INSIDE:
         figure.set_figwidth(figure.get_figwidth() + 3)

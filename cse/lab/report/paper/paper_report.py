@@ -26,10 +26,10 @@ from cse.lab.report.paper.report_block import Plot, published_beside
 from cse.lab.report.paper.sweep_runs import SweepRuns, read_sweep_runs
 from cse.lab.report.show.document import Picture, Report
 from cse.lab.sections import Section
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 
 
-def report_of_sweep(config: Config, folders: list[Path]) -> Report:
+def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
     """A sweep's runs beside the paper's table, or beside each other if it names none, with its claims and figures.
 
     folders: where the runs are; []: where `cse-train sweep=...` puts them.

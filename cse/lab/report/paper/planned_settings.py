@@ -16,7 +16,7 @@ from cse.lab.settings.groups import ONE_CHOICE_ONLY, is_group
 from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.references import resolved
 from cse.lab.settings.roles import role_of
-from cse.lab.settings.values import Config, flattened
+from cse.lab.settings.values import PlainConfig, flattened
 from cse.lab.sweep.sweeps import Sweep
 
 GROUPS = (*ONE_CHOICE_ONLY, "data")
@@ -31,7 +31,7 @@ class PlannedSettings:
     """
 
     choices: dict[str, str]
-    settings: Config
+    settings: PlainConfig
     derived: set[str]
 
 
@@ -71,7 +71,7 @@ def planned_settings(sweep: Sweep, arguments: Sequence[str], seed_key: str) -> P
         return None
     free = {*sweep.params, seed_key, "case"}
     settings = without_hydra(config)
-    texts, values = flattened(cast("Config", OmegaConf.to_container(settings))), flattened(resolved(settings))
+    texts, values = flattened(cast("PlainConfig", OmegaConf.to_container(settings))), flattened(resolved(settings))
     deciding = {key: value for key, value in values.items() if role_of(key).changes_a_table and key not in free}
     made_of = config.hydra.runtime.choices.items()
     return PlannedSettings(
@@ -86,12 +86,12 @@ def changes_to_plan(run: Run, plan: PlannedSettings, extra_keys: set[str]) -> li
 
     extra_keys: of the extra arguments. A choice stands for its values.
     """
-    planned: Config = {**plan.choices, **plan.settings}
+    planned: PlainConfig = {**plan.choices, **plan.settings}
     written = [key for key in planned if run.has(key) and "${" not in str(run.get(key))]  # no reference to another key
     compared = [key for key in written if key in extra_keys or not follows(key, run, plan)]
     unplanned = [key for key in sorted(extra_keys) if is_not_planned(run, key, planned)]
-    expected: Config = {key: planned[key] for key in compared}
-    ours: Config = {key: run.get(key) for key in [*compared, *unplanned]}
+    expected: PlainConfig = {key: planned[key] for key in compared}
+    ours: PlainConfig = {key: run.get(key) for key in [*compared, *unplanned]}
     changed = changes(as_facts("science", expected), as_facts("science", ours))
     inside = tuple(f"{change.name}." for change in changed)
     return [change for change in changed if not change.name.startswith(inside)]
@@ -108,7 +108,7 @@ def follows(key: str, run: Run, plan: PlannedSettings) -> bool:
     return role_of(key).is_verbatim and any(str(value).startswith(("/", "~")) for value in values)
 
 
-def is_not_planned(run: Run, key: str, planned: Config) -> bool:
+def is_not_planned(run: Run, key: str, planned: PlainConfig) -> bool:
     """Whether the plan does not have an extra key; a group is planned if the plan has a key in it."""
     is_planned = any(f"{other}.".startswith(f"{key}.") for other in planned)
     return not (is_planned or is_group(key) or run.get(key) is None)

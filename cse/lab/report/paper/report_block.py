@@ -45,7 +45,7 @@ from cse.lab.report.paper.published import (
     published_table,
     read_paper,
 )
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 
 CellPlace = tuple[str, str]
 """The row and the column of a cell, as the paper names them."""
@@ -301,7 +301,7 @@ class ReportBlock(BaseModel):
         return list(product(names_in(place, "row") or self.rows, names_in(place, "column") or self.columns))
 
 
-def checked_block(raw: Config, file: str, tolerance: float) -> tuple[ReportBlock, PublishedTable]:
+def checked_block(raw: PlainConfig, file: str, tolerance: float) -> tuple[ReportBlock, PublishedTable]:
     """(the block, checked; its published table).
 
     tolerance: for a block that has none. Raises UserError, which begins with the file's name.
@@ -325,9 +325,9 @@ def checked_block(raw: Config, file: str, tolerance: float) -> tuple[ReportBlock
     return block.model_copy(update=in_order), table
 
 
-def with_defaults(raw: Config, table: PublishedTable, tolerance: float) -> Config:
+def with_defaults(raw: PlainConfig, table: PublishedTable, tolerance: float) -> PlainConfig:
     """A block without empty keys, with all columns by default, and with the rows that a config key names."""
-    block: Config = {"columns": dict.fromkeys(table.columns), "tolerance": tolerance}
+    block: PlainConfig = {"columns": dict.fromkeys(table.columns), "tolerance": tolerance}
     block |= {key: value for key, value in raw.items() if value is not None}
     key_of_rows = raw.get("rows")
     if isinstance(key_of_rows, str):

@@ -21,7 +21,7 @@ from cse.lab.report.paper.report_block import CellPlace, ReportBlock, checked_bl
 from cse.lab.settings.arguments import values_of
 from cse.lab.settings.groups import choices
 from cse.lab.settings.lookup import nearest
-from cse.lab.settings.values import Config
+from cse.lab.settings.values import PlainConfig
 from cse.lab.sweep import sweeps
 from cse.lab.sweep.axes import combinations
 
@@ -42,7 +42,7 @@ class SweepRuns:
     block: ReportBlock
     published: PublishedTable
     every_run: list[Run]
-    expected: list[Config]
+    expected: list[PlainConfig]
     confidence: float
     name: str = ""
     places: Sequence[Path] = ()
@@ -63,7 +63,7 @@ class SweepRuns:
         return groups_of(self.block, self.runs)
 
 
-def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
+def read_sweep_runs(config: PlainConfig, folders: list[Path]) -> SweepRuns:
     """Read a sweep's YAML, its runs and its paper's table.
 
     folders: where the runs are; []: where `cse-train sweep=...` puts them.
@@ -84,7 +84,7 @@ def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
     )
 
 
-def read_sweep(sweep: str) -> tuple[sweeps.Sweep, Config, str]:
+def read_sweep(sweep: str) -> tuple[sweeps.Sweep, PlainConfig, str]:
     """(the sweep, its `report:` block, the file's name) of sweeps/<sweep>.yaml. Raises UserError without either."""
     known = choices("sweep")
     if sweep not in known:
@@ -113,9 +113,9 @@ def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) ->
     return [run for run in [*read_runs(folders), *jobs_without_run(folders)] if is_own(run)]
 
 
-def planned_axes(sweep: sweeps.Sweep, seed_key: str) -> list[Config]:
+def planned_axes(sweep: sweeps.Sweep, seed_key: str) -> list[PlainConfig]:
     """The axes' values of every job of a grid, the seed last; [] for a search, whose trials are not known."""
-    rows: list[Config] = []
+    rows: list[PlainConfig] = []
     for job in combinations(sweep.axes()) if sweep.is_grid else ():
         axes = sorted(job, key=lambda axis: axis.key == seed_key)
         values = {axis.key: yaml.safe_load(axis.value) for axis in axes}
