@@ -26,6 +26,7 @@ ALIKE = {"says": "a", "source": "b", "alike": OURS, "to": BASE}
         ({"metric": None}, ".*report.metric"),
         ({"baseline": "SimCSE"}, "report.baseline: 'SimCSE'"),
         ({"columns": {"Avg.": {"metrik": "test/x"}}}, "report.columns.Avg..metrik"),
+        ({"paper": "nonlin", "table": None, "rows": None, "baseline": None}, "report.paper: 'nonlin'"),
         ({"table": "table33"}, "nonling has no table 'table33'"),
         ({"rows": {"SimCSE-BERT-base": {"config": "trainer.lr"}}}, "report.rows.SimCSE-BERT-base.config"),
         ({"rows": {"SimCSE-BERT-base": {"where": {}, "tolerance": 1}}}, "report.rows.SimCSE-BERT-base.tolerance"),

@@ -41,6 +41,7 @@ from cse.lab.folder.runs import Where
 from cse.lab.report.paper.published import (
     PublishedFigure,
     PublishedTable,
+    papers,
     published_figure,
     published_table,
     read_paper,
@@ -361,8 +362,9 @@ def mistakes_in_claim(claim: Claim, block: ReportBlock) -> Iterator[str]:
 
 
 def unknown_names(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
-    """Rows and columns that the published table does not have, and in claims and baselines, that the block does not."""
+    """Names of papers, rows and columns that are not published; in claims and baselines, that are not in the block."""
     named: list[tuple[str, Iterable[str], Iterable[str]]] = [
+        ("paper", [block.paper], papers()),
         ("rows", block.rows, table.cells),
         ("columns", block.columns, table.columns),
         ("baseline", [name for pair in block.baselines.items() for name in pair], block.rows),
