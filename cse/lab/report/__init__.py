@@ -22,7 +22,7 @@ departure   a key and value of a run that its sweep or its paper has otherwise
 published   what the paper says, as published/*.yaml has it
 verdict     one word on a cell or a claim
 tied        of a row or setting: p shows no difference from the best. Without a test (one seed) a setting has no
-            verdict. A row of a paper's table is then tied if seeds, as they vary in its column, explain the difference
+            verdict; a row of a paper's table is then tied unless seeds vary too little to explain the difference
 equivalent  of two settings: p shows that they differ by less than a margin
 unlike      runs of other code, training files or scoring, which should not be joined in one number
 modified    a score on incomplete or modified data (allow_partial); files say partial

@@ -34,30 +34,33 @@ def own_choices(run: Run) -> list[str]:
 
 
 def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
-    """The command that trains a setting with three more seeds, first with seeds that other settings have.
+    """The command that trains a setting with three more seeds.
 
     "" if the setting was not trained, or was scored by a function, or if seeds are not whole numbers.
     """
-    seed_key, run = comparison.seed_key, setting.runs[-1]
-    if run.program != "cse-train" or functions_in(run.config):
+    seed_key, run, seeds = comparison.seed_key, setting.runs[-1], further_seeds(comparison, setting)
+    if run.program != "cse-train" or functions_in(run.config) or not seeds:
         return ""
-    values = [run.get(seed_key) for run in comparison.runs]
-    seeds = [value for value in values if value is not None]
-    whole = [seed for seed in seeds if isinstance(seed, int)]
-    if len(whole) < len(seeds):
-        return ""
-    begun = {run.get(seed_key) for run in setting.runs}
-    further = islice((seed for seed in count(min(whole, default=1)) if seed not in begun), 3)
     given = values_of(run.arguments)
     # with the arguments of its case its folder would not have the name that the sweep gives it
     of_case = arguments_of_case(given.get("sweep", ""), given.get("case", ""))
     arguments = repeatable_arguments(run, kept=[key.dotted for key in comparison.keys])
-    beside_case = [argument for argument in arguments if argument not in of_case]
-    repeated = [argument for argument in beside_case if not argument.startswith(f"{seed_key}=")]
+    beyond_case = [argument for argument in arguments if argument not in of_case]
+    repeated = [argument for argument in beyond_case if not argument.startswith(f"{seed_key}=")]
     place = spell_argument("hydra.sweep.dir", str(place_of_more_seeds(run, comparison.folders, seed_key)))
-    return shell_line(
-        "cse-train", *own_choices(run), "-m", *repeated, f"{seed_key}={','.join(map(str, further))}", place
-    )
+    of_seeds = f"{seed_key}={','.join(map(str, seeds))}"
+    return shell_line("cse-train", *own_choices(run), "-m", *repeated, of_seeds, place)
+
+
+def further_seeds(comparison: Comparison, setting: Setting) -> list[int]:
+    """Three seeds that a setting lacks, first those that other settings have; [] if seeds are not whole numbers."""
+    values = [run.get(comparison.seed_key) for run in comparison.runs]
+    seeds = [value for value in values if value is not None]
+    whole = [seed for seed in seeds if isinstance(seed, int)]
+    if len(whole) < len(seeds):
+        return []
+    begun = {run.get(comparison.seed_key) for run in setting.runs}
+    return list(islice((seed for seed in count(min(whole, default=1)) if seed not in begun), 3))
 
 
 def place_of_more_seeds(run: Run, folders: Sequence[Path], seed_key: str) -> Path:
