@@ -10,7 +10,7 @@ Nothing slow is imported.
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -79,8 +79,12 @@ def keys_of_command(kind: Kind) -> dict[str, list[str]]:
 
 def nearest(name: str, ours: Collection[str]) -> str:
     """` (did you mean NAME?)` with the name of ours that a name means, or ""."""
-    guesses = meant(name, ours)
-    return f" (did you mean {' or '.join(guesses)}?)" if guesses else ""
+    return did_you_mean(meant(name, ours))
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """` (did you mean NAME or NAME?)`, which follows what is wrong; "" without a name."""
+    return f" (did you mean {' or '.join(names)}?)" if names else ""
 
 
 def meant(name: str, ours: Collection[str]) -> list[str]:

@@ -1,13 +1,14 @@
 """Write one message for a mistake in a command, which says what was meant.
 
-`explaining` is a block in which an error of Hydra, OmegaConf or YAML becomes such a message. `message_of` says which of
-the four mistakes it is: a choice that does not exist (`no_choice`), a key (`no_key`), a text that is no KEY=VALUE
-(`no_setting`), or another one. `no_flags` is for flags. Where several hints apply, the first one counts.
+`explaining` is a block in which an error of Hydra, OmegaConf or YAML becomes such a message, and in which no secret of
+the environment gets into a setting. `message_of` says which of the four mistakes it is: a choice that does not exist
+(`no_choice`), a key (`no_key`), a text that is no KEY=VALUE (`no_setting`), or another one. `no_flags` is for flags.
+Where several hints apply, the first one counts.
 """
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 
@@ -15,7 +16,16 @@ from cse.errors import UserError
 from cse.lab.settings.arguments import recorded_arguments, shell_argument, spell_argument
 from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices, file_of, groups, user_folders
-from cse.lab.settings.lookup import answer_to, keys_of_command, last_part, meant, nearest, note_on, simplified
+from cse.lab.settings.lookup import (
+    answer_to,
+    did_you_mean,
+    keys_of_command,
+    last_part,
+    meant,
+    nearest,
+    note_on,
+    simplified,
+)
 
 INSTEAD: dict[Kind, dict[str, str]] = {
     "train": {
@@ -41,10 +51,10 @@ AMBIGUOUS = re.compile(r"Ambiguous value for argument '(.*)'")
 
 @contextmanager
 def explaining(texts: Sequence[str], kind: Kind) -> Iterator[None]:
-    """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError. texts: the command's arguments.
+    """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError, in a `guarded_environment`.
 
-    The block may read settings and fill in references: only paths and conf/ itself may read the environment in it. It
-    runs nothing of the user's own, whose error needs its traceback.
+    texts: the command's arguments. The block may read settings and fill in references, and no secret of the environment
+    gets into them. It runs nothing of the user's own, because an error of the user's code needs its traceback.
     """
     import yaml  # these take time, for which --help would wait
     from hydra.errors import HydraException
@@ -102,28 +112,28 @@ def as_one_text(argument: str) -> str:
 
 def no_choice(group: str, choice: str, kind: Kind) -> str:
     """The message for a choice that the group lacks, with what was meant or what there is."""
-    return f"{group}={choice} {next(hints_for_choice(group, choice, kind))}"
+    wrong, hint = f"{group}={choice} is not a choice", next(hints_for_choice(group, choice, kind), "")
+    return f"{wrong}; {hint}" if hint else wrong + what_there_is(group, choice, kind)
 
 
 def hints_for_choice(group: str, choice: str, kind: Kind) -> Iterator[str]:
-    """What may be meant by a choice that the group lacks, the surest hint first; at last what there is."""
+    """What is surely meant by a choice that the group lacks, the surest hint first."""
     for folder in user_folders():  # FOLDER/mine.yaml in place of FOLDER/objective/mine.yaml
         for path in folder.rglob("*.y*ml"):
             if path.stem == choice:
-                yield f"is not a choice: it would be {group}/{choice}.yaml in --config-dir, and there is {path}"
+                yield f"it would be {group}/{choice}.yaml in --config-dir, and there is {path}"
     inside = [name for name in choices(group) if name.startswith(f"{choice}/")]
-    if inside:  # sweep=visualcse
-        yield f"has several: {', '.join(inside)}"
+    if inside:  # sweep=whitenedcse
+        yield f"{choice} has several: {', '.join(inside)}"
     elsewhere = [f"{other}={choice}" for other in groups(kind) if choice in choices(other)]
     if elsewhere:  # objective=visual
-        yield f"is not a choice; there is {' and '.join(elsewhere)}"
+        yield f"there is {' and '.join(elsewhere)}"
     note = note_on(choice, keys_of_command(kind))
     if note:  # objective=MultipleNegativesRankingLoss
-        yield f"is not a choice; {note}"
+        yield note
     with_encoder = choices_with_encoder(group, choice)
     if with_encoder:  # model=bert-base-uncased
-        yield f"is not a choice; it is the encoder of {' and '.join(with_encoder)}"
-    yield what_there_is(group, choice, kind)
+        yield f"it is the encoder of {' and '.join(with_encoder)}"
 
 
 def choices_with_encoder(group: str, encoder: str) -> list[str]:
@@ -137,7 +147,7 @@ def choices_with_encoder(group: str, encoder: str) -> list[str]:
 
 
 def what_there_is(group: str, choice: str, kind: Kind) -> str:
-    """The nearest choice or all choices, and what else the group offers."""
+    """The nearest choice or all choices, and what else the group offers: the end of the message."""
     names = choices(group)  # none of Hydra's own groups
     offer = INSTEAD[kind].get(group, "").format(choice)
     near = nearest(choice, names)
@@ -147,7 +157,7 @@ def what_there_is(group: str, choice: str, kind: Kind) -> str:
     if near:
         all_names = f"--help {group} lists all" if group in groups(kind) else ""  # no help lists the recipes
     of_yours = "" if user_folders() else "a choice of your own needs --config-dir FOLDER"
-    return "; ".join(filter(None, [f"is not a choice{near}", offer, all_names, of_yours]))
+    return near + "".join(f"; {hint}" for hint in (offer, all_names, of_yours) if hint)
 
 
 # A key that does not exist
@@ -157,28 +167,33 @@ def no_key(key: str, texts: Sequence[str], kind: Kind) -> str:
     """The message for a key that the command's choices lack, with what was meant."""
     if key in groups(kind):  # model={...}
         return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE"
-    return f"there is no key {key}{next(hints_for_key(key, texts, kind))}"
-
-
-def hints_for_key(key: str, texts: Sequence[str], kind: Kind) -> Iterator[str]:
-    """What may be meant by a key that the command's choices lack, the surest hint first; at last the nearest key."""
     choices_by_key, chosen = keys_of_command(kind), choices_given(texts, kind)
+    keys_of_choices = [known for known, having in choices_by_key.items() if chosen.intersection(having)]
+    wrong, hint = f"there is no key {key}", next(hints_for_key(key, kind, choices_by_key, keys_of_choices), "")
+    return f"{wrong}; {hint}" if hint else wrong + nearest(key, keys_of_choices)
+
+
+def hints_for_key(
+    key: str, kind: Kind, choices_by_key: Mapping[str, Sequence[str]], keys_of_choices: Collection[str]
+) -> Iterator[str]:
+    """What is surely meant by a key that the command's choices lack, the surest hint first.
+
+    choices_by_key: of all keys. keys_of_choices: the keys that the command's choices have.
+    """
     note = "" if key in choices_by_key else note_on(key, choices_by_key)
     if note:  # num_train_epochs
-        yield f"; {note}"
+        yield note
     if (kind, key) == ("evaluate", "model.name"):
-        yield "; the encoder to score is checkpoint=FOLDER or its name on the hub"
+        yield "the encoder to score is checkpoint=FOLDER or its name on the hub"
     of_an_evaluator = re.compile(rf"eval\.\w+\.{re.escape(last_part(key))}")
     alike = [known for known in choices_by_key if of_an_evaluator.fullmatch(known)]
-    if alike and key.startswith("eval."):  # eval.batch, which is eval.stsb.batch and others
-        yield f"; there is {', '.join(alike)}"
-    if key in choices_by_key:  # objective.queue without objective=moco
-        yield f"; {key} belongs to {', '.join(choices_by_key[key])}"
-    keys_of_choices = [known for known, having in choices_by_key.items() if chosen.intersection(having)]
+    if alike and key.startswith("eval."):  # eval.tasks, which is eval.sts.tasks and others
+        yield f"there is {', '.join(alike)}"
+    if key in choices_by_key:  # objective.lambd without objective=barlow
+        yield f"{key} belongs to {', '.join(choices_by_key[key])}"
     near = near_only_elsewhere(key, choices_by_key, keys_of_choices)
-    if near:  # objective.qeue without objective=moco
-        yield f"; {near} belongs to {', '.join(choices_by_key[near])}"
-    yield nearest(key, keys_of_choices)
+    if near:  # objective.lamdb without objective=barlow
+        yield f"{near} belongs to {', '.join(choices_by_key[near])}"
 
 
 def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Collection[str]) -> str:
@@ -214,14 +229,13 @@ def no_setting(text: str, texts: Sequence[str], kind: Kind) -> str:
     keys = keys_of_command(kind)
     if text in keys:
         return f"{text} lacks its value: type {text}=VALUE"
+    wrong = f"{text} is no setting, which is KEY=VALUE"
     if os.path.isdir(text):  # false, too, for a name that is too long to exist
-        hint = f"; {INSTEAD[kind]['model'].format(text)}"
-    elif os.path.isfile(text) and "data" in INSTEAD[kind]:
-        hint = f"; {INSTEAD[kind]['data'].format(text)}"
-    else:
-        all_choices = [f"{group}={choice}" for group in groups(kind) for choice in choices(group)]
-        hint = nearest(text, [*keys, *all_choices])
-    return f"{text} is no setting, which is KEY=VALUE{hint}"
+        return f"{wrong}; {INSTEAD[kind]['model'].format(text)}"
+    if os.path.isfile(text) and "data" in INSTEAD[kind]:
+        return f"{wrong}; {INSTEAD[kind]['data'].format(text)}"
+    all_choices = [f"{group}={choice}" for group in groups(kind) for choice in choices(group)]
+    return wrong + nearest(text, [*keys, *all_choices])
 
 
 # Flags that do not exist
@@ -231,7 +245,7 @@ def no_flags(flags: Sequence[str], kind: Kind) -> str:
     """The message for flags that do not exist, with what to give in place of each."""
     known = list(keys_of_command(kind))
     if len(flags) == 1:
-        near = nearest(simplified(flags[0]), known).replace("?", "=...?")
+        near = did_you_mean([f"{key}=..." for key in meant(simplified(flags[0]), known)])
         return f"unrecognized arguments: {flags[0]}; {note_on(flags[0], known) or f'a setting is KEY=VALUE{near}'}"
     meanings: list[str] = []
     for flag in flags:
