@@ -134,7 +134,7 @@ def check_folders(folders: Sequence[Path]) -> None:
     for folder in folders:
         if os.pathsep in str(folder):
             raise UserError(f"--config-dir {folder}: {FOLDERS_VARIABLE} joins folders by {os.pathsep}: rename this one")
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise UserError(f"--config-dir {folder}: there is no such folder")
         if not any((folder / name).is_dir() for name in group_folders):
             raise UserError(f"--config-dir {folder}: it has no folder of a group, such as objective/ or eval/")
