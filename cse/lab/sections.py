@@ -44,15 +44,15 @@ class Section:
     """A table of text with its title and what a reader must know of it.
 
     What each medium takes from it:
-        terminal    `shown` and `lines_below`; or a paragraph for each row
+        terminal    `shown` and `lines_below`; or a paragraph for each claim
         Markdown    `shown` and `lines_below`
         LaTeX       `shown`; the legend is in the caption, and the notes are in comments
-        page        `shown` and `lines_below`; or the whole `table`, if a reader sorts it; or a paragraph for each row
+        page        `shown` and `lines_below`; or the whole `table`, if a reader sorts it; or a paragraph for each claim
         CSV         nothing: its numbers are not rounded (cse.lab.report.show.document.Report.csv)
 
     table: text in each cell; "" in an empty cell.
     notes: lines below the table.
-    legend: lines on what the signs, p and intervals mean.
+    legend: lines on what the signs in it mean, and what else a caption must say.
     label_columns: how many columns, the first ones of `shown`, name a row.
     bold: the best cells, by row and column of `shown`.
     missing: what has not run, and why.
@@ -60,8 +60,9 @@ class Section:
     label: what \\ref names, after "tab:"; "" for a table that no paper would print.
     column_prefix: what names of columns may begin with; LaTeX leaves it out, as the caption says it.
     hidden: the columns that only a page has, where a reader may switch them on.
-    layout: how a page shows the table: its rows; rows that a reader sorts and filters; or a paragraph for each row.
-        The terminal has these paragraphs too. Each has a claim, its verdict, and further facts by name.
+    layout: how a page shows the table: its rows; rows that a reader sorts and filters; in the layout of the paper; or
+        as a paper's claims. The columns of claims are claim, source, verdict and further facts. Each claim is a
+        paragraph, on the terminal too.
     colours: the colour of each row on a page, which charts have too.
     """
 
@@ -76,7 +77,7 @@ class Section:
     label: str = ""
     column_prefix: str = ""
     hidden: Collection[str] = ()
-    layout: Literal["rows", "sortable", "paragraphs", "grid"] = "rows"
+    layout: Literal["rows", "sortable", "claims", "grid"] = "rows"
     colours: Sequence[str] = ()
 
     @property
@@ -129,15 +130,13 @@ class PaperSection(Section):
     layout: Literal["grid"] = "grid"
 
     def latex(self) -> str:
-        """The booktabs table in the layout of the paper. Of the legend, its caption has the signs alone."""
+        """The booktabs table in the layout of the paper."""
         table, bold = in_lines(self.grid)
-        signs = [line for line in self.legend if not line[0].isalnum()]
-        others = [line for line in self.legend if line not in signs]
         lines = Section(
             self.title,
             table,
-            [*others, *self.notes],
-            legend=signs,
+            self.notes,
+            self.legend,
             bold=bold,
             missing=self.missing,
             caption=self.caption,

@@ -118,7 +118,7 @@ def test_a_column_is_judged_by_its_own_spread(leave, tmp_path):
     assert cell(table, "BERT SimCSE", "STS")["verdict"] == NOT_RUN
     printed = published.published_table("noncontrastive", "table2")
     assert (printed.digits("uniformity"), printed.digits("STS")) == (2, 1)
-    assert "PASS: within 0.1 of the published number, uniformity within 0.05" in " ".join(table.legend)
+    assert "PASS: within 0.1 of the published number, uniformity within 0.05" in " ".join(table.notes)
 
 
 def test_an_encoder_that_is_only_scored_has_no_seed_noise(leave, tmp_path):

@@ -40,8 +40,8 @@ def paper_table(sweep: SweepRuns) -> tuple[PaperSection, pd.DataFrame]:
     section = replace(
         as_section(sweep.published, cells, what_rows_are(sweep.block)),
         label=sweep.name,
-        notes=[*sweep.published.notes, *notes_on_cells(sweep, ranked)],
-        legend=legend_of_cells(sweep, cells),
+        legend=legend_of_cells(cells),
+        notes=[*notes_on_verdicts(sweep, cells), *sweep.published.notes, *notes_on_cells(sweep, ranked)],
         missing=list(dict.fromkeys(missing)),
     )
     return section, cells_frame(cells)
@@ -231,15 +231,19 @@ def unscored_cells(sweep: SweepRuns) -> list[str]:
     return lines
 
 
-def legend_of_cells(sweep: SweepRuns, cells: Sequence[Cell]) -> list[str]:
-    """What the signs beside numbers, the verdicts and the intervals mean."""
-    block = sweep.block
+def legend_of_cells(cells: Sequence[Cell]) -> list[str]:
+    """What the signs beside numbers mean."""
     signs = {
         MODIFIED: any(cell.group.modified for cell in cells),
         NO_BETTER: any(cell.group.no_better for cell in cells),
         TIED: any(cell.is_marked for cell in cells),
     }
-    lines = legend_of(signs)
+    return legend_of(signs)
+
+
+def notes_on_verdicts(sweep: SweepRuns, cells: Sequence[Cell]) -> list[str]:
+    """What the verdicts, gain, p and the intervals mean."""
+    block, lines = sweep.block, []
     if bases := sorted(set(block.baselines.values())):
         lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
     if any(cell.ours and cell.ours.n == 1 and cell.difference.size is not None for cell in cells):

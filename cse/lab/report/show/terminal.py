@@ -53,9 +53,9 @@ def terminal_style(verdict: str) -> str:
 
 
 def show_section(section: Section, console: Console) -> None:
-    """Print a table without cutting numbers, and the lines below it; or a paragraph for each row."""
-    if section.layout == "paragraphs":
-        show_paragraphs(section, console)
+    """Print a table without cutting numbers, and the lines below it; or a paper's claims."""
+    if section.layout == "claims":
+        show_claims(section, console)
         return
     if section.title:
         console.print(Text(section.title, style="bold"), soft_wrap=True)
@@ -72,45 +72,56 @@ def fitted_lines(section: Section, width: int | None) -> list[Text]:
     If the table is wider than the terminal, names of scores lose what all of them begin with, and each folder has its
     own line. If it is still wider, its last columns are below, and begin with the names of the rows again.
     """
-    table, words = section.shown.map(folded), section.label_columns
+    table = section.shown.map(folded)
     heads = list(map(folded, table.columns))
     if len(set(heads)) == len(heads):
         table.columns = heads
-    whole = list(range(len(table.columns)))
-    lines = columns_of(table, whole, words)
+    lines = lines_of(table, section.label_columns)
     if width is None or widest(lines) <= width:
         return lines
-    shared = section.column_prefix
-    table.columns = [name.removeprefix(shared) for name in section.shown.columns]
-    folders = list(table["folder"]) if "folder" in table else []
-    blocks = [list(range(words))]
-    for column in [place for place in whole[words:] if table.columns[place] != "folder"]:
-        if len(blocks[-1]) > words and widest(columns_of(table, [*blocks[-1], column], words)) > width:
-            blocks.append(list(range(words)))
-        blocks[-1].append(column)
-    parts = [columns_of(table, block, words) for block in blocks]
-    if folders:
-        head, *rows = parts[-1]
-        pairs = zip(rows, folders, strict=True)
-        parts[-1] = [head, *(line for row, folder in pairs for line in (row, Text(f"    {folder}")))]
-    lines = [Text(f"scores: {shared}...")] if shared.strip("/") else []
-    for number, part in enumerate(parts):
-        lines += [Text(), *part] if number else part
-    return lines
+    table.columns = [name.removeprefix(section.column_prefix) for name in section.shown.columns]
+    *above, last = [lines_of(block, section.label_columns) for block in blocks_of(table, section.label_columns, width)]
+    if "folder" in table:
+        last = with_lines_of_folders(last, list(table["folder"]))
+    shared = [Text(f"scores: {section.column_prefix}...")] if section.column_prefix.strip("/") else []
+    return [*shared, *(line for block in above for line in (*block, Text())), *last]
 
 
-def columns_of(table: pd.DataFrame, chosen: Sequence[int], words: int) -> list[Text]:
-    """These columns as lines: their names, then the rows. Verdicts have their colours.
+def blocks_of(table: pd.DataFrame, label_columns: int, width: int) -> list[pd.DataFrame]:
+    """The table without folders in blocks below each other, as wide as the terminal. Each begins with the columns that
+    name a row."""
+    labels = list(range(label_columns))
+    blocks = [labels]
+    for column in range(label_columns, len(table.columns)):
+        if table.columns[column] == "folder":
+            continue
+        wider = [*blocks[-1], column]
+        if blocks[-1] != labels and widest(lines_of(table.iloc[:, wider], label_columns)) > width:
+            blocks.append([*labels, column])
+        else:
+            blocks[-1] = wider
+    return [table.iloc[:, block] for block in blocks]
 
-    words: how many columns name a row; the others are aligned at the right.
+
+def with_lines_of_folders(lines: Sequence[Text], folders: Sequence[str]) -> list[Text]:
+    """The lines of a table, with the folder of each row in a line below it."""
+    head, *rows = lines
+    pairs = zip(rows, folders, strict=True)
+    return [head, *(line for row, folder in pairs for line in (row, Text(f"    {folder}")))]
+
+
+def lines_of(table: pd.DataFrame, label_columns: int) -> list[Text]:
+    """A table as lines: the names of its columns, then its rows. Verdicts have their colours.
+
+    label_columns: how many columns name a row; the others are aligned at the right.
     """
     coloured = verdict_places(table)
     rows = [[str(name) for name in table.columns], *table.to_numpy().tolist()]
-    texts = aligned([[row[column] for column in chosen] for row in rows], right=range(words, len(chosen)))
+    texts = aligned(rows, right=range(label_columns, len(table.columns)))
     lines = []
     for row, cells in enumerate(texts, -1):  # -1: the names
         line = Text()
-        for column, cell in zip(chosen, cells, strict=True):
+        for column, cell in enumerate(cells):
             line.append(cell, terminal_style(cell.strip()) if (row, column) in coloured else "").append(BETWEEN)
         line.rstrip()
         lines.append(line)
@@ -122,7 +133,7 @@ def widest(lines: Sequence[Text]) -> int:
     return max(len(line.plain) for line in lines)
 
 
-def show_paragraphs(section: Section, console: Console) -> None:
+def show_claims(section: Section, console: Console) -> None:
     """Print a paragraph for each claim: its verdict and its words, and below them a line for each other fact."""
     for note in section.notes:
         console.print(Text(note, style="bold"))
