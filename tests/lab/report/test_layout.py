@@ -17,7 +17,7 @@ from cse.lab.report.paper.paper_table import as_section
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.report_block import Claim
 from cse.lab.report.show.document import Picture, Report
-from cse.lab.report.show.write import page
+from cse.lab.report.show.write import html_of_report
 from cse.lab.sections import latex, markdown
 from cse.lab.settings.arguments import recorded_arguments
 
@@ -88,7 +88,7 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     finding = JudgedClaim(Claim(says="a claim", source="here"), parts, "HOLDS", 0.01)
     sections = [narrow, wide, claims_section([finding])]
     report = Report("A & B", "sub", sections, {}, pictures=pictures, log=log_of_runs([run], "data.seed"))
-    text = page(report, tmp_path)
+    text = html_of_report(report, tmp_path)
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
     for shown in ("76.96 ± 0.38 (5)", '<th class="label">data.seed<',
                   "cse-train &#34;data.path=&#39;&lt;b&gt;&#39;&#34;", '<td class="bad">DIFFERS',

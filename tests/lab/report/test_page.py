@@ -15,7 +15,7 @@ from cse.lab.report.any_runs.runs_table import in_text, runs_frame
 from cse.lab.report.any_runs.settings_table import legend_of_settings, settings_section
 from cse.lab.report.show import look
 from cse.lab.report.show.document import Report
-from cse.lab.report.show.write import page as page_of
+from cse.lab.report.show.write import html_of_report
 from cse.lab.sections import Section
 from cse.lab.sweep import sweeps
 
@@ -46,7 +46,7 @@ def comparison(leave, compared, tmp_path):
 
 @pytest.fixture
 def page(comparison):
-    return page_of(whole_report(comparison), Path())
+    return html_of_report(whole_report(comparison), Path())
 
 
 def test_the_page_asks_for_nothing_and_reads_nothing_of_a_run_as_html(page):
@@ -61,7 +61,7 @@ def test_on_a_page_the_columns_that_name_a_row_stand_at_the_left():
     """One here; all of them in the table of what is behind the page."""
     table = pd.DataFrame([["a", "1.0", "HOLDS"]], columns=["name", "x", "verdict"], dtype=object)
     section = Section("t", table, label_columns=1)
-    text = page_of(Report("t", "", [section], {}, log=table), Path())
+    text = html_of_report(Report("t", "", [section], {}, log=table), Path())
     assert '<th class="label">name</th><th>x</th><th>verdict</th>' in text
     assert '<td class="label">a</td><td>1.0</td><td class="good">HOLDS</td>' in text
     assert '<td class="label">a</td><td class="label">1.0</td><td class="label good">HOLDS</td>' in text
@@ -96,7 +96,7 @@ def test_a_column_has_one_format_and_the_settings_are_as_typed(leave, compared):
     assert texts["test/isotropy"].tolist() == ["0.0000", "0.0010", "0.0020"]
     assert texts["wall_seconds"].tolist() == ["2.50", "1234.57", ""]
     assert texts["git_commit"].tolist() == ["0012345e3"] * 3
-    page = page_of(whole_report(compared()), Path())
+    page = html_of_report(whole_report(compared()), Path())
     assert all(f">{text}</td>" in page for text in ("70.10", "65.57", "1e-05", "0.0001"))
 
 
@@ -139,7 +139,7 @@ def test_the_page_in_a_browser(page, tmp_path):
 def page_of_sweep(name, **about):
     """The page of a sweep of which nothing has run."""
     section = filled(*parsed(sweeps.load_sweep(name).report), [])
-    return page_of(Report("t", "", [section], {}, **about), Path())
+    return html_of_report(Report("t", "", [section], {}, **about), Path())
 
 
 @pytest.mark.nightly

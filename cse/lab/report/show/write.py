@@ -1,8 +1,8 @@
 """The files of a report: report.html, report.md, report.tex, the CSV files and the figures.
 
-To read: `write_report`. `page` fills templates/page.html: one file, which loads nothing from another file or machine.
-The scripts of Plotly and DataTables, which their Python packages ship, are inside the page that needs them, packed: a
-browser unpacks them. Its colours and sizes are in cse.lab.report.show.look.
+To read: `write_report`. `html_of_report` fills templates/page.html: one file, which loads nothing from another file or
+machine. The scripts of Plotly and DataTables, which their Python packages ship, are inside the page that needs them,
+packed: a browser unpacks them. Its colours and sizes are in cse.lab.report.show.look.
 """
 
 import base64
@@ -40,7 +40,11 @@ def write_report(report: Report, out: Path) -> str:
     make_folder(out, "out")
     for picture in report.pictures:
         draw(picture, out)  # first, as the page has them inside
-    texts = {"report.html": page(report, out), "report.md": as_markdown(report), "report.tex": latex(report.sections)}
+    texts = {
+        "report.html": html_of_report(report, out),
+        "report.md": markdown_of_report(report),
+        "report.tex": latex(report.sections),
+    }
     return write_files(out, texts | report.csv)
 
 
@@ -69,14 +73,14 @@ def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> st
     return f"{out / first}  (also {', '.join(others)})"
 
 
-def as_markdown(report: Report) -> str:
+def markdown_of_report(report: Report) -> str:
     """report.md: the sections, and links to the figures."""
     drawn = [picture for picture in report.pictures if picture.figure is not None]
     links = [f"\n![{picture.name}]({picture.file})\n" for picture in drawn]
     return markdown(f"{report.title}\n\n{report.subtitle}", report.sections) + "".join(links)
 
 
-def page(report: Report, out: Path) -> str:
+def html_of_report(report: Report, out: Path) -> str:
     """report.html. out: the report's folder, in which its figures are already."""
     return template("page.html").render(
         report=report,
@@ -101,7 +105,7 @@ def template(name: str) -> Template:
     )
     environment.globals |= {"look": look, "signs": SIGNS | MEANINGS, "not_drawn": NOT_DRAWN}
     environment.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode()
-    environment.filters["sortable"] = sortable
+    environment.filters["sortable"] = html_of_sortable
     environment.filters["tone"] = tone_name
     environment.filters["verdict_places"] = verdict_places
     return environment.get_template(name)
@@ -149,7 +153,7 @@ class Head(NamedTuple):
     names: Sequence[Markup]
 
 
-def sortable(section: Section) -> Markup:
+def html_of_sortable(section: Section) -> Markup:
     """The section's table that sorts and filters, by DataTables, without empty columns.
 
     A column of scores sorts by the number with which its cells begin. If the charts have colours for the rows, each row
