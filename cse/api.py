@@ -230,15 +230,10 @@ def _functions_and_texts(
 ) -> tuple[list[Mapping[str, ScoringFunction]], list[str]]:
     """The functions in a call's `eval`, each as {name: function}, and the texts of a command for the rest of the call.
 
-    eval: {name: function}, or a list of these and of names of evaluators. If it is no list, training adds the function
-    to the evaluators of the command, and `evaluate` scores the function alone. The first argument of `evaluate` may be
-    the value of `eval`.
+    Of a list in `eval`, the names of evaluators stay. If `eval` is {name: function} and no list, training adds the
+    function to the evaluators of the command, and `evaluate` scores the function alone.
     """
-    rest, settings = list(given), dict(settings)
-    if kind == "evaluate" and rest and not (isinstance(rest[0], str) and "=" in rest[0]):
-        if "eval" in settings:
-            raise UserError(f"eval={settings['eval']}: the first argument is the evaluator already, {rest[0]}")
-        settings = {"eval": rest.pop(0), **settings}
+    rest, settings = _with_eval_as_keyword(kind, given, settings)
     chosen = settings.get("eval")
     parts = chosen if isinstance(chosen, list | tuple) else [chosen]
     if any(map(callable, parts)):
@@ -246,11 +241,22 @@ def _functions_and_texts(
     functions = [part for part in parts if isinstance(part, Mapping)]
     if isinstance(chosen, Mapping):
         del settings["eval"]
-        if kind == "evaluate":
-            rest.insert(0, "eval=[]")
+        rest = rest if kind == "train" else ["eval=[]", *rest]
     elif functions:
         settings["eval"] = [part for part in parts if not isinstance(part, Mapping)]
     return functions, _texts_of_call(rest, settings)
+
+
+def _with_eval_as_keyword(
+    kind: Kind, given: Sequence[object], settings: Mapping[str, object]
+) -> tuple[list[object], dict[str, object]]:
+    """A call's arguments and keywords, with `eval` as a keyword also if it is the first argument of `evaluate`."""
+    rest = list(given)
+    if kind == "train" or not rest or (isinstance(rest[0], str) and "=" in rest[0]):
+        return rest, dict(settings)
+    if "eval" in settings:
+        raise UserError(f"eval={settings['eval']}: the first argument is the evaluator already, {rest[0]}")
+    return rest[1:], {"eval": rest[0], **settings}
 
 
 def _texts_of_call(given: Sequence[object], settings: Mapping[str, object]) -> list[str]:
