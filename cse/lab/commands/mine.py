@@ -6,9 +6,9 @@ distinct queries, N of distinct documents, B the queries of a chunk, and K the r
 
 import csv
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import torch
@@ -22,9 +22,9 @@ from cse.device import default_device
 from cse.errors import UserError
 from cse.eval.geometry import cosines_in_chunks, unit_rows
 from cse.files import replaced_file
-from cse.lab.commands.report_settings import parsed_value
 from cse.lab.run.instantiate import make
 from cse.lab.settings.check import validate_settings
+from cse.lab.settings.compose import parsed_value
 from cse.lab.settings.references import resolved
 from cse.ranges import STRICT, Count, Name, Natural, NonNegative
 from cse.types import Document, Query
@@ -64,7 +64,7 @@ def mine(arguments: Sequence[str]) -> None:
     """Write the pairs of `data` with their negatives. arguments: of Mining, and of cse-train."""
     own = [argument for argument in arguments if argument.partition("=")[0] in DEFAULTS]
     given = {argument.partition("=")[0]: parsed_value(argument) for argument in own}
-    mining = resolved(validate_settings(OmegaConf.create({**DEFAULTS, **given}), Mining))
+    mining = cast("Mining", resolved(validate_settings(OmegaConf.create({**DEFAULTS, **given}), Mining)))
     out = Path(mining["out"] or "")
     if out.suffix != ".csv":
         raise UserError(f"out={mining['out'] or ''}: name the table to write, out=FILE.csv")
@@ -92,7 +92,7 @@ def mine(arguments: Sequence[str]) -> None:
 class Candidates:
     """The distinct queries and documents of pairs, and the documents that are positives of each query."""
 
-    def __init__(self, pairs: Sequence[tuple[str, str]], mining: Mapping, seed: int):
+    def __init__(self, pairs: Sequence[tuple[str, str]], mining: Mining, seed: int):
         self.mining, self.seed = mining, seed
         self.queries = list(dict.fromkeys(query for query, _ in pairs))
         self.documents = list(dict.fromkeys(document for _, document in pairs))
@@ -102,7 +102,8 @@ class Candidates:
             positives[query].append(number[document])
         self.positives = list(positives.values())
         most, wanted = max(map(len, self.positives)), mining["num_negatives"]
-        filters = any(mining[name] is not None for name in ("absolute_margin", "relative_margin", "max_score"))
+        limits = (mining["absolute_margin"], mining["relative_margin"], mining["max_score"])
+        filters = any(limit is not None for limit in limits)
         self.last = mining["range_max"] or mining["range_min"] + wanted * (10 if filters else 1) + most
         if wanted > self.last - mining["range_min"]:
             raise UserError(f"range_max={self.last} leaves fewer than num_negatives={wanted} after range_min")

@@ -7,12 +7,12 @@ from typing import Annotated
 import yaml
 from annotated_types import Gt, Lt
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from pydantic import with_config
 from typing_extensions import TypedDict
 
 from cse.errors import UserError
 from cse.lab.settings.check import validate_settings
+from cse.lab.settings.compose import parsed_value
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.lookup import nearest
 from cse.lab.settings.references import resolved
@@ -87,15 +87,6 @@ def is_text(key: str, value: str) -> bool:
     """Whether a value is text as it is typed, and neither a number nor a list: a name, or a single folder."""
     is_list = value[:1] == "[" and value[-1:] == "]"
     return value != "null" and (key in TEXT or (key == "runs" and not is_list))
-
-
-def parsed_value(argument: str) -> object:
-    """The value of KEY=VALUE, read as in a config. yaml.safe_load would read 1e-1 as text, as in YAML 1.1."""
-    key, _, value = argument.partition("=")
-    try:
-        return OmegaConf.from_dotlist([argument])[key]
-    except (yaml.YAMLError, OmegaConfBaseException) as error:
-        raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
 
 
 def check_together(config: PlainConfig, defaults: PlainConfig) -> None:

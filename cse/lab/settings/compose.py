@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
 from cse.lab.settings.arguments import Argument, parse_argument
@@ -65,6 +67,15 @@ def composed_by_hydra(kind: Kind, texts: Sequence[str]) -> DictConfig:
 def without_hydra(config: DictConfig) -> DictConfig:
     """A copy of a composed config without its `hydra` node."""
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+
+
+def parsed_value(argument: str) -> object:
+    """The value of KEY=VALUE, read as in a config. yaml.safe_load would read 1e-1 as text, as in YAML 1.1."""
+    key, _, value = argument.partition("=")
+    try:
+        return OmegaConf.from_dotlist([argument])[key]
+    except (yaml.YAMLError, OmegaConfBaseException) as error:
+        raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
 
 
 # What Hydra would ignore
