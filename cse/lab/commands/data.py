@@ -4,7 +4,6 @@ To read: `main` calls `list_data`, `fetch_data`, or mine.py. cse.lab.sweep.reads
 """
 
 import logging
-import shutil
 import sys
 import textwrap
 from collections import Counter
@@ -19,7 +18,7 @@ from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.command import MULTIRUN
 from cse.lab.settings.compose import composed
 from cse.lab.settings.references import resolved
-from cse.lab.text_columns import in_column, to_columns
+from cse.lab.text_columns import in_column, terminal_width, to_columns
 from cse.needs import Need
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS, Dataset, find_dataset
@@ -121,7 +120,7 @@ def print_datasets(needs: Iterable[DatasetNeed]) -> int:
     by_dataset: dict[str, list[DatasetNeed]] = {}
     for need in needs:
         by_dataset.setdefault(need.dataset, []).append(need)
-    width = max(40, shutil.get_terminal_size((120, 24)).columns)
+    width = terminal_width()
     is_missing = False
     for name, its_needs in by_dataset.items():
         dataset = DATASETS[name]

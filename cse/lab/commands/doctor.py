@@ -20,7 +20,7 @@ from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run.from_arguments import config_of
 from cse.lab.settings.command import read_command
 from cse.lab.settings.references import user_key
-from cse.lab.text_columns import in_column
+from cse.lab.text_columns import in_column, terminal_width
 from cse.sources.hub import is_offline, use_hub_if_it_answers
 
 HELP = """\
@@ -117,8 +117,7 @@ def summary(findings: Findings) -> Iterator[str]:
 
 def entry(name: str, text: str) -> str:
     """A name and a text, wrapped in a column as wide as the terminal allows."""
-    width = max(60, shutil.get_terminal_size().columns)
-    return in_column(f"  {name:<16}  ", text, width)
+    return in_column(f"  {name:<16}  ", text, terminal_width())
 
 
 def find_machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
@@ -128,7 +127,7 @@ def find_machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
     from huggingface_hub.constants import HF_HUB_CACHE
 
     from cse.device import computes_bf16, count_gpus
-    from cse.lab.tracking.wandb_offline import has_key
+    from cse.lab.tracking.wandb import has_key
 
     fits = (3, 11) <= sys.version_info[:2] < (3, 14)
     yield "python", ok_if(fits, f"{platform.python_version()} on {platform.platform()}")

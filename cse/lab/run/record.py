@@ -24,7 +24,7 @@ from cse.lab.run.run_log import begin_log_files
 from cse.lab.settings.arguments import texts_of
 from cse.lab.settings.references import resolved
 from cse.lab.tracking.run_info import RunInfo
-from cse.lab.tracking.trackers import Trackers
+from cse.lab.tracking.trackers import EventLog
 from cse.score import Score, Scores, values
 from cse.types import Encode, Evaluator
 
@@ -135,12 +135,12 @@ class Record:
             raise
 
 
-def start_trackers(job: Job, results: Results, resumed_at: int | None) -> Trackers:
+def start_trackers(job: Job, results: Results, resumed_at: int | None) -> EventLog:
     """The trackers of a job. results: its results.json. resumed_at: see Record."""
     kind: Literal["train", "eval"] = "train" if job.trains else "eval"
     about = RunInfo(kind, results["config"], job.command, results["git_commit"], results["versions"])
     builders = [make(node) for node in job.cfg.tracker.values()]
-    return Trackers(job.folder, about, builders, resumed_at)
+    return EventLog(job.folder, about, builders, resumed_at)
 
 
 def first_results(job: Job, device: str, precision: str) -> Results:

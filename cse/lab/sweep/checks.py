@@ -17,7 +17,7 @@ from cse.lab.settings.groups import is_group
 from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.roles import role_of
 from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
-from cse.lab.tracking.wandb_offline import has_key
+from cse.lab.tracking.wandb import has_key
 from cse.needs import Need
 from cse.sources.encoder import EncoderNeed
 

@@ -15,7 +15,7 @@ from cse.lab.sweep.plan import Place, Plan
 from cse.lab.sweep.sweep_command import SweepCommand
 from cse.lab.sweep.sweeps import asks_for_smoke
 from cse.lab.text_columns import to_columns
-from cse.lab.tracking.wandb_offline import sync_line
+from cse.lab.tracking.wandb_folder import sync_line
 
 # A dry run
 

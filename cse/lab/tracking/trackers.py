@@ -1,6 +1,6 @@
 """All logs of a run: metrics.jsonl, which must work, and the chosen trackers, which may fail or hang.
 
-Log and Tracker are the calls of a tracker. Trackers passes every event to each tracker, in a BackgroundTracker.
+EventLog passes every event to metrics.jsonl and to each Tracker, whose calls are made in a BackgroundTracker.
 """
 
 import logging
@@ -20,7 +20,7 @@ from cse.lab.tracking.run_info import RunInfo
 log = logging.getLogger(__name__)
 
 
-class Log(Protocol):
+class EventSink(Protocol):
     """What a run's events go to: metrics.jsonl and every tracker."""
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
@@ -36,7 +36,7 @@ class Log(Protocol):
         """The last call. exit_code: 0 for a run that is done. summary: its scores by name."""
 
 
-class Tracker(Log, Protocol):
+class Tracker(EventSink, Protocol):
     """A service that shows a run. It is built with folder, about, resume_step and the keys of its own YAML."""
 
     patience: float
@@ -46,7 +46,7 @@ class Tracker(Log, Protocol):
         """Called instead of `finish` after a failure: leave nothing that the process would wait for when it exits."""
 
 
-Call = Callable[[Log], None]
+Call = Callable[[EventSink], None]
 
 
 class BackgroundTracker:
@@ -91,8 +91,10 @@ class BackgroundTracker:
             self.tracker.abandon()
 
 
-class Trackers:
-    """Passes every event to every log. A tracker that cannot start gets one warning, and the run goes on.
+class EventLog:
+    """Passes every event to metrics.jsonl and to each tracker.
+
+    A tracker that cannot start gets one warning, and the run goes on.
 
     builders: each is a tracker's class with the keys of its YAML (`_partial_`), called with folder, about and
     resume_step.

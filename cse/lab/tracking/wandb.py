@@ -21,7 +21,7 @@ from cse.errors import in_short
 from cse.files import Json
 from cse.lab.settings.values import PlainConfig
 from cse.lab.tracking.run_info import RunInfo
-from cse.lab.tracking.wandb_offline import KeptRun, has_key, unsent, upload_command
+from cse.lab.tracking.wandb_folder import KeptRun, unsent, upload_command
 from cse.ranges import Name, Positive
 from cse.score import Score
 
@@ -209,6 +209,17 @@ class Wandb:
         ending.start()
         ending.join(seconds)
         return not ending.is_alive()
+
+
+def has_key() -> bool:
+    """Whether W&B finds an API key in the environment, in its settings, or in the user's netrc file."""
+    import wandb
+    from requests.utils import get_netrc_auth
+
+    settings = wandb.Settings()  # wandb.setup()'s need its service, which writes files
+    settings.update_from_system_settings()
+    settings.update_from_env_vars(dict(os.environ))
+    return bool(settings.api_key or settings.identity_token_file or get_netrc_auth(settings.base_url))
 
 
 @contextmanager

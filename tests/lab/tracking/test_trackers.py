@@ -8,7 +8,7 @@ import pytest
 
 from cse.lab.folder.events import read_events
 from cse.lab.tracking.run_info import RunInfo
-from cse.lab.tracking.trackers import Trackers
+from cse.lab.tracking.trackers import EventLog
 
 ABOUT = RunInfo("train", {"seed": 1}, "cse-train", None, {})
 
@@ -64,7 +64,7 @@ class NeverStarts:
 
 def test_every_tracker_gets_every_event(tmp_path):
     events = []
-    trackers = Trackers(tmp_path, ABOUT, [partial(Recorder, events=events)], resume_step=0)
+    trackers = EventLog(tmp_path, ABOUT, [partial(Recorder, events=events)], resume_step=0)
     trackers.log({"train/loss": 1.0}, 1)
     trackers.image("loss", tmp_path / "loss.png", 1)
     trackers.table("scores", ["a"], [[1]])
@@ -86,7 +86,7 @@ def test_a_tracker_that_fails_or_hangs_is_abandoned_with_one_warning(tmp_path, c
     """A hanging one after the tracker's patience or the run's, whichever is shorter."""
     failing, whole = [], []
     builders = [partial(NeverStarts), partial(kind, events=failing), partial(Recorder, events=whole)]
-    trackers = Trackers(tmp_path, ABOUT, builders)
+    trackers = EventLog(tmp_path, ABOUT, builders)
     for step in range(3):
         trackers.log({"train/loss": 1.0}, step)
     trackers.finish(0, {}, patience)
@@ -99,7 +99,7 @@ def test_a_tracker_that_fails_or_hangs_is_abandoned_with_one_warning(tmp_path, c
 
 def test_a_hanging_tracker_that_fails_when_it_is_torn_down_gets_no_second_warning(tmp_path, caplog):
     events = []
-    trackers = Trackers(tmp_path, ABOUT, [partial(HangsUntilAbandoned, events=events)])
+    trackers = EventLog(tmp_path, ABOUT, [partial(HangsUntilAbandoned, events=events)])
     trackers.log({"train/loss": 1.0}, 1)
     trackers.finish(0, {})
     trackers.trackers[0].thread.join()

@@ -25,9 +25,9 @@ from toy_wandb import ToyWandb
 import cse
 from cse.errors import UserError
 from cse.lab.tracking.run_info import RunInfo
-from cse.lab.tracking.trackers import Trackers
-from cse.lab.tracking.wandb import Wandb
-from cse.lab.tracking.wandb_offline import has_key, sync_line
+from cse.lab.tracking.trackers import EventLog
+from cse.lab.tracking.wandb import Wandb, has_key
+from cse.lab.tracking.wandb_folder import sync_line
 
 CONF = Path(__file__).parents[3] / "conf" / "tracker"
 KEY = "0" * 40
@@ -194,7 +194,7 @@ def kill_service(_=None) -> None:
 
 @pytest.mark.parametrize("when", ["midway", "at the end"])
 def test_a_dying_service_gets_one_warning(environment, tmp_path, caplog, capfd, when):
-    trackers = Trackers(tmp_path, ABOUT, [partial(Wandb, **own_keys("offline"))])
+    trackers = EventLog(tmp_path, ABOUT, [partial(Wandb, **own_keys("offline"))])
     trackers.log({"train/loss": 1.0}, 1)
     if when == "midway":
         kill_service()
@@ -299,7 +299,7 @@ def test_an_online_run_is_sent_as_it_goes(toy_wandb, tmp_path, caplog):
 
 
 def test_a_server_that_breaks_midway_costs_no_more_than_the_timeout(toy_wandb, tmp_path):
-    trackers = Trackers(tmp_path, ABOUT, [partial(Wandb, **own_keys("online", init_timeout=60, finish_timeout=1))])
+    trackers = EventLog(tmp_path, ABOUT, [partial(Wandb, **own_keys("online", init_timeout=60, finish_timeout=1))])
     trackers.log({"train/loss": 1.0}, 1)
     toy_wandb.broken = True
     began = time.monotonic()

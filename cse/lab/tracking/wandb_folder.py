@@ -1,4 +1,4 @@
-"""W&B without its server: its API key, what a run's folder keeps, and the command that uploads offline runs later."""
+"""What a run's folder keeps of its W&B run, and the command that uploads what was logged offline."""
 
 import logging
 import os
@@ -11,17 +11,6 @@ from cse.files import read_json, write_json
 from cse.score import Score
 
 log = logging.getLogger(__name__)
-
-
-def has_key() -> bool:
-    """Whether W&B finds an API key in the environment, in its settings, or in the user's netrc file."""
-    import wandb
-    from requests.utils import get_netrc_auth
-
-    settings = wandb.Settings()  # wandb.setup()'s need its service, which writes files
-    settings.update_from_system_settings()
-    settings.update_from_env_vars(dict(os.environ))
-    return bool(settings.api_key or settings.identity_token_file or get_netrc_auth(settings.base_url))
 
 
 @dataclass
