@@ -10,7 +10,7 @@ from functools import partial
 from typing import NoReturn
 
 from cse.errors import UserError
-from cse.lab.commands.help import run_arguments_or_exit
+from cse.lab.commands.help import arguments_or_exit
 from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import earlier_run
@@ -27,7 +27,7 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
 
     Exits after help, and with the code of several jobs. page: the command's help. run: does one job.
     """
-    arguments = run_arguments_or_exit(page, kind)
+    arguments = arguments_or_exit(page, kind)
     check_flags(arguments, kind)
     command = read_command(arguments, kind)
     is_many = bool(starts_many(command.arguments, command.flags))

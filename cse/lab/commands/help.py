@@ -1,17 +1,17 @@
 """How each command begins: its arguments, or an answer to --help, --version and question marks, and then the end.
 
-To read: `run_arguments_or_exit` for cse-train and cse-eval, where one may ask about a word, and `arguments_or_exit` for
-the others. `topics_asked` says about which words; `help_on` answers. The choices are read from conf/. Nothing slow is
+To read: `arguments_or_exit`. `answer_question` answers cse-train and cse-eval, where a person may ask about a word:
+`topics_asked` says about which words, and `help_on` has the answer. The choices are read from conf/. Nothing slow is
 imported.
 """
 
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from cse.errors import UserError
-from cse.lab.commands.search import find
+from cse.lab.commands.help_search import search_help
 from cse.lab.settings.command import MULTIRUN, WITH_VALUE, normalized
 from cse.lab.settings.conf_files import body, first_sentence
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, adopt_folders, choices, file_of, groups, included, section_of
@@ -28,39 +28,25 @@ QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 """An argument that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
 
 
-def arguments_or_exit(page: str) -> list[str]:
-    """The arguments of a command whose help is one page. Exits after --help and --version."""
-    arguments = given_arguments()
-    if HELP_FLAGS & {*arguments}:
-        exit_showing("\n".join(map(at_width, page.splitlines())))
-    return arguments
+def arguments_or_exit(page: str, kind: Kind | None = None) -> list[str]:
+    """The arguments of this process without --config-dir, whose folders are adopted. Exits after --version and --help.
 
-
-def run_arguments_or_exit(page: str, kind: Kind) -> list[str]:
-    """The arguments of cse-train or cse-eval. Exits after --version, and after help on a group, a choice or a setting.
-
-    page: what --help alone shows.
+    page: what --help shows. kind: of cse-train or cse-eval, which also exit after help on a group, a choice or a
+    setting; None for the other commands.
     """
-    arguments = given_arguments()
-    shown = answer_question(page, arguments, kind)
-    if shown is not None:
-        exit_showing(shown)
-    return arguments
-
-
-def given_arguments() -> list[str]:
-    """The arguments of this process without --config-dir, whose folders are adopted. Exits after --version."""
     arguments = adopt_folders(normalized(sys.argv[1:]))
+    shown = None
     if "--version" in arguments:
         import cse
 
-        exit_showing(f"cse {cse.__version__}")
-    return arguments
-
-
-def exit_showing(text: str) -> NoReturn:
-    """Print a text, and exit with 0."""
-    print(text)
+        shown = f"cse {cse.__version__}"
+    elif kind:
+        shown = answer_question(page, arguments, kind)
+    elif HELP_FLAGS & {*arguments}:
+        shown = "\n".join(map(at_width, page.splitlines()))
+    if shown is None:
+        return arguments
+    print(shown)
     sys.exit(0)
 
 
@@ -114,7 +100,7 @@ def help_on(kind: Kind, topic: str) -> str:
     """
     group, _, choice = topic.partition("=")
     if group not in groups(kind):
-        return find(kind, group, terminal_width())
+        return search_help(kind, group, terminal_width())
     several = choices(group)
     if several == NO_CHOICE:
         return help_on_choice(group, "default")

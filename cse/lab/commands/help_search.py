@@ -1,6 +1,6 @@
-"""Find what `--help WORD` asks about: a setting or a choice with that name, another trainer's name, or a comment.
+"""What `--help WORD` shows: a setting or a choice with that name, another trainer's name, or a comment.
 
-`find` writes the lines. `search` finds the settings and choices, with a sentence on another trainer's name.
+To read: `search_help` writes the lines about what `matches_of` finds.
 """
 
 import re
@@ -29,10 +29,10 @@ PARAGRAPHS = 15
 """How many settings and choices one search shows."""
 
 
-def find(kind: Kind, word: str, width: int) -> str:
+def search_help(kind: Kind, word: str, width: int) -> str:
     """Lines of this width about a word: sentences, then a paragraph for each entry. Raises UserError if nothing
     mentions it."""
-    sentences, matches = search(word, [*all_choices(kind), *settings_of_command(kind)])
+    sentences, matches = matches_of(word, [*all_choices(kind), *settings_of_command(kind)])
     if not matches and not sentences:
         hint = nearest(word, keys_of_command(kind)) or "; --help alone shows what can be chosen"
         raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
@@ -40,7 +40,7 @@ def find(kind: Kind, word: str, width: int) -> str:
     return "\n".join([*wrapped, *paragraphs(matches, width), *textwrap.wrap(recipe_note(matches, kind), width)])
 
 
-def search(word: str, entries: Sequence[Entry]) -> tuple[list[str], list[Entry]]:
+def matches_of(word: str, entries: Sequence[Entry]) -> tuple[list[str], list[Entry]]:
     """(sentences, entries) about a word: another trainer's argument and its counterparts; else the entries that it
     names; else what mentions it, in the table of other trainers' arguments and in comments."""
     answer = answer_to(word.rpartition("/")[2], [entry.key for entry in entries])

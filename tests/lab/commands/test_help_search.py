@@ -5,14 +5,14 @@ import re
 import pytest
 
 from cse.errors import UserError
-from cse.lab.commands.search import find
+from cse.lab.commands.help_search import search_help
 from cse.lab.settings.groups import choices
 from cse.lab.settings.lookup import answer_to, keys_of_command
 
 
 @pytest.mark.parametrize("name", ["temp", "pad_to_max_length", "optimizer", "MultipleNegativesRankingLoss", "fp16"])
 def test_help_answers_with_the_table(name):
-    lines = " ".join(find("train", name, 100).split())
+    lines = " ".join(search_help("train", name, 100).split())
     told = answer_to(name, list(keys_of_command("train")))
     assert told.first in lines
     assert told.sentence() in lines or not told.note
@@ -32,12 +32,12 @@ def test_help_answers_with_the_table(name):
      "(objective=simcse_sup) a logit: log("),
 ])  # fmt: skip
 def test_a_word_finds_its_settings(word, first, about):
-    lines = find("train", word, 120)
+    lines = search_help("train", word, 120)
     assert lines.startswith(first)
     assert about in " ".join(lines.split())
     assert max(map(len, lines.splitlines())) <= 120
     with pytest.raises(UserError, match=f"{word}qqqq"):
-        find("train", f"{word}qqqq", 120)
+        search_help("train", f"{word}qqqq", 120)
 
 
 @pytest.mark.parametrize(("word", "first", "keys"), [
@@ -51,20 +51,20 @@ def test_a_word_finds_its_settings(word, first, about):
     ("seeds", "seed: -m seed=1,2,3 repeats the run", {"seed"}), ("do_train", "no counterpart", set()),
 ])  # fmt: skip
 def test_another_trainers_argument_shows_its_row_and_its_setting(word, first, keys):
-    lines = find("train", word, 200)
+    lines = search_help("train", word, 200)
     assert lines.startswith(first)
     assert set(re.findall(r"^([\w.]+)=", lines, re.MULTILINE)) == keys
 
 
 def test_a_whole_word_comes_before_words_that_begin_with_it():
-    assert "template" not in find("evaluate", "temp", 120)
-    assert "model." not in find("train", "mode", 120)
-    assert "trainer.warmup" in find("train", "warm", 120)  # no setting is called so
+    assert "template" not in search_help("evaluate", "temp", 120)
+    assert "model." not in search_help("train", "mode", 120)
+    assert "trainer.warmup" in search_help("train", "warm", 120)  # no setting is called so
 
 
 @pytest.mark.parametrize("word", ["weight", "eval", "model_name_or_path", "temperature", "model.name", "method"])
 def test_a_search_shows_a_screen_and_counts_the_others(word):
-    *shown, last = [line for line in find("train", word, 120).splitlines() if not line.startswith("A recipe")]
+    *shown, last = [line for line in search_help("train", word, 120).splitlines() if not line.startswith("A recipe")]
     assert len(shown) <= 30
     count, longer = re.fullmatch(r"and (\d+) more: for example --help (\S+)", last).groups()
     assert int(count) > 0
@@ -82,14 +82,14 @@ def test_a_search_shows_a_screen_and_counts_the_others(word):
     ("figure", "report.html"), ("plot", "saved as PNG or SVG"), ("svg", "figures"), ("latex", "report.tex"),
 ])  # fmt: skip
 def test_the_sentences_of_the_table_are_searched(kind, word, told):
-    lines = " ".join(find(kind, word, 100).split())
+    lines = " ".join(search_help(kind, word, 100).split())
     assert told in lines
     assert "eval={}" not in lines
 
 
 @pytest.mark.parametrize("word", ["lr", "learning_rate", "trainer.batch_size"])
 def test_a_setting_that_recipes_replace_says_so(word):
-    assert find("train", word, 120).endswith(
+    assert search_help("train", word, 120).endswith(
         "A recipe may replace these values: add --cfg job to your command to see yours."
     )
-    assert "recipe" not in find("evaluate", "splits", 120)
+    assert "recipe" not in search_help("evaluate", "splits", 120)
