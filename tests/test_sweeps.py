@@ -14,6 +14,7 @@ from cse.lab.settings.compose import composed
 from cse.lab.sweep import sweeps
 from cse.lab.sweep.engine import Plan, make_plan
 from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.rows import job_of_row
 from cse.lab.sweep.sweep_command import read_sweep_command
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
@@ -126,13 +127,13 @@ PAPERS += [
 
 @pytest.mark.parametrize(("name", "case", "values"), PAPERS)
 def test_a_job_has_the_papers_value(name, case, values):
-    for job in [sweep(name).job([Argument(case)], Path("runs"))] if case else ends(name):
+    for job in [job_of_row(sweep(name), [Argument(case)], Path("runs"))] if case else ends(name):
         config = job.config
         assert {key: OmegaConf.select(config, key) for key in values} == values
 
 
 def test_pairs_have_two_columns_and_no_dropout_and_figure_3_has_its_noise():
-    paired = sweep("noncontrastive/table2").job([Argument("case=roberta_barlow_nli")], Path("runs")).config
+    paired = job_of_row(sweep("noncontrastive/table2"), [Argument("case=roberta_barlow_nli")], Path("runs")).config
     alone = composed("train", ["model=roberta", "objective=barlow", "augmentation=none", "data=nli"])
     assert len(paired.data.columns) == 2
     assert alone.augmentation.model_dropout == 0

@@ -97,7 +97,7 @@ def report_name(folders: list[Path], where: str | None) -> str:
         return name
     from cse.lab.report.any_runs.typed_names import named_settings
     from cse.lab.settings.arguments import recorded_arguments
-    from cse.lab.sweep.names import folder_name
+    from cse.lab.sweep.rows import folder_name
 
     arguments = [f"{key}={','.join(values)}" for key, values in named_settings(where).items()]
     return folder_name(recorded_arguments(arguments), [name, *arguments], first=name)

@@ -6,8 +6,8 @@
 3. engine.make_plan makes a plan (plan.py): a Grid, whose rows are every combination of the values of the YAML's axes
    and of seed=1,2 (axes.py). With hydra/sweeper=smac the plan is Searches (search.py), whose axes are ranges, and whose
    points are remembered in memory.py.
-4. Sweep.job makes a PlannedJob (job.py) of each row: the arguments of its case (cases.py) and of the command, and its
-   name, a hash of the arguments that decide its numbers (names.py). All jobs are checked before any starts (checks.py).
+4. rows.job_of_row makes a PlannedJob (job.py) of each row: the arguments of its case and of the command, and its name,
+   with a hash of the arguments that decide its numbers. All jobs are checked before any starts (checks.py).
 5. engine.place_of says where the jobs run: Machine (process.py), two at a time; with hydra/launcher=submitit_slurm
    Cluster (cluster.py; sbatch.py has what it asks of SLURM).
 6. process.run_job starts a job as a process, in runs/PAPER/TABLE/NAME, unless it is done there. Outcomes (outcomes.py)

@@ -77,7 +77,7 @@ class Grid:
     def summary(self) -> str:
         """See Plan."""
         count = len(self.jobs)
-        return f"{self.command.sweep.name}: {count} {'job' if count == 1 else 'jobs'}, in {self.command.folder}"
+        return f"{self.command.name}: {count} {'job' if count == 1 else 'jobs'}, in {self.command.folder}"
 
     def run(self, place: Place, outcomes: Outcomes) -> list[str]:
         """Run the jobs, last the jobs that score runs of the others. Returns the names of all, also of jobs that did

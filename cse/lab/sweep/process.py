@@ -25,8 +25,8 @@ from cse.lab.settings.arguments import spell_argument, texts_of
 from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.references import resolved
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.names import hash_of
 from cse.lab.sweep.outcomes import Outcome, Outcomes
+from cse.lab.sweep.rows import hash_of
 from cse.score import Score
 from cse.training.signals import SIGNALS, SignalForwarder
 

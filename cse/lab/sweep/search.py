@@ -27,9 +27,9 @@ from cse.lab.sweep.axes import check_range, choices_of, combinations, first_valu
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.memory import Memory, Point
-from cse.lab.sweep.names import hash_of
 from cse.lab.sweep.outcomes import Outcomes
 from cse.lab.sweep.plan import Place, write_plan, write_trials
+from cse.lab.sweep.rows import hash_of
 from cse.lab.sweep.sweep_command import SweepCommand
 
 if TYPE_CHECKING:  # the package smac is an extra
@@ -46,9 +46,7 @@ class Searches:
 
     def __init__(self, command: SweepCommand, settings: DictConfig):
         self.command, self.settings = command, settings
-        apart = combinations(
-            argument for argument in command.job_arguments if argument.key in command.sweep.search_each
-        )
+        apart = combinations(argument for argument in command.job_arguments if argument.key in command.search_each)
         self.searches = [Search(command, merged([*command.job_arguments, *values]), settings) for values in apart]
         if not self.searches or not self.searches[0].axes:
             raise command.no_job()
@@ -82,7 +80,7 @@ class Searches:
         count = len(self.jobs)
         jobs = f"{count} {'job' if count == 1 else 'jobs'} x {self.settings.n_trials} trials"
         return (
-            f"{self.command.sweep.name}: {jobs}, in {self.command.folder}\n"
+            f"{self.command.name}: {jobs}, in {self.command.folder}\n"
             f"each trial has values of {self.searches[0].memory.ranges_in_words()}"
         )
 
@@ -107,9 +105,7 @@ class Search:
         self.memory = Memory(
             file=command.folder / ".smac" / f"{hash_of(texts_of(fixed))}-{settings.seed}.jsonl",
             ranges={argument.key: argument.spelled for argument in self.axes},
-            fixed={
-                argument.key: argument.spelled for argument in fixed if argument.key not in command.sweep.search_each
-            },
+            fixed={argument.key: argument.spelled for argument in fixed if argument.key not in command.search_each},
         )
 
     @cached_property

@@ -59,9 +59,9 @@ def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
         elif place is None:
             missing.append(need.name)
     if missing:
-        of_program = "cse-eval" if command.program == "cse-eval" else command.sweep.argument
-        texts = filter(None, [of_program, *texts_of(command.given)])
-        fetch = shell_line("cse-data", "fetch", *texts)
+        sweep = [] if command.sweep is None else [command.sweep.argument]
+        of_program = ["cse-eval"] if command.program == "cse-eval" else sweep
+        fetch = shell_line("cse-data", "fetch", *of_program, *texts_of(command.given))
         print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
     for mistake in dict.fromkeys(mistakes):
         print(mistake)
@@ -74,7 +74,7 @@ def show_outcomes(command: SweepCommand, outcomes: Outcomes, names: Sequence[str
     """Print what became of the jobs of these names, a search's best trial, and what can be done with the runs."""
     if asks_for_smoke(command.given):
         print("smoke tests: synthetic data, and a score means nothing")
-    print_table(command.sweep.name, [outcomes.by_job.get(name, Outcome(name, State.NOT_RUN)) for name in names])
+    print_table(command.name, [outcomes.by_job.get(name, Outcome(name, State.NOT_RUN)) for name in names])
     if command.sweeper is not None:
         print_best(list(outcomes.by_job.values()))
     if sync := sync_line(command.folder, names):
@@ -113,8 +113,9 @@ def print_best(outcomes: Sequence[Outcome]) -> None:
 def report_command(command: SweepCommand, outcomes: Outcomes) -> str:
     """The command that reports the finished runs, with the published numbers if the runs have a score of the table."""
     scores = {name for run in outcomes.runs_done() for name in run.metrics}
-    if scores.isdisjoint(command.sweep.names_in_report):
+    sweep = command.sweep
+    if sweep is None or scores.isdisjoint(sweep.names_in_report):
         return shell_line("cse-report", f"runs={command.folder}")
-    elsewhere = [f"runs={command.folder}"] if command.folder != command.sweep.folder_of_jobs([]) else []
-    apart = [f"out=reports/smoke/{command.sweep.name}"] if asks_for_smoke(command.given) else []
-    return shell_line("cse-report", command.sweep.argument, *elsewhere, *apart, *config_dirs())
+    elsewhere = [f"runs={command.folder}"] if command.folder != sweep.folder_of_jobs([]) else []
+    apart = [f"out=reports/smoke/{sweep.name}"] if asks_for_smoke(command.given) else []
+    return shell_line("cse-report", sweep.argument, *elsewhere, *apart, *config_dirs())

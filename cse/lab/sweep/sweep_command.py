@@ -22,7 +22,8 @@ from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Starting
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.sweeps import AdHocSweep, AnySweep, axis_keys_of, load_sweep
+from cse.lab.sweep.rows import axis_keys_of, folder_without_sweep, job_of_row, job_without_sweep
+from cse.lab.sweep.sweeps import Sweep, load_sweep
 from cse.ranges import Mark
 
 LAUNCHERS = ("basic", "submitit_slurm")
@@ -38,20 +39,30 @@ class SweepCommand:
     start: the arguments that say how to start. given: the arguments for the jobs; one with several values is an axis.
     axes: the axes of the sweep's file that no given argument replaces.
 
-    program: the jobs' program. sweep: what the command runs. folder: the folder that holds the jobs' folders. options:
-    jobs.* and dry_run. launcher: "basic" is this machine. sweeper: the config hydra.sweeper of a search; None for a
-    grid, which runs all combinations.
+    program: the jobs' program. sweep: the sweep that it names; None for none. folder: the folder that holds the jobs'
+    folders. options: jobs.* and dry_run. launcher: "basic" is this machine. sweeper: the config hydra.sweeper of a
+    search; None for a grid, which runs all combinations.
     """
 
     program: str
     start: list[Argument]
     given: list[Argument]
     axes: list[Argument]
-    sweep: AnySweep
+    sweep: Sweep | None
     folder: Path
     options: DictConfig
     launcher: str
     sweeper: DictConfig | None
+
+    @property
+    def name(self) -> str:
+        """The name of its sweep, else its program."""
+        return self.program if self.sweep is None else self.sweep.name
+
+    @property
+    def search_each(self) -> list[str]:
+        """The axes that are not searched."""
+        return [] if self.sweep is None else self.sweep.search_each
 
     @property
     def job_arguments(self) -> list[Argument]:
@@ -60,7 +71,10 @@ class SweepCommand:
 
     def job(self, arguments: Sequence[Argument]) -> PlannedJob:
         """The job of one combination of values. Its name is the name of the folder that it has already, if any."""
-        return self.sweep.job(arguments, self.folder, axis_keys_of(self.given))
+        axis_keys = axis_keys_of(self.given)
+        if self.sweep is None:
+            return job_without_sweep(self.program, arguments, self.folder, axis_keys)
+        return job_of_row(self.sweep, arguments, self.folder, axis_keys)
 
     def no_job(self) -> UserError:
         """The refusal of a command that starts nothing."""
@@ -89,19 +103,20 @@ def read_sweep_command(command: Command) -> SweepCommand:
     given = [argument for argument in command.arguments if not belongs_to_start(argument)]
     values = values_of(start)
     named = sweep_of(values)
-    sweep = load_sweep(named) if named else AdHocSweep(program)
+    sweep = load_sweep(named) if named else None
     options, sweeper = options_of(start, sweep)
     launcher = values.get("hydra/launcher", "basic")
     check_launcher(launcher, start, options.jobs.parallel)
     if sweeper is not None:
         check_loads(*SMAC)
+    default = folder_without_sweep(program, given) if sweep is None else sweep.folder_of_jobs(given)
     return SweepCommand(
         program=program,
         start=start,
         given=given,
-        axes=sweep.axes(given),
+        axes=[] if sweep is None else sweep.axes(given),
         sweep=sweep,
-        folder=Path(values.get("hydra.sweep.dir") or sweep.folder_of_jobs(given)),
+        folder=Path(values.get("hydra.sweep.dir") or default),
         options=options,
         launcher=launcher,
         sweeper=sweeper,
@@ -127,12 +142,12 @@ def refuse_arguments_of_one_job(command: Command) -> None:
         raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
 
 
-def options_of(arguments: Sequence[Argument], sweep: AnySweep) -> tuple[DictConfig, DictConfig | None]:
+def options_of(arguments: Sequence[Argument], sweep: Sweep | None) -> tuple[DictConfig, DictConfig | None]:
     """The settings of a command's start, and of its search, if it is one. arguments: the start's. Raises UserError for
     an unknown or invalid setting."""
     keys = (*Starting.__annotations__, "hydra.sweeper")
     texts = [argument.text for argument in arguments if argument.key.replace("/", ".").startswith(keys)]
-    texts += [sweep.argument] if sweep.argument else []
+    texts += [] if sweep is None else [sweep.argument]
     with explaining(texts, "train"):
         config = composed("train", texts)
         options = validate_settings(OmegaConf.masked_copy(config, [*Starting.__annotations__, "hydra"]), Starting)

@@ -1,5 +1,4 @@
-"""What a command of several jobs runs, and in which folder: a `Sweep`, which has a YAML, or an `AdHocSweep`, which is
-all on the command line.
+"""A sweep's YAML: `load_sweep` makes a `Sweep` of it, which has a `Case` for each row of several settings.
 
 A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds settings, like any config, and
 
@@ -14,29 +13,57 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
 
 What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
 
-Read in this order: Sweep, whose `job` makes a job of a case and of a command's arguments (cse.lab.sweep.cases);
-AdHocSweep; load_sweep. cse.lab.sweep.names says what decides the name of a job's folder.
+rows.py makes jobs of it.
 """
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from omegaconf import OmegaConf
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from cse.errors import UserError
-from cse.lab.settings.arguments import RUN_ALONE, Argument, merged, spell_argument, texts_of, values_of
+from cse.lab.settings.arguments import Argument, values_of
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.groups import SWEEP_KEYS, file_of
 from cse.lab.settings.lookup import nearest
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Train
 from cse.lab.settings.values import BOOLEANS, PlainConfig
-from cse.lab.sweep.cases import Case, CaseJob, encoder_scoring, for_scored_run, run_scoring, training
-from cse.lab.sweep.job import PlannedJob, ScoredRun
-from cse.lab.sweep.names import decisive, existing_name, folder_name
+
+
+class Case(BaseModel):
+    """One row of a sweep. set: arguments of `program`. of: the PAPER/TABLE/CASE whose run cse-eval scores."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    program: Literal["cse-train", "cse-eval"] = "cse-train"
+    of: Annotated[str, StringConstraints(pattern=r"^[^/]+/[^/]+/[^/]+$")] | None = None
+    set: list[str] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def from_list(cls, content: object) -> object:
+        """A plain list has the arguments of a case that trains."""
+        return {"set": content} if isinstance(content, list) else content
+
+    @model_validator(mode="after")
+    def check_of(self) -> "Case":
+        """Raise ValueError for `of` with another program than cse-eval, which would ignore it."""
+        if self.of is not None and self.program != "cse-eval":
+            raise ValueError("`of` needs `program: cse-eval`")
+        return self
+
+    @property
+    def arguments(self) -> list[Argument]:
+        """The arguments that the case sets."""
+        return [Argument(text, by="sweep") for text in self.set]
+
+    @property
+    def is_untrained(self) -> bool:
+        """Whether it scores an encoder that no run made, so that one job serves all seeds."""
+        return self.program == "cse-eval" and self.of is None
 
 
 class Sweep(BaseModel):
@@ -55,7 +82,7 @@ class Sweep(BaseModel):
 
     @property
     def argument(self) -> str:
-        """The argument that names the sweep; "" for an AdHocSweep."""
+        """The argument that names the sweep."""
         return f"sweep={self.name}"
 
     @property
@@ -98,58 +125,6 @@ class Sweep(BaseModel):
             raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {has}")
         return Case() if name is None else self.cases[name]
 
-    def job(self, arguments: Sequence[Argument], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
-        """The job of one combination of values, with the name that `folder` has for it, if it has one.
-
-        folder: the folder of the command's jobs. axis_keys: the keys of the command's axes, which always name a job's
-        folder. Raises UserError for an unknown case.
-        """
-        given = [argument for argument in arguments if argument.key != "sweep"]
-        case, case_name = self.case_of(given), values_of(given).get("case", "")
-        job = self.job_of_case(case, given, folder)
-        name = self.name_of(job, case_name, axis_keys)
-        return PlannedJob(
-            name=existing_name(folder, name, case_name, self.cases),
-            program=case.program,
-            arguments=[*job.arguments, RUN_ALONE],
-            scores=job.scores,
-        )
-
-    def job_of_case(self, case: Case, given: Sequence[Argument], folder: Path) -> CaseJob:
-        """The job of a case, by its kind."""
-        if case.program == "cse-train":
-            return training(case, given, self.argument, [key for key in SWEEP_KEYS if key in self.model_fields_set])
-        if case.of is None:
-            return encoder_scoring(case, given)
-        return run_scoring(case, given, self.scored_run(case.of, given, folder))
-
-    def name_of(self, job: CaseJob, case: str, axis_keys: Sequence[str]) -> str:
-        """The name of a job's folder: the case, which stands for the case's arguments, the others in short, and a hash.
-
-        The sweep's own axes come first, then the seed.
-        """
-        shown = [argument for argument in decisive(job.shown, axis_keys) if argument.key != "case"]
-        hashed = [argument for argument in decisive(job.hashed, axis_keys) if argument.key != "case"]
-        order = dict.fromkeys([*self.params, "seed"])
-        first = [argument for key in order for argument in shown if argument.key == key]
-        rest = sorted((argument for argument in shown if argument.key not in order), key=lambda argument: argument.key)
-        return folder_name([*first, *rest], texts_of(hashed), first=case)
-
-    def scored_run(self, place_of_case: str, arguments: Sequence[Argument], folder: Path) -> ScoredRun:
-        """The run that a case of this sweep scores. place_of_case: PAPER/TABLE/CASE.
-
-        arguments: the arguments of the command that scores the run; the run has its settings of training. folder: the
-        folder of the command's jobs, which holds the run, too, if both sweeps share a folder.
-        """
-        name, _, case = place_of_case.rpartition("/")
-        given = for_scored_run(arguments)
-        sweep = load_sweep(name)
-        default = sweep.folder_of_jobs(given)
-        place = folder if sweep.folder == self.folder else default
-        elsewhere = [Argument(spell_argument("hydra.sweep.dir", str(place)), by="sweep")] if place != default else []
-        job = sweep.job([Argument(f"case={case}", by="sweep"), *given, *elsewhere], place)
-        return ScoredRun(place.absolute() / job.name, job)
-
     def further_arguments(self, arguments: Sequence[Argument]) -> list[Argument]:
         """The arguments of a run that change a table, without its axes and the arguments of its case."""
         axis_keys = {"case", "checkpoint", *self.params}
@@ -158,47 +133,6 @@ class Sweep(BaseModel):
         return [
             argument for argument in rest if argument.key not in axis_keys and role_of(argument.key).changes_a_table
         ]
-
-
-@dataclass(frozen=True)
-class AdHocSweep:
-    """The sweep of a command that names none: the command line has everything. name: the jobs' program."""
-
-    name: str
-    argument: str = ""
-    search_each: tuple[str, ...] = ()
-    names_in_report: frozenset[str] = frozenset()
-
-    def axes(self, given: Sequence[Argument]) -> list[Argument]:
-        """[]: it has no file."""
-        return []
-
-    def folder_of_jobs(self, arguments: Sequence[Argument]) -> Path:
-        """The folder of its jobs, relative to the working directory. arguments: the jobs' arguments."""
-        axis_keys = axis_keys_of(arguments)
-        fixed = [argument for argument in decisive(merged(arguments), []) if argument.key not in axis_keys]
-        axes = "+".join(key.split(".")[-1].split("/")[-1] for key in axis_keys)
-        shown = sorted(fixed, key=lambda argument: argument.key)
-        name = folder_name(shown, [self.name, *axis_keys, *texts_of(fixed)], first=axes)
-        return Path("multirun", existing_name(Path("multirun"), name))
-
-    def job(self, arguments: Sequence[Argument], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
-        """See Sweep.job. The job's name shows the axes; without axes it shows all arguments that decide its numbers."""
-        arguments = merged(arguments)
-        hashed = decisive(arguments, axis_keys)
-        axes = [argument for key in axis_keys for argument in arguments if argument.key == key]
-        name = folder_name(axes or hashed, [self.name, *texts_of(hashed)])
-        resume = [Argument("resume=auto", by="sweep")] if self.name == "cse-train" else []
-        return PlannedJob(existing_name(folder, name), self.name, [*resume, *arguments, RUN_ALONE])
-
-
-AnySweep = Sweep | AdHocSweep
-"""The sweep of a command, with a YAML or without."""
-
-
-def axis_keys_of(arguments: Sequence[Argument]) -> list[str]:
-    """The keys that have several values, in order."""
-    return list(dict.fromkeys(argument.key for argument in arguments if argument.is_axis))
 
 
 def load_sweep(name: str) -> Sweep:

@@ -18,9 +18,8 @@ from cse.lab.settings.groups import FOLDERS_VARIABLE
 from cse.lab.settings.references import resolved
 from cse.lab.sweep import process
 from cse.lab.sweep.axes import first_values
-from cse.lab.sweep.names import existing_name
+from cse.lab.sweep.rows import existing_name, folder_without_sweep
 from cse.lab.sweep.sweep_command import starts_many
-from cse.lab.sweep.sweeps import AdHocSweep
 
 
 @pytest.mark.parametrize(
@@ -156,7 +155,7 @@ def test_the_advised_line_shows_a_real_start(tmp_path, monkeypatch, capsys, word
 
 
 def place(words: str, program: str = "cse-train") -> Path:
-    return AdHocSweep(program).folder_of_jobs(list(map(Argument, words.split())))
+    return folder_without_sweep(program, list(map(Argument, words.split())))
 
 
 def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting():

@@ -8,7 +8,7 @@ from typed import jobs_of, jobs_typed
 from cse.errors import UserError
 from cse.lab.settings import groups
 from cse.lab.settings.arguments import Argument, texts_of
-from cse.lab.sweep import names, sweeps
+from cse.lab.sweep import rows, sweeps
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.reads import needs_asked
@@ -37,7 +37,7 @@ def test_a_name_depends_only_on_what_a_job_runs():
     table = "nonling/table_a1"
     planned = jobs_of(table)
     name = planned[0].name
-    assert len(name) <= names.SLUG + 9
+    assert len(name) <= rows.SLUG + 9
     assert len({job.name for job in planned}) == 324
     same = ["tracker=none", "paths.cache=/tmp/x", "trainer.workers=3", "hydra/launcher=basic", "jobs.parallel=2"]
     assert jobs_of(table, *same)[0].name == name
@@ -89,7 +89,7 @@ def test_a_grid_with_one_valid_job_starts_whichever_it_is(monkeypatch, valid):
 
 def test_departures_are_the_decisive_overrides_beyond_the_sweep():
     table = sweeps.load_sweep("nonling/table3")
-    own = table.job([Argument("case=visual_bert"), Argument("seed=3")], Path("runs")).arguments
+    own = rows.job_of_row(table, [Argument("case=visual_bert"), Argument("seed=3")], Path("runs")).arguments
     assert table.further_arguments(own) == []
     more = ["trainer.max_steps=60", "paths.cache=/x", "tracker=none", "trainer.lr=1", "seed=9", "jobs.parallel=2"]
     more += ["trainer.chunk=8", "eval=[stsb,sts,geometry]", "note=mine"]
@@ -99,8 +99,8 @@ def test_departures_are_the_decisive_overrides_beyond_the_sweep():
 def test_a_word_of_another_case_is_a_departure():
     table = sweeps.load_sweep("whitenedcse/table6")
     assert "objective.m=3" in table.cases["positives_3"].set
-    assert table.further_arguments(table.job([Argument("case=positives_3")], Path("runs")).arguments) == []
-    departing = table.job([Argument("case=whitening"), Argument("objective.m=3")], Path("runs")).arguments
+    assert table.further_arguments(rows.job_of_row(table, [Argument("case=positives_3")], Path("runs")).arguments) == []
+    departing = rows.job_of_row(table, [Argument("case=whitening"), Argument("objective.m=3")], Path("runs")).arguments
     assert texts_of(table.further_arguments(departing)) == ["objective.m=3"]
 
 

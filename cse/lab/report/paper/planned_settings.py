@@ -17,6 +17,7 @@ from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.references import resolved
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import PlainConfig, flattened
+from cse.lab.sweep.rows import job_of_row
 from cse.lab.sweep.sweeps import Sweep
 
 GROUPS = (*ONE_CHOICE_ONLY, "data")
@@ -61,7 +62,7 @@ def as_arguments(chosen: Mapping[str, str]) -> tuple[str, ...]:
 
 def planned_settings(sweep: Sweep, arguments: Sequence[str], seed_key: str) -> PlannedSettings | None:
     """The settings of a sweep's job with these arguments; None if the job trains nothing, or a choice is gone."""
-    job = sweep.job([*map(Argument, arguments)], sweep.folder_of_jobs([]))
+    job = job_of_row(sweep, [*map(Argument, arguments)], sweep.folder_of_jobs([]))
     if job.program != "cse-train":
         return None
     try:

@@ -1,0 +1,230 @@
+"""From a row to a job. A row has one value for each axis of a command, and all its other arguments for jobs.
+
+    job_of_row          the job of a row of a sweep, made by the kind of its case
+    job_without_sweep   the job of a row of a command without a sweep; folder_without_sweep: the folder of all its jobs
+    folder_name         the name of a folder: of a job, or of all jobs of a command without a sweep
+
+A name has arguments in short, for the eye, and then a hash: seed_1-0a1b2c3d. Only the hash decides: two commands that
+mean the same job give the same hash, and a job that is done is not run again. The hash is over arguments, in any order:
+
+    a job of a sweep      the arguments of its case and of its command that decide its numbers
+    a job of no sweep     the arguments of its command that decide its numbers, and its program
+
+names_a_job of cse.lab.settings.roles.Role says which keys decide a job's numbers. The axes of a command decide as well,
+so that two of its jobs never share a folder.
+
+The jobs of a sweep lie in runs/PAPER/TABLE. The jobs of a command without a sweep lie in multirun/AXES-SETTINGS-HASH.
+That hash is over the program, the axes' keys and every other argument that decides, so a longer axis (seed=1,2,3
+instead of seed=1,2) keeps the folder.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cse.errors import UserError
+from cse.lab.settings.arguments import RUN_ALONE, Argument, merged, quoted, spell_argument, texts_of, values_of
+from cse.lab.settings.groups import SWEEP_KEYS
+from cse.lab.settings.roles import role_of
+from cse.lab.settings.schema import Evaluate
+from cse.lab.sweep.job import PlannedJob, ScoredRun
+from cse.lab.sweep.sweeps import Case, Sweep, load_sweep
+
+KEYS_OF_EVAL = {"model", "hydra", *Evaluate.__annotations__}
+"""The keys of cse-eval."""
+KEYS_OF_EVAL_ALONE = KEYS_OF_EVAL - {"model", "paths", "smoke", "tracker", "allow_partial"}
+"""The keys of cse-eval that a command gives to its scoring jobs alone, not to the runs that they score."""
+SLUG = 80
+"""The most characters of a folder's name before its hash."""
+
+
+# Of a sweep
+
+
+class CaseJob(NamedTuple):
+    """The job of a case, before it has a name.
+
+    arguments: all arguments of its program. shown, hashed: the arguments that make the name of its folder. scores: the
+    run that it scores.
+    """
+
+    arguments: list[Argument]
+    shown: list[Argument]
+    hashed: list[Argument]
+    scores: ScoredRun | None = None
+
+
+def job_of_row(sweep: Sweep, row: Sequence[Argument], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
+    """The job of a row of a sweep, with the name that `folder` has for it, if it has one.
+
+    folder: the folder of the command's jobs. axis_keys: the keys of the command's axes, which always name a job's
+    folder. Raises UserError for an unknown case.
+    """
+    given = [argument for argument in row if argument.key != "sweep"]
+    case, case_name = sweep.case_of(given), values_of(given).get("case", "")
+    job = job_of_case(sweep, case, given, folder)
+    name = name_of_job(sweep, job, case_name, axis_keys)
+    return PlannedJob(
+        name=existing_name(folder, name, case_name, sweep.cases),
+        program=case.program,
+        arguments=[*job.arguments, RUN_ALONE],
+        scores=job.scores,
+    )
+
+
+def job_of_case(sweep: Sweep, case: Case, given: Sequence[Argument], folder: Path) -> CaseJob:
+    """The job of a case, by its kind."""
+    if case.program == "cse-train":
+        own_keys = [key for key in SWEEP_KEYS if key in sweep.model_fields_set]
+        return training(case, given, sweep.argument, own_keys)
+    if case.of is None:
+        return encoder_scoring(case, given)
+    return run_scoring(case, given, scored_run(sweep, case.of, given, folder))
+
+
+def training(case: Case, given: Sequence[Argument], sweep: str, own_keys: Sequence[str]) -> CaseJob:
+    """The job of a case that trains. given: the values of its sweep's axes, and a command's arguments for jobs.
+
+    sweep: the argument that names its sweep. own_keys: the keys of the sweep's YAML that are no settings of a run.
+    Raises UserError for a variant that would replace the case's own.
+    """
+    values = values_of(given)
+    for argument in case.arguments:
+        if argument.key == "variant" and "variant" in values:
+            name = values.get("case", "")
+            raise UserError(
+                f"variant={values['variant']}: case={name} is {argument} itself; case=A,B names the cases to run"
+            )
+    settings = merged([*case.arguments, *given])
+    without = [Argument(f"~{key}", by="sweep") for key in own_keys]
+    arguments = [Argument(sweep, by="sweep"), *settings, *without, Argument("resume=auto", by="sweep")]
+    return CaseJob(arguments, shown=list(given), hashed=settings)
+
+
+def encoder_scoring(case: Case, given: Sequence[Argument]) -> CaseJob:
+    """The job of a case that scores an encoder that no run made. given: see `training`."""
+    taken = [argument for argument in given if argument.root in KEYS_OF_EVAL]
+    settings = merged([*case.arguments, *taken])
+    return CaseJob(settings, shown=taken, hashed=settings)
+
+
+def run_scoring(case: Case, given: Sequence[Argument], run: ScoredRun) -> CaseJob:
+    """The job of a case that scores a run. Its name shows the settings of the run, too. given: see `training`."""
+    taken = [argument for argument in given if argument.root in KEYS_OF_EVAL - {"model", "checkpoint"}]
+    settings = merged([*case.arguments, *taken])
+    folder = Argument(f"checkpoint={quoted(str(run.folder))}", by="sweep")
+    name = Argument(f"checkpoint=run:{run.folder.name}")  # its folder may be moved
+    return CaseJob([folder, *settings], shown=list(given), hashed=[name, *settings], scores=run)
+
+
+def scored_run(sweep: Sweep, place_of_case: str, arguments: Sequence[Argument], folder: Path) -> ScoredRun:
+    """The run that a case of a sweep scores. place_of_case: PAPER/TABLE/CASE.
+
+    arguments: the arguments of the command that scores the run; the run has its settings of training. folder: the
+    folder of the command's jobs, which holds the run, too, if both sweeps share a folder.
+    """
+    name, _, case = place_of_case.rpartition("/")
+    given = for_scored_run(arguments)
+    its_sweep = load_sweep(name)
+    default = its_sweep.folder_of_jobs(given)
+    place = folder if its_sweep.folder == sweep.folder else default
+    elsewhere = [Argument(spell_argument("hydra.sweep.dir", str(place)), by="sweep")] if place != default else []
+    job = job_of_row(its_sweep, [Argument(f"case={case}", by="sweep"), *given, *elsewhere], place)
+    return ScoredRun(place.absolute() / job.name, job)
+
+
+def for_scored_run(arguments: Sequence[Argument]) -> list[Argument]:
+    """The arguments of a command that scores a run which belong to the run, too."""
+    return [argument for argument in arguments if argument.root not in KEYS_OF_EVAL_ALONE]
+
+
+def name_of_job(sweep: Sweep, job: CaseJob, case: str, axis_keys: Sequence[str]) -> str:
+    """The name of a job's folder: the case, which stands for the case's arguments, the others in short, and a hash.
+
+    The sweep's own axes come first, then the seed.
+    """
+    shown = [argument for argument in decisive(job.shown, axis_keys) if argument.key != "case"]
+    hashed = [argument for argument in decisive(job.hashed, axis_keys) if argument.key != "case"]
+    order = dict.fromkeys([*sweep.params, "seed"])
+    first = [argument for key in order for argument in shown if argument.key == key]
+    rest = sorted((argument for argument in shown if argument.key not in order), key=lambda argument: argument.key)
+    return folder_name([*first, *rest], texts_of(hashed), first=case)
+
+
+# Without a sweep
+
+
+def job_without_sweep(program: str, row: Sequence[Argument], folder: Path, axis_keys: Sequence[str]) -> PlannedJob:
+    """See job_of_row. The job's name shows the axes; without axes it shows all arguments that decide its numbers."""
+    arguments = merged(row)
+    hashed = decisive(arguments, axis_keys)
+    axes = [argument for key in axis_keys for argument in arguments if argument.key == key]
+    name = folder_name(axes or hashed, [program, *texts_of(hashed)])
+    resume = [Argument("resume=auto", by="sweep")] if program == "cse-train" else []
+    return PlannedJob(existing_name(folder, name), program, [*resume, *arguments, RUN_ALONE])
+
+
+def folder_without_sweep(program: str, arguments: Sequence[Argument]) -> Path:
+    """The folder of a command's jobs, relative to the working directory. arguments: the jobs' arguments."""
+    axis_keys = axis_keys_of(arguments)
+    fixed = [argument for argument in decisive(merged(arguments), []) if argument.key not in axis_keys]
+    axes = "+".join(key.split(".")[-1].split("/")[-1] for key in axis_keys)
+    shown = sorted(fixed, key=lambda argument: argument.key)
+    name = folder_name(shown, [program, *axis_keys, *texts_of(fixed)], first=axes)
+    return Path("multirun", existing_name(Path("multirun"), name))
+
+
+def axis_keys_of(arguments: Sequence[Argument]) -> list[str]:
+    """The keys that have several values, in order."""
+    return list(dict.fromkeys(argument.key for argument in arguments if argument.is_axis))
+
+
+# Names
+
+
+def decisive(arguments: Iterable[Argument], axis_keys: Sequence[str]) -> list[Argument]:
+    """The arguments that decide a job's numbers, and its command's axes."""
+    return [argument for argument in arguments if role_of(argument.key).names_a_job or argument.key in axis_keys]
+
+
+def folder_name(shown: Sequence[Argument], hashed: Iterable[str], first: str = "") -> str:
+    """A folder's name: `first`, the arguments `shown` in short, and the hash of others."""
+    lasts = [argument.key.split(".")[-1] for argument in shown]
+    parts = [first] if first else []
+    for last, argument in zip(lasts, shown, strict=True):
+        value = argument.value.rpartition("/")[2].strip("[]{}'\"") or "none"  # the last part of a path is enough
+        parts.append(f"{last if lasts.count(last) == 1 else argument.key}_{value}")
+    text = as_file_name("-".join(parts)) or "run"
+    return f"{text[:SLUG]}-{hash_of(hashed)}"
+
+
+def existing_name(folder: Path, name: str, case: str = "", cases: Iterable[str] = ()) -> str:
+    """The name of the job's folder in `folder`, which has the same hash; without such a folder the name itself.
+
+    Another command may have shown other arguments. case: the job's case, one of the sweep's `cases`, which may share a
+    hash.
+    """
+    hashed = name.rpartition("-")[2]
+    names = [path.name for path in folder.glob(f"*-{hashed}") if case_in_name(path.name, cases) == as_file_name(case)]
+    return min(names) if names and name not in names else name
+
+
+def case_in_name(name: str, cases: Iterable[str]) -> str:
+    """The case at the beginning of a folder's name; "" for none. Of `more` and `more-data` it is the longer."""
+    longest = ""
+    for case in map(as_file_name, cases):
+        if name.startswith(f"{case}-") and len(case) > len(longest):
+            longest = case
+    return longest
+
+
+def as_file_name(text: str) -> str:
+    """The text without what a folder's name cannot have."""
+    return re.sub(r"[^\w.+-]+", "_", text)
+
+
+def hash_of(texts: Iterable[str]) -> str:
+    """Eight hexadecimal digits that identify texts in any order."""
+    return hashlib.sha1(" ".join(sorted(texts)).encode()).hexdigest()[:8]
