@@ -53,7 +53,7 @@ def sweep(name: str) -> sweeps.Sweep:
 
 @functools.cache
 def planned(name: str) -> list[PlannedJob]:
-    return plan(name).jobs
+    return plan(name).examples
 
 
 @functools.cache

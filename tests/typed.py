@@ -36,7 +36,7 @@ def command_typed(words: Sequence[str], program: str = "cse-train") -> Command:
 
 def jobs_typed(words: Sequence[str], program: str = "cse-train") -> list[PlannedJob]:
     """The jobs of the command; of a search, an example of each."""
-    return make_plan(read_sweep_command(command_typed(words, program))).jobs
+    return make_plan(read_sweep_command(command_typed(words, program))).examples
 
 
 def jobs_of(sweep: str, *words: str) -> list[PlannedJob]:

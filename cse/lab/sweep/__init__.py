@@ -8,9 +8,9 @@
    points are remembered in memory.py.
 4. rows.job_of_row makes a PlannedJob (job.py) of each row: the arguments of its case and of the command, and its name,
    with a hash of the arguments that decide its numbers. All jobs are checked before any starts (checks.py).
-5. engine.place_of says where the jobs run: Machine (process.py), two at a time; with hydra/launcher=submitit_slurm
+5. engine.place_of says where the jobs run: Machine (machine.py), two at a time; with hydra/launcher=submitit_slurm
    Cluster (cluster.py; sbatch.py has what it asks of SLURM).
-6. process.run_job starts a job as a process, in runs/PAPER/TABLE/NAME, unless it is done there. Outcomes (outcomes.py)
+6. process.run_job starts a job as a process, in runs/PAPER/TABLE/NAME, unless it is done there. Start (outcomes.py)
    keeps and prints each outcome. show.py prints the table at the end, and the plan of a dry run.
 
 reads.py says for cse-data what a command reads.

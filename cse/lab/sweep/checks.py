@@ -3,12 +3,19 @@
 check_jobs       for every command
 refusals_of      for a dry run: the jobs that would end before their first step
 needs_of_jobs    for a dry run and cse-data: what the jobs read
+
+Then which jobs are alike:
+
+unlike_jobs            if these compose, all jobs do
+but_for_seed           jobs with the same one end in the same way, after as many steps
+what_inputs_depend_on  jobs with the same one read the same
 """
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from omegaconf import OmegaConf
+from pydantic import TypeAdapter, ValidationError
 
 from cse.errors import UserError
 from cse.lab.run.needs import needs_of
@@ -16,11 +23,14 @@ from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.groups import is_group
 from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.roles import role_of
-from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
+from cse.lab.sweep.job import PlannedJob
 from cse.lab.tracking.wandb import has_key
 from cse.needs import Need
+from cse.ranges import Seed
 from cse.sources.encoder import EncoderNeed
 
+SEED = TypeAdapter(Seed)
+"""Which seeds a run takes."""
 COMPUTING = ("seed", "case", "trainer", "objective", "augmentation", "masking")
 """The settings that name nothing to read, except the values that are used as given: places and encoders."""
 
@@ -40,22 +50,6 @@ def check_jobs(jobs: Sequence[PlannedJob], trials: int = 1) -> None:
     check_some_valid(unlike, jobs)
     if any(map(wandb_id, unlike)):
         check_wandb_ids(jobs, trials)
-
-
-def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
-    """The jobs with an argument, or a combination of choices, that no job before them has: if these compose, all do."""
-    texts_before: set[str] = set()
-    choices_before: set[frozenset[str]] = set()
-    unlike: list[PlannedJob] = []
-    for job in jobs:
-        texts = {argument.text for argument in job.arguments}
-        choices = frozenset(argument.text for argument in job.arguments if is_group(argument.key))
-        if texts <= texts_before and choices in choices_before:
-            continue
-        texts_before |= texts
-        choices_before.add(choices)
-        unlike.append(job)
-    return unlike
 
 
 def check_some_valid(unlike: Sequence[PlannedJob], jobs: Sequence[PlannedJob]) -> None:
@@ -117,6 +111,50 @@ def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
         of_others = EncoderNeed if job.scores else ()
         needs += [need for need in needs_of(job.config) if not isinstance(need, of_others)]
     return list(dict.fromkeys(needs))
+
+
+# Composing takes time, so one job answers for all jobs that are alike to a question
+
+
+def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
+    """The jobs with an argument, or a combination of choices, that no job before them has: if these compose, all do."""
+    texts_before: set[str] = set()
+    choices_before: set[frozenset[str]] = set()
+    unlike: list[PlannedJob] = []
+    for job in jobs:
+        texts = {argument.text for argument in job.arguments}
+        choices = frozenset(argument.text for argument in job.arguments if is_group(argument.key))
+        if texts <= texts_before and choices in choices_before:
+            continue
+        texts_before |= texts
+        choices_before.add(choices)
+        unlike.append(job)
+    return unlike
+
+
+def one_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable]) -> list[PlannedJob]:
+    """The first job of each key."""
+    first: dict[Hashable, PlannedJob] = {}
+    for job in jobs:
+        first.setdefault(key(job), job)
+    return list(first.values())
+
+
+def but_for_seed(job: PlannedJob) -> Hashable:
+    """The arguments of a job without a valid seed. Jobs that share them end in the same way, after as many steps."""
+    arguments = [argument for argument in job.arguments if argument.key != "case" and not is_valid_seed(argument)]
+    return (job.program, *texts_of(arguments))
+
+
+def is_valid_seed(argument: Argument) -> bool:
+    """Whether an argument is a seed that a run takes."""
+    if argument.key != "seed":
+        return False
+    try:
+        SEED.validate_python(argument.parsed, strict=True)
+    except ValidationError:
+        return False
+    return True
 
 
 def what_inputs_depend_on(job: PlannedJob) -> Hashable:

@@ -21,7 +21,7 @@ from cse.lab.folder.status import State
 from cse.lab.run import slurm
 from cse.lab.sweep import process
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.outcomes import Outcome, Outcomes
+from cse.lab.sweep.outcomes import Outcome, Start
 from cse.lab.sweep.sbatch import WithoutSlurm, executor_of, parameters_of, submission_in_words
 from cse.lab.sweep.sweep_command import SweepCommand
 from cse.training.signals import SignalForwarder
@@ -48,45 +48,45 @@ class Cluster:
         """See Place."""
         return submission_in_words(self.command, self.jobs, self.parameters, self.executor)
 
-    def run(self, jobs: Sequence[PlannedJob], outcomes: Outcomes) -> list[Outcome]:
+    def run(self, jobs: Sequence[PlannedJob], start: Start) -> list[Outcome]:
         """Submit the jobs that are not done, and wait for them. Returns the outcomes in the order of the jobs.
 
         A signal ends the wait and leaves the jobs to the cluster; no further job is submitted. After a failure with
         jobs.fail_fast no further job is submitted, either, and submitted jobs that have not started are cancelled.
         """
-        waiting = self.submit(jobs, outcomes)
-        while waiting and outcomes.signals.requested is None:
+        waiting = self.submit(jobs, start)
+        while waiting and start.signals.requested is None:
             for name in [name for name, handed in waiting.items() if handed.done()]:
-                outcomes.record(outcome_of(name, waiting.pop(name)))
-            if refusal := outcomes.refusal_after_failure():
+                start.record(outcome_of(name, waiting.pop(name)))
+            if why := start.why_stopped_by_failure():
                 for name in [name for name, handed in waiting.items() if not handed.paths.stdout.exists()]:
                     waiting.pop(name).cancel()
-                    outcomes.record(Outcome(name, State.NOT_RUN, detail=refusal))
+                    start.record(Outcome(name, State.NOT_RUN, detail=why))
             time.sleep(POLL)
         for name, handed in waiting.items():
-            state = State.RUNNING if read_run(outcomes.folder / name).state == State.RUNNING else State.NOT_RUN
-            outcomes.record(Outcome(name, state, detail=f"the cluster has it, as job {handed.job_id}"))
-        return [outcomes.by_job[job.name] for job in jobs]
+            state = State.RUNNING if read_run(start.folder / name).state == State.RUNNING else State.NOT_RUN
+            start.record(Outcome(name, state, detail=f"the cluster has it, as job {handed.job_id}"))
+        return [start.outcomes[job.name] for job in jobs]
 
-    def submit(self, jobs: Sequence[PlannedJob], outcomes: Outcomes) -> dict[str, Handed]:
+    def submit(self, jobs: Sequence[PlannedJob], start: Start) -> dict[str, Handed]:
         """Submit the jobs that may start and are not done, and record the outcomes of the others."""
         remaining: list[PlannedJob] = []
         for job in jobs:
             try:
-                known = outcomes.refused(job) or process.known_outcome(job, outcomes.folder / job.name)
+                known = start.not_started(job) or process.known_outcome(job, start.folder / job.name)
             except (UserError, RunError) as error:
                 known = Outcome(job.name, State.FAILED, detail=str(error))
             if known is None:
                 remaining.append(job)
             else:
-                outcomes.record(known)
-        if refusal := outcomes.refusal():  # after a failure among the known outcomes
+                start.record(known)
+        if why := start.why_not_started():  # after a failure among the known outcomes
             for job in remaining:
-                outcomes.record(Outcome(job.name, State.NOT_RUN, detail=refusal))
+                start.record(Outcome(job.name, State.NOT_RUN, detail=why))
             return {}
         if not remaining:
             return {}
-        folders = [outcomes.folder / job.name for job in remaining]
+        folders = [start.folder / job.name for job in remaining]
         try:
             handed = self.executor.map_array(OnNode(), remaining, folders)
         except FailedJobError as error:

@@ -8,9 +8,9 @@ from cse.files import make_folder
 from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.command import Command
 from cse.lab.settings.groups import config_dirs
-from cse.lab.sweep.outcomes import Outcomes
+from cse.lab.sweep.machine import Machine
+from cse.lab.sweep.outcomes import Start
 from cse.lab.sweep.plan import Grid, Place, Plan
-from cse.lab.sweep.process import Machine
 from cse.lab.sweep.search import Searches
 from cse.lab.sweep.show import show_outcomes, show_plan
 from cse.lab.sweep.sweep_command import SweepCommand, read_sweep_command, refuse_arguments_of_one_job
@@ -35,10 +35,10 @@ def run_sweep(given: Command) -> int:
         print(place.advice)
     again = shell_line(command.program, *given.texts, *config_dirs())
     with SignalForwarder(lambda: f"to continue: {again}") as signals, signals.waiting(True):
-        outcomes = Outcomes(command.folder, signals, fail_fast=command.options.jobs.fail_fast)
-        names = plan.run(place, outcomes)
-        show_outcomes(command, outcomes, names)
-    return 1 if outcomes.failure else 0
+        start = Start(command.folder, signals, fail_fast=command.options.jobs.fail_fast)
+        names = plan.run(place, start)
+        show_outcomes(command, start, names)
+    return 1 if start.failure else 0
 
 
 def make_plan(command: SweepCommand) -> Plan:
@@ -50,7 +50,7 @@ def place_of(command: SweepCommand, plan: Plan) -> Place:
     """The place where a command's jobs run. Raises UserError if this machine has fewer GPUs than they need, or if it
     has no SLURM."""
     if command.launcher == "basic":
-        return Machine(plan.jobs, command.options.jobs.parallel)
+        return Machine(plan.examples, command.options.jobs.parallel)
     from cse.lab.sweep.cluster import Cluster  # the package submitit is an extra
 
-    return Cluster(command, plan.jobs)
+    return Cluster(command, plan.examples)

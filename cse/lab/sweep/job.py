@@ -7,18 +7,15 @@ A job is checked in this order:
 3. rehearsed (`PlannedJob.rehearse`): it would reach its first step. Only a dry run asks.
 4. In its own process, with its data and weights.
 
-checks.py asks this of all jobs of a command. Composing takes time, so where jobs are equivalent to a question one
-answers for all (`one_of_each`).
+checks.py asks this of all jobs of a command.
 """
 
-from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from omegaconf import DictConfig
-from pydantic import TypeAdapter, ValidationError
 
 from cse.errors import UserError
 from cse.lab.run.build import rehearse
@@ -29,10 +26,6 @@ from cse.lab.settings.arguments import Argument, keys_of_person, shell_line, tex
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import KINDS, Kind
 from cse.lab.settings.mistakes import explaining
-from cse.ranges import Seed
-
-SEED = TypeAdapter(Seed)
-"""Which seeds a run takes."""
 
 
 @dataclass(frozen=True)
@@ -117,28 +110,3 @@ class ScoredRun(NamedTuple):
 
     folder: Path
     job: PlannedJob
-
-
-def one_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable]) -> list[PlannedJob]:
-    """The first job of each key."""
-    first: dict[Hashable, PlannedJob] = {}
-    for job in jobs:
-        first.setdefault(key(job), job)
-    return list(first.values())
-
-
-def but_for_seed(job: PlannedJob) -> Hashable:
-    """The arguments of a job without a valid seed. Jobs that share them end in the same way, after as many steps."""
-    arguments = [argument for argument in job.arguments if argument.key != "case" and not is_valid_seed(argument)]
-    return (job.program, *texts_of(arguments))
-
-
-def is_valid_seed(argument: Argument) -> bool:
-    """Whether an argument is a seed that a run takes."""
-    if argument.key != "seed":
-        return False
-    try:
-        SEED.validate_python(argument.parsed, strict=True)
-    except ValidationError:
-        return False
-    return True

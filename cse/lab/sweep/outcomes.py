@@ -1,4 +1,4 @@
-"""What became of the jobs of one start: Outcome, of one job; Outcomes, of a start, each printed as it comes."""
+"""One start of a command: what became of each of its jobs so far, and whether a further job may start."""
 
 import time
 from dataclasses import dataclass
@@ -31,20 +31,21 @@ class Outcome:
         return self.state in (State.FAILED, State.KILLED, State.INTERRUPTED)
 
 
-class Outcomes:
-    """The outcomes of one start. by_job: the outcome of each job by its name, in the order in which the jobs ended.
+class Start:
+    """One start of a command.
 
     folder: the folder that holds the jobs' folders. signals: after the first signal no further job starts. fail_fast:
-    no further job starts after a failure, either.
+    no further job starts after a failure, either. outcomes: what became of each job, by its name, in the order in which
+    the jobs ended.
     """
 
     def __init__(self, folder: Path, signals: SignalForwarder, *, fail_fast: bool = False):
         self.folder, self.signals, self.fail_fast = folder, signals, fail_fast
-        self.by_job: dict[str, Outcome] = {}
+        self.outcomes: dict[str, Outcome] = {}
 
     def record(self, outcome: Outcome) -> None:
         """Keep a job's outcome, print it, and write it into the folder's plan unless the job's run does."""
-        self.by_job[outcome.job] = outcome
+        self.outcomes[outcome.job] = outcome
         if outcome.state not in (State.DONE, State.DONE_BEFORE, State.RUNNING):
             jobs_file.add_job_end(self.folder, outcome.job, outcome.state, outcome.detail)
         text = outcome.detail if outcome.score is None else score_in_words(outcome.score)
@@ -54,31 +55,31 @@ class Outcomes:
     @property
     def failure(self) -> Outcome | None:
         """The first job that failed or was killed."""
-        return next((outcome for outcome in list(self.by_job.values()) if outcome.failed), None)
+        return next((outcome for outcome in list(self.outcomes.values()) if outcome.failed), None)
 
-    def refusal(self) -> str:
+    def why_not_started(self) -> str:
         """Why no further job may start; "" if one may."""
-        return "stopped by a signal" if self.signals.requested is not None else self.refusal_after_failure()
+        return "stopped by a signal" if self.signals.requested is not None else self.why_stopped_by_failure()
 
-    def refusal_after_failure(self) -> str:
+    def why_stopped_by_failure(self) -> str:
         """Why no further job may start after a failure; "" if one may."""
         if self.fail_fast and self.failure is not None:
             return f"jobs.fail_fast=true, and {self.failure.job} failed"
         return ""
 
-    def refused(self, job: PlannedJob) -> Outcome | None:
+    def not_started(self, job: PlannedJob) -> Outcome | None:
         """The outcome of a job that may not start any more, or None."""
-        refusal = self.refusal()
-        return Outcome(job.name, State.NOT_RUN, detail=refusal) if refusal else None
+        why = self.why_not_started()
+        return Outcome(job.name, State.NOT_RUN, detail=why) if why else None
 
     @property
     def any_done(self) -> bool:
         """Whether a job is done, by this start or an earlier one."""
-        return any(outcome.state in (State.DONE, State.DONE_BEFORE) for outcome in self.by_job.values())
+        return any(outcome.state in (State.DONE, State.DONE_BEFORE) for outcome in self.outcomes.values())
 
     def runs_done(self) -> list[Run]:
         """The finished runs of its jobs."""
-        runs = [read_run(self.folder / name) for name in self.by_job]
+        runs = [read_run(self.folder / name) for name in self.outcomes]
         return [run for run in runs if run.is_done]
 
 

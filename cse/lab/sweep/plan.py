@@ -1,6 +1,6 @@
 """What a command runs, a Plan, and where, a Place.
 
-A Plan is a Grid, below, or Searches (search.py). A Place is this Machine (process.py) or a Cluster (cluster.py). A plan
+A Plan is a Grid, below, or Searches (search.py). A Place is this Machine (machine.py) or a Cluster (cluster.py). A plan
 writes each job into its folder's jobs.jsonl before the place runs it.
 """
 
@@ -14,7 +14,7 @@ from cse.lab.settings.arguments import texts_of
 from cse.lab.sweep.axes import combinations
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.outcomes import Outcome, Outcomes
+from cse.lab.sweep.outcomes import Outcome, Start
 from cse.lab.sweep.sweep_command import SweepCommand
 
 
@@ -22,8 +22,8 @@ class Plan(Protocol):
     """What a command runs: all jobs of a grid, or the jobs that searches propose."""
 
     @property
-    def jobs(self) -> list[PlannedJob]:
-        """All jobs of a grid; an example of each search."""
+    def examples(self) -> list[PlannedJob]:
+        """The jobs that are checked and shown before a start: all jobs of a grid, one of each search."""
 
     @property
     def summary(self) -> str:
@@ -32,7 +32,7 @@ class Plan(Protocol):
     def check(self) -> None:
         """Raise UserError for a mistake in any job."""
 
-    def run(self, place: "Place", outcomes: Outcomes) -> list[str]:
+    def run(self, place: "Place", start: Start) -> list[str]:
         """Run the jobs. Returns the names of all, also of jobs that did not start."""
 
 
@@ -47,7 +47,7 @@ class Place(Protocol):
     def submission(self) -> str:
         """What a dry run shows after the jobs; "" for nothing."""
 
-    def run(self, jobs: Sequence[PlannedJob], outcomes: Outcomes) -> list[Outcome]:
+    def run(self, jobs: Sequence[PlannedJob], start: Start) -> list[Outcome]:
         """Run jobs and record their outcomes. Returns these in the order of the jobs."""
 
 
@@ -64,30 +64,30 @@ class Grid:
             raise command.no_job()
 
     @cached_property
-    def jobs(self) -> list[PlannedJob]:
+    def examples(self) -> list[PlannedJob]:
         """A job for each row. Equal jobs (a cse-eval that no axis changes) come once."""
         by_name = {job.name: job for job in map(self.command.job, self.rows)}
         return list(by_name.values())
 
     def check(self) -> None:
         """Raise UserError for a mistake in any job."""
-        check_jobs(self.jobs)
+        check_jobs(self.examples)
 
     @property
     def summary(self) -> str:
         """See Plan."""
-        count = len(self.jobs)
+        count = len(self.examples)
         return f"{self.command.name}: {count} {'job' if count == 1 else 'jobs'}, in {self.command.folder}"
 
-    def run(self, place: Place, outcomes: Outcomes) -> list[str]:
+    def run(self, place: Place, start: Start) -> list[str]:
         """Run the jobs, last the jobs that score runs of the others. Returns the names of all, also of jobs that did
         not start."""
-        write_plan(outcomes.folder, self.jobs)
-        made = {(outcomes.folder / job.name).absolute() for job in self.jobs}
-        last = {job.name for job in self.jobs if job.scores and job.scores.folder in made}
-        place.run([job for job in self.jobs if job.name not in last], outcomes)
-        place.run([job for job in self.jobs if job.name in last], outcomes)
-        return [job.name for job in self.jobs]
+        write_plan(start.folder, self.examples)
+        made = {(start.folder / job.name).absolute() for job in self.examples}
+        last = {job.name for job in self.examples if job.scores and job.scores.folder in made}
+        place.run([job for job in self.examples if job.name not in last], start)
+        place.run([job for job in self.examples if job.name in last], start)
+        return [job.name for job in self.examples]
 
 
 def write_plan(folder: Path, jobs: Sequence[PlannedJob], search: str | None = None) -> None:

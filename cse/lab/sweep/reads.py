@@ -40,7 +40,7 @@ def needs_of_command(texts: Sequence[str], kind: Kind) -> list[Need]:
     """What the jobs of a command read. Of a search it is what one of its jobs reads."""
     command = read_command(texts, kind)
     with explaining(texts_of(command.arguments), kind):
-        return needs_of_jobs(make_plan(read_sweep_command(command)).jobs)
+        return needs_of_jobs(make_plan(read_sweep_command(command)).examples)
 
 
 def needs_of_datasets(names: Sequence[str], texts: Sequence[str]) -> list[Need]:

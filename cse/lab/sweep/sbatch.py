@@ -36,7 +36,7 @@ def parameters_of(command: SweepCommand) -> dict[str, Any]:
     """submitit's parameters: DEFAULTS, overridden by the command's hydra.launcher.*; null is as if not given. submitit
     and sbatch say which they take. Raises UserError for text of several lines, which sbatch's script would run."""
     given: dict[str, Any] = {}
-    for argument in command.start:
+    for argument in command.start_arguments:
         if argument.key.startswith("hydra.launcher."):  # partition=gpu,long is no axis, but sbatch's own list
             given[argument.key.split(".", 2)[2]] = argument.spelled if argument.is_axis else argument.parsed
     for key, value in given.items():
@@ -133,7 +133,7 @@ def advice_on_parameters(command: SweepCommand, parameters: Mapping[str, Any]) -
         yield "sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more"
     if "setup" in parameters and "python" not in parameters:
         yield f"jobs run {sys.executable}: hydra.launcher.python=python runs the one of setup's environment"
-    if values_of(command.start).get("hydra.launcher.timeout_min", "null") == "null":
+    if values_of(command.start_arguments).get("hydra.launcher.timeout_min", "null") == "null":
         yield f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more"
 
 

@@ -27,7 +27,7 @@ from cse.lab.sweep.axes import check_range, choices_of, combinations, first_valu
 from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.memory import Memory, Point
-from cse.lab.sweep.outcomes import Outcomes
+from cse.lab.sweep.outcomes import Start
 from cse.lab.sweep.plan import Place, write_plan, write_trials
 from cse.lab.sweep.rows import hash_of
 from cse.lab.sweep.sweep_command import SweepCommand
@@ -52,8 +52,8 @@ class Searches:
             raise command.no_job()
 
     @cached_property
-    def jobs(self) -> list[PlannedJob]:
-        """An example job of each search."""
+    def examples(self) -> list[PlannedJob]:
+        """A job of each search."""
         by_name = {job.name: job for job in (search.example for search in self.searches)}
         return list(by_name.values())
 
@@ -70,25 +70,25 @@ class Searches:
             )
         for axis in first.axes:
             first.check_values(axis)
-        check_jobs(self.jobs, self.settings.n_trials)
+        check_jobs(self.examples, self.settings.n_trials)
         for search in self.searches:
             search.memory.check()
 
     @property
     def summary(self) -> str:
         """See Plan; also what the trials vary."""
-        count = len(self.jobs)
+        count = len(self.examples)
         jobs = f"{count} {'job' if count == 1 else 'jobs'} x {self.settings.n_trials} trials"
         return (
             f"{self.command.name}: {jobs}, in {self.command.folder}\n"
             f"each trial has values of {self.searches[0].memory.ranges_in_words()}"
         )
 
-    def run(self, place: Place, outcomes: Outcomes) -> list[str]:
+    def run(self, place: Place, start: Start) -> list[str]:
         """Run the searches in turn. Returns the names of the trials that were asked for."""
         for search in self.searches:
-            search.run(place, outcomes)
-        return list(outcomes.by_job)
+            search.run(place, start)
+        return list(start.outcomes)
 
 
 class Search:
@@ -137,7 +137,7 @@ class Search:
         arguments = [argument for argument in first_values(self.arguments) if argument.key != axis.key]
         return self.command.job(arguments).find_mistake()
 
-    def run(self, place: Place, outcomes: Outcomes) -> None:
+    def run(self, place: Place, start: Start) -> None:
         """Make all trials that no earlier start has made: ask SMAC for points, run their jobs, tell their scores.
 
         It searches `key=interval(a,b)` (uniform), `key=int(interval(a,b))` and `key=choice(...)`, for the best of the
@@ -146,11 +146,11 @@ class Search:
         from smac.runhistory.dataclasses import TrialValue
 
         optimiser = optimiser_of(self.axes, self.settings, self.memory.file.parent)
-        write_trials(outcomes.folder, self.name, self.settings.n_trials)
-        for trials in self.batches(optimiser, outcomes):
+        write_trials(start.folder, self.name, self.settings.n_trials)
+        for trials in self.batches(optimiser, start):
             jobs = [self.command.job(merged([*self.arguments, *at_point(self.axes, trial.config)])) for trial in trials]
-            write_plan(outcomes.folder, jobs, self.name)
-            for trial, outcome in zip(trials, place.run(jobs, outcomes), strict=True):
+            write_plan(start.folder, jobs, self.name)
+            for trial, outcome in zip(trials, place.run(jobs, start), strict=True):
                 if score := outcome.score:  # a failure, which may be the machine's, is ignored by the optimizer
                     optimiser.tell(trial, TrialValue(cost=score.value if score.lower_is_better else -score.value))
 
@@ -159,7 +159,7 @@ class Search:
         """The search's name in the folder's plan."""
         return self.memory.file.stem
 
-    def batches(self, optimiser: "Facade", outcomes: Outcomes) -> Iterator[list["TrialInfo"]]:
+    def batches(self, optimiser: "Facade", start: Start) -> Iterator[list["TrialInfo"]]:
         """The trials, a batch at a time: first the points that earlier starts asked for, then new points."""
         from ConfigSpace import Configuration
         from smac.runhistory.dataclasses import TrialInfo
@@ -167,12 +167,12 @@ class Search:
         space = optimiser.scenario.configspace
         known = [TrialInfo(Configuration(space, values=point), seed=0) for point in self.memory.points()]
         count, wanted = 0, self.settings.n_trials
-        while count < wanted and not outcomes.refusal():
+        while count < wanted and not start.why_not_started():
             size = min(self.settings.batch, wanted - count)
             trials = known[count : count + size] or self.new_trials(optimiser, size)
             if not trials:
                 print(f"every point of {self.memory.ranges_in_words()} was tried: {count} of {wanted} trials")
-                write_trials(outcomes.folder, self.name, count)
+                write_trials(start.folder, self.name, count)
                 return
             yield trials
             count += len(trials)

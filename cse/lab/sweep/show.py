@@ -8,9 +8,9 @@ from cse.lab.folder.status import State
 from cse.lab.run.needs import look_for
 from cse.lab.settings.arguments import shell_line, texts_of
 from cse.lab.settings.groups import config_dirs
-from cse.lab.sweep.checks import needs_of_jobs, refusals_of
-from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
-from cse.lab.sweep.outcomes import Outcome, Outcomes, score_in_words
+from cse.lab.sweep.checks import but_for_seed, needs_of_jobs, one_of_each, refusals_of
+from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.outcomes import Outcome, Start, score_in_words
 from cse.lab.sweep.plan import Place, Plan
 from cse.lab.sweep.sweep_command import SweepCommand
 from cse.lab.sweep.sweeps import asks_for_smoke
@@ -23,7 +23,7 @@ from cse.lab.tracking.wandb_folder import sync_line
 def show_plan(command: SweepCommand, plan: Plan, place: Place) -> int:
     """Print each planned job (of a search an example) with its steps, and what is missing. Returns 1 if a job would be
     refused, else 0. Raises the first refusal if all would be refused."""
-    jobs = plan.jobs
+    jobs = plan.examples
     refused = refusals_of(jobs)
     if len(refused) == len(jobs):
         raise next(iter(refused.values()))
@@ -70,17 +70,17 @@ def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
 # The end of a start
 
 
-def show_outcomes(command: SweepCommand, outcomes: Outcomes, names: Sequence[str]) -> None:
+def show_outcomes(command: SweepCommand, start: Start, names: Sequence[str]) -> None:
     """Print what became of the jobs of these names, a search's best trial, and what can be done with the runs."""
     if asks_for_smoke(command.given):
         print("smoke tests: synthetic data, and a score means nothing")
-    print_table(command.name, [outcomes.by_job.get(name, Outcome(name, State.NOT_RUN)) for name in names])
+    print_table(command.name, [start.outcomes.get(name, Outcome(name, State.NOT_RUN)) for name in names])
     if command.sweeper is not None:
-        print_best(list(outcomes.by_job.values()))
+        print_best(list(start.outcomes.values()))
     if sync := sync_line(command.folder, names):
         print(f"this uploads to W&B what was logged offline:\n  {sync}")
-    if outcomes.any_done:
-        print(f"every score of each job, and how they compare:\n  {report_command(command, outcomes)}")
+    if start.any_done:
+        print(f"every score of each job, and how they compare:\n  {report_command(command, start)}")
 
 
 def print_table(title: str, outcomes: Sequence[Outcome]) -> None:
@@ -110,9 +110,9 @@ def print_best(outcomes: Sequence[Outcome]) -> None:
         print(f"best trial: {best.job}, {score_in_words(best.score)}{tied}")
 
 
-def report_command(command: SweepCommand, outcomes: Outcomes) -> str:
+def report_command(command: SweepCommand, start: Start) -> str:
     """The command that reports the finished runs, with the published numbers if the runs have a score of the table."""
-    scores = {name for run in outcomes.runs_done() for name in run.metrics}
+    scores = {name for run in start.runs_done() for name in run.metrics}
     sweep = command.sweep
     if sweep is None or scores.isdisjoint(sweep.names_in_report):
         return shell_line("cse-report", f"runs={command.folder}")

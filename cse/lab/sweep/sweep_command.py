@@ -36,8 +36,8 @@ SMAC = ("smac", "-e '.[smac]'")
 class SweepCommand:
     """A command that starts several jobs, as given.
 
-    start: the arguments that say how to start. given: the arguments for the jobs; one with several values is an axis.
-    axes: the axes of the sweep's file that no given argument replaces.
+    start_arguments: the arguments that say how to start. given: the arguments for the jobs; one with several values is
+    an axis. axes: the axes of the sweep's file that no given argument replaces.
 
     program: the jobs' program. sweep: the sweep that it names; None for none. folder: the folder that holds the jobs'
     folders. options: jobs.* and dry_run. launcher: "basic" is this machine. sweeper: the config hydra.sweeper of a
@@ -45,7 +45,7 @@ class SweepCommand:
     """
 
     program: str
-    start: list[Argument]
+    start_arguments: list[Argument]
     given: list[Argument]
     axes: list[Argument]
     sweep: Sweep | None
@@ -78,7 +78,7 @@ class SweepCommand:
 
     def no_job(self) -> UserError:
         """The refusal of a command that starts nothing."""
-        given = " ".join(texts_of(self.given or self.start))
+        given = " ".join(texts_of(self.given or self.start_arguments))
         return UserError(f"{given}: there is no job: a range is empty, or there is none to search")
 
 
@@ -112,7 +112,7 @@ def read_sweep_command(command: Command) -> SweepCommand:
     default = folder_without_sweep(program, given) if sweep is None else sweep.folder_of_jobs(given)
     return SweepCommand(
         program=program,
-        start=start,
+        start_arguments=start,
         given=given,
         axes=[] if sweep is None else sweep.axes(given),
         sweep=sweep,

@@ -9,7 +9,7 @@ from typed import command_typed
 
 from cse.lab.settings.mistakes import explaining
 from cse.lab.sweep import engine, process
-from cse.lab.sweep.outcomes import Outcomes
+from cse.lab.sweep.outcomes import Start
 
 FAKE = """
 import json, os, signal, sys
@@ -51,7 +51,7 @@ def many(tmp_path, monkeypatch) -> Many:
     """
     starts = []
 
-    class Kept(Outcomes):
+    class Kept(Start):
         def __init__(self, *arguments, **options):
             super().__init__(*arguments, **options)
             starts.append(self)
@@ -64,12 +64,12 @@ def many(tmp_path, monkeypatch) -> Many:
         monkeypatch.setattr(process, "command_of", command)
         with explaining(line.split(), "train"):
             code = engine.run_sweep(command_typed(line.split(), program))
-        outcomes = sorted(starts[-1].by_job.items())
+        outcomes = sorted(starts[-1].outcomes.items())
         return code, {name.rpartition("-")[0]: outcome.state for name, outcome in outcomes}
 
     run.jobs = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["cse-train", "THE", "LINE"])
-    monkeypatch.setattr(engine, "Outcomes", Kept)
+    monkeypatch.setattr(engine, "Start", Kept)
     monkeypatch.setattr(process, "differences", lambda job, results: [])
     return run

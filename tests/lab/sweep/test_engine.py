@@ -17,7 +17,7 @@ from cse.errors import Interrupted, UserError
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.settings.arguments import values_of
-from cse.lab.sweep import engine, process
+from cse.lab.sweep import engine, machine, process
 from cse.lab.sweep.checks import needs_of_jobs
 from cse.lab.sweep.engine import make_plan
 from cse.lab.sweep.sweep_command import read_sweep_command
@@ -89,7 +89,7 @@ def test_an_evaluation_scores_the_run_in_the_folder_of_its_own_command(many, own
 
 
 def test_parallel_jobs_have_their_own_gpus_and_idle_ones_are_mentioned(many, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(process, "visible_gpus", lambda: ["4", "7"])
+    monkeypatch.setattr(machine, "visible_gpus", lambda: ["4", "7"])
     assert many(f"{LINE} jobs.parallel=2")[0] == 0
     assert "idle" not in capsys.readouterr().out
     assert set(starts(tmp_path).values()) == {"4", "7"}
@@ -108,10 +108,10 @@ def test_parallel_jobs_have_their_own_gpus_and_idle_ones_are_mentioned(many, tmp
     ("trainer.devices=8", "8 GPUs"),
 ])  # fmt: skip
 def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, words, shares):
-    monkeypatch.setattr(process, "visible_gpus", lambda: ["4", "5", "6", "7"])
+    monkeypatch.setattr(machine, "visible_gpus", lambda: ["4", "5", "6", "7"])
     read = read_sweep_command(command_typed(["-m", "seed=1,2,3", *words.split()]))
     if isinstance(shares, list):
-        assert process.shares_of(make_plan(read).jobs, read.options.jobs.parallel) == shares
+        assert machine.shares_of(make_plan(read).examples, read.options.jobs.parallel) == shares
         return
     with pytest.raises(UserError, match=shares):
         engine.run_sweep(command_typed(["-m", "seed=1,2,3", *words.split()]))
@@ -121,7 +121,7 @@ def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, w
 def test_visible_gpus(monkeypatch, named, gpus):
     monkeypatch.setattr("torch.cuda.device_count", lambda: len(gpus))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
-    assert process.visible_gpus() == gpus
+    assert machine.visible_gpus() == gpus
 
 
 def signal_when(is_time) -> None:

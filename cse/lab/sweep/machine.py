@@ -1,0 +1,78 @@
+"""This machine as a place of jobs: several run at a time, each on GPUs of its own if there are any."""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+
+from cse.errors import UserError
+from cse.lab.sweep import process
+from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.outcomes import Outcome, Start
+
+
+class Machine:
+    """This machine as a place of jobs (see cse.lab.sweep.plan). parallel: how many jobs run at a time.
+
+    Raises UserError if they need more GPUs than there are.
+    """
+
+    submission = ""  # to nobody
+
+    def __init__(self, jobs: Sequence[PlannedJob], parallel: int):
+        self.jobs, self.parallel = jobs, parallel
+        self.shares = shares_of(jobs, parallel)
+
+    @property
+    def advice(self) -> str:
+        """How many GPUs stay idle while jobs like the first one run."""
+        idle = len(visible_gpus()) - self.jobs[0].count_devices() * self.parallel
+        more = "jobs.parallel=N runs N jobs, trainer.devices=N one job on N"
+        return f"{idle} of this machine's GPUs are idle: {more}" if idle > 0 else ""
+
+    def run(self, jobs: Sequence[PlannedJob], start: Start) -> list[Outcome]:
+        """Run jobs, as many at a time as there are shares. Returns their outcomes in the same order."""
+        free: SimpleQueue[str | None] = SimpleQueue()
+        for share in self.shares:
+            free.put(share)
+
+        def run_one(job: PlannedJob) -> Outcome:
+            outcome = start.not_started(job)
+            if outcome is None:
+                share = free.get()
+                try:
+                    outcome = process.run_job(job, start.folder / job.name, start.signals, share)
+                finally:
+                    free.put(share)  # after an error too, or the next job would wait for ever
+            start.record(outcome)
+            return outcome
+
+        with ThreadPoolExecutor(self.parallel) as threads:
+            return list(threads.map(run_one, jobs))
+
+
+def shares_of(jobs: Sequence[PlannedJob], parallel: int) -> list[str | None]:
+    """The GPUs that each of `parallel` jobs sees, as a value of CUDA_VISIBLE_DEVICES; None: all of this machine's.
+
+    A job gets as many as it has devices. Jobs of one device may share a GPU; raises UserError if others would.
+    """
+    gpus = visible_gpus()
+    devices = max(job.count_devices() for job in jobs) if gpus else 1
+    if devices > 1 and devices * parallel > len(gpus):
+        raise UserError(
+            f"jobs.parallel={parallel} trainer.devices={devices}: that takes {devices * parallel} GPUs, and "
+            f"{len(gpus)} are visible here"
+        )
+    if parallel == 1 or not gpus:
+        return [None] * parallel
+    each = [range(first, first + devices) for first in range(0, devices * parallel, devices)]
+    return [",".join(gpus[number % len(gpus)] for number in numbers) for numbers in each]
+
+
+def visible_gpus() -> list[str]:
+    """The GPUs of this process, as CUDA_VISIBLE_DEVICES names them."""
+    from cse.device import count_gpus
+
+    count = count_gpus()
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return named.split(",") if count and named else [str(gpu) for gpu in range(count)]
