@@ -78,7 +78,7 @@ class Views:
     """Makes the views of the rows of one text.
 
     text: tokenised if the augmentation works on tokens. num_views, masking: the objective's. mask: not called if
-    masking is "none". The attribute `columns` has the column of each view.
+    masking is "none". The attribute `column_of_view` has the column of each view.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Views:
         self.text, self.tokenizer, self.augmentation = text, tokenizer, augmentation
         self.num_views, self.masking, self.mask = num_views, masking, mask
         self.max_length, self.seed = max_length, seed
-        self.columns = [0] * num_views if text.num_columns == 1 else list(range(num_views))
+        self.column_of_view = [0] * num_views if text.num_columns == 1 else list(range(num_views))
         before, after = [tokenizer.before_text(column) for column in range(text.num_columns)], tokenizer.after_text()
         self.ends_of_column = [RowEnds.of_lengths(length, after) for length in before]
         room = sys.maxsize if tokenizer.room is None else tokenizer.room
@@ -125,14 +125,14 @@ class Views:
         Log a warning for truncated views. For an augmentation of texts."""
         rows = row_numbers[:CHECKED_ROWS]
         views_of_row = [views for _, views in self._texts(rows, 0)]
-        for number, column in enumerate(self.columns):
+        for number, column in enumerate(self.column_of_view):
             is_empty = not any(text.strip() for views in views_of_row for text in views[number])
             if is_empty and not all(self.text.lacks(row, column) for row in rows):
                 why = f"left no text in any of {len(rows)} rows"
                 raise UserError(f"{class_name(type(self.augmentation))}.views {why}")
         texts: list[str] = []
         for views in views_of_row:
-            for view, column in zip(views, self.columns, strict=True):
+            for view, column in zip(views, self.column_of_view, strict=True):
                 texts += self.tokenizer.of_column(view, column)
         truncated = sum(len(ids) > self.max_length for ids in self.tokenizer(texts, MANY))
         if truncated:
@@ -143,8 +143,8 @@ class Views:
     def _from_ids(self, rows_B: np.ndarray, epoch: int) -> list[View]:
         """Views made from the ids of the rows. A row has one token row in each."""
         ids_of_column = [self.text.ids_of(rows_B, column) for column in range(self.text.num_columns)]
-        views: list[View] = [[] for _ in self.columns]
-        for number, (view, column) in enumerate(zip(views, self.columns, strict=True)):
+        views: list[View] = [[] for _ in self.column_of_view]
+        for number, (view, column) in enumerate(zip(views, self.column_of_view, strict=True)):
             unchanged = self.augmentation.keeps_text or (number == 0 and self.augmentation.keeps_first)
             for row, ids in zip(rows_B.tolist(), ids_of_column[column], strict=True):
                 if unchanged or self.text.lacks(row, column):
@@ -172,17 +172,17 @@ class Views:
 
     def _from_texts(self, rows_B: np.ndarray, epoch: int) -> list[View]:
         """Views made from texts. All texts of the batch are tokenised in one call."""
-        views: list[list[tuple[int, str]]] = [[] for _ in self.columns]
+        views: list[list[tuple[int, str]]] = [[] for _ in self.column_of_view]
         for row, texts_of_view in self._texts(rows_B, epoch):
             for view, texts in zip(views, texts_of_view, strict=True):
                 view += [(row, text) for text in texts]
         with_prefix: list[str] = []
-        for view, column in zip(views, self.columns, strict=True):
+        for view, column in zip(views, self.column_of_view, strict=True):
             with_prefix += self.tokenizer.of_column([text for _, text in view], column)
         ids = iter(self.tokenizer.by_words(with_prefix, self.max_length))
         return [
             [TokenRow(row, column, next(ids)) for row, _ in view]
-            for view, column in zip(views, self.columns, strict=True)
+            for view, column in zip(views, self.column_of_view, strict=True)
         ]
 
     def _texts(self, rows_B: np.ndarray, epoch: int) -> Iterator[tuple[int, list[list[str]]]]:
@@ -190,9 +190,9 @@ class Views:
         cells = zip(*(self.text.texts_of(rows_B, column) for column in range(self.text.num_columns)), strict=True)
         for row, cells_of_row in zip(rows_B.tolist(), cells, strict=True):
             if len(cells_of_row) == 1:
-                views = self._checked(cells_of_row[0], self.num_views, self._rng(epoch, row, 0))
+                views = self._augmented_texts(cells_of_row[0], self.num_views, self._rng(epoch, row, 0))
             else:
-                views = [self._of_cell(row, column, cells_of_row[column], epoch) for column in self.columns]
+                views = [self._of_cell(row, column, cells_of_row[column], epoch) for column in self.column_of_view]
             if self.augmentation.keeps_first:
                 views[0] = [cells_of_row[0]]
             yield row, views
@@ -201,9 +201,9 @@ class Views:
         """The view of one column."""
         if self.text.lacks(row, column):
             return [cell]
-        return self._checked(cell, 1, self._rng(epoch, row, column))[0]
+        return self._augmented_texts(cell, 1, self._rng(epoch, row, column))[0]
 
-    def _checked(self, text: str, count: int, rng: np.random.Generator) -> list[list[str]]:
+    def _augmented_texts(self, text: str, count: int, rng: np.random.Generator) -> list[list[str]]:
         """The first `count` views that the augmentation makes from a text. A view is a list of texts."""
         made = self.augmentation.views(text, count, rng)
         views: list[list[str]] = []

@@ -126,7 +126,7 @@ def truncation_in_words(batches: Batches) -> str:
     "" also for text that each view tokenises anew.
     """
     text, most = batches.text, batches.views.max_length
-    read = [ids for column, ids in enumerate(text.token_ids) if column in batches.views.columns]
+    read = [ids for column, ids in enumerate(text.token_ids) if column in batches.views.column_of_view]
     full = [np.diff(ids.offsets)[text.chosen[batches.row_numbers]] >= most for ids in read]
     count, kept = np.count_nonzero(np.any(full, axis=0)), most - batches.views.tokenizer.template_length
     return f"{count:,} rows reach trainer.max_length={kept}" if count else ""
