@@ -18,16 +18,8 @@ from cse.data.listing import files_of
 from cse.errors import UserError
 from cse.files import Json, read_once, sha256
 from cse.lab.folder.contents import Results
-from cse.lab.folder.facts import (
-    Facts,
-    Kind,
-    as_facts,
-    code_digest,
-    file_sums,
-    named_sums,
-    own_code,
-    trained_texts,
-)
+from cse.lab.folder.digests import code_digest, named_sums, own_code
+from cse.lab.folder.facts import Facts, Kind, as_facts, file_sums, trained_texts
 from cse.lab.folder.runs import Run
 from cse.lab.settings.roles import fixed_settings, role_of, scoring_settings
 from cse.lab.settings.values import PlainConfig, flattened, format_value, in_one_form

@@ -4,24 +4,16 @@ Kind, Facts, as_facts    the vocabulary: {(kind, name): value}
 facts                    everything that a run recorded, from the functions below it, a kind each
 scoring_facts            what a run's scores depend on besides its encoder
 training_facts           what a run learned from
-code_digest and more     the digests of this machine's code, files and encoders, which a run records when it begins
 """
 
 import hashlib
-import sys
-import sysconfig
 from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Literal
 
-from cse.files import checksum, read_once, sha256
 from cse.lab.folder.contents import EarlierCode, Results, TrainingData
 from cse.lab.folder.runs import Run
-from cse.lab.settings.groups import CONF_DIR, PACKAGE_DIR
-from cse.lab.settings.roles import keys_with, role_of
-from cse.lab.settings.values import PlainConfig, flattened, format_value
-from cse.ranges import Mark
+from cse.lab.settings.roles import role_of
+from cse.lab.settings.values import flattened, format_value
 from cse.score import Source
 
 Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
@@ -170,55 +162,3 @@ def content_digests(text: TrainingData) -> str | None:
     """The checksums of a text's files, without the files' names; None if there are none."""
     digests = ", ".join(sorted(map(str, file_sums(text).values()))) or text.get("sha256")
     return str(digests) if digests else None
-
-
-# The digests of this machine
-
-
-@cache
-def code_digest() -> str:
-    """A digest (16 hex digits) of the installed code and of conf/. It differs between versions, also without git.
-
-    It is computed at the first call, because a process runs the code that it has loaded.
-    """
-    content = hashlib.sha256()
-    for place, ending in ((PACKAGE_DIR, "*.py"), (Path(CONF_DIR), "*.yaml")):
-        for file in sorted(place.rglob(ending)):
-            content.update(f"{file.relative_to(place)}\0".encode() + file.read_bytes() + b"\0")
-    return content.hexdigest()[:16]
-
-
-def own_code(config: PlainConfig) -> dict[str, str]:
-    """16 hex digits of the file of each loaded module that a `_target_` names.
-
-    Without cse's and installed packages, and without a module whose file is no longer there.
-    """
-    targets = [str(value) for key, value in flattened(config).items() if key.endswith("._target_")]
-    elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))
-    digests: dict[str, str] = {}
-    for name in sorted(target.rpartition(".")[0] for target in targets):
-        module = sys.modules.get(name)
-        file = vars(module).get("__file__") if module else None
-        if file and Path(file).is_file() and not any(Path(file).is_relative_to(place) for place in elsewhere):
-            digests[name] = sha256(Path(file))[:16]
-    return digests
-
-
-def named_sums(config: PlainConfig) -> dict[str, str]:
-    """The checksum of each file and encoder that the settings name on this machine, by key."""
-    sums: dict[str, str] = {}
-    for key, name in keys_with(Mark.SUMMED, config).items():
-        total = None if name is None else weights_sum(name)
-        if total is not None:
-            sums[key] = total
-    return sums
-
-
-def weights_sum(name: object) -> str | None:
-    """The checksum of the weights in a run's best/ or in a folder, or of a file; None if there are none."""
-    place = Path(str(name)).expanduser()
-    for folder in (place / "best", place):
-        files = sorted([*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")])
-        if files:
-            return " ".join(read_once(checksum, file) for file in files)
-    return read_once(checksum, place) if place.is_file() else None

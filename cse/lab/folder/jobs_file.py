@@ -49,8 +49,8 @@ def add_job_end(folder: Path, job: str, state: str, why: str) -> None:
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A planned job. A job that no plan records has the defaults.
+class PlanEntry:
+    """What a plan records of a job. A job that no plan records has the defaults.
 
     search: the search that asked for the job. logged: the length of the log that earlier starts left, in bytes. ended,
     why: how it ended without success, in the words of cse.lab.folder.status.
@@ -75,7 +75,7 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
     return [jobs[folder] for folder in sorted(jobs)]
 
 
-def planned_below(place: Path) -> Iterator[tuple[Path, Planned]]:
+def planned_below(place: Path) -> Iterator[tuple[Path, PlanEntry]]:
     """The planned jobs at or below a folder, with their own folders. A job may come twice, first from its plan."""
     if (job := planned_in(place.parent).get(place)) is not None:  # a job's own folder may be named
         yield place, job
@@ -83,7 +83,7 @@ def planned_below(place: Path) -> Iterator[tuple[Path, Planned]]:
         if PLAN in files:
             yield from planned_in(Path(above)).items()
         if LOG in files:  # of a sweep of an older edition, which has no plan
-            yield Path(above), Planned()
+            yield Path(above), PlanEntry()
 
 
 def has_files(folder: Path) -> bool:
@@ -91,15 +91,15 @@ def has_files(folder: Path) -> bool:
     return any((folder / name).exists() for name in (RESULTS, RUN))
 
 
-def planned_in(folder: Path) -> dict[Path, Planned]:
+def planned_in(folder: Path) -> dict[Path, PlanEntry]:
     """The jobs of a folder's plan by their own folders, and one more for each trial that a search still owes."""
-    jobs: dict[Path, Planned] = {}
+    jobs: dict[Path, PlanEntry] = {}
     trials: dict[str, int] = {}
     for line in json_lines(folder / PLAN):
         match line:
             case {"job": str(name)}:
                 about = {key: line[key] for key in ("program", "words", "search", "logged") if key in line}
-                jobs[folder / name] = Planned(**about)
+                jobs[folder / name] = PlanEntry(**about)
             case {"ended": str(name), "state": state, "why": why} if folder / name in jobs:
                 one_line = " ".join(str(why).split())
                 jobs[folder / name] = replace(jobs[folder / name], ended=str(state), why=one_line)
@@ -108,11 +108,11 @@ def planned_in(folder: Path) -> dict[Path, Planned]:
     made = [job.search for job in jobs.values()]
     for search, count in trials.items():
         numbers = range(made.count(search) + 1, count + 1)
-        jobs |= {folder / f"trial {number} of {count} ({search})": Planned() for number in numbers}
+        jobs |= {folder / f"trial {number} of {count} ({search})": PlanEntry() for number in numbers}
     return jobs
 
 
-def as_run(folder: Path, job: Planned) -> Run:
+def as_run(folder: Path, job: PlanEntry) -> Run:
     """A planned job as a run that has recorded nothing."""
     arguments = recorded_arguments(job.words)
     config, choices = settings_of_arguments(arguments)
@@ -130,7 +130,7 @@ def as_run(folder: Path, job: Planned) -> Run:
     )
 
 
-def status_of_job(folder: Path, job: Planned) -> Status:
+def status_of_job(folder: Path, job: PlanEntry) -> Status:
     """The state of a job without a run: by its heartbeat, by what its start recorded, or by its log."""
     beat = read_beat(folder)
     if beat is not None and beat.is_alive(time.time()):

@@ -16,7 +16,7 @@ from omegaconf import OmegaConf
 from cse.eval.scoring import score
 from cse.files import Json, make_folder, write_json, write_text
 from cse.lab.folder.contents import RESULTS, RUN, Results, RunFile
-from cse.lab.folder.facts import code_digest, named_sums, own_code
+from cse.lab.folder.digests import code_digest, named_sums, own_code
 from cse.lab.run.commit import git_commit, git_patch, versions_of
 from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job

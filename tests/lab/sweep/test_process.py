@@ -10,7 +10,7 @@ from typed import jobs_of
 
 from cse.errors import UserError
 from cse.files import sha256
-from cse.lab.folder.facts import code_digest, named_sums, weights_sum
+from cse.lab.folder.digests import code_digest, named_sums, weights_sum
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.settings.arguments import Argument
 from cse.lab.settings.compose import composed, without_hydra
