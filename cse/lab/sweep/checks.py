@@ -4,11 +4,11 @@ check_jobs       for every command
 refusals_of      for a dry run: the jobs that would end before their first step
 needs_of_jobs    for a dry run and cse-data: what the jobs read
 
-Then which jobs are alike:
+Then which jobs answer for others:
 
-unlike_jobs            if these compose, all jobs do
-but_for_seed           jobs with the same one end in the same way, after as many steps
-what_inputs_depend_on  jobs with the same one read the same
+unlike_jobs             if these compose, all jobs do
+but_for_seed            jobs that share it end in the same way, after as many steps
+what_inputs_depend_on   jobs that share it read the same
 """
 
 from collections import Counter
@@ -113,7 +113,7 @@ def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
     return list(dict.fromkeys(needs))
 
 
-# Composing takes time, so one job answers for all jobs that are alike to a question
+# Composing takes time, so one job answers for others
 
 
 def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
