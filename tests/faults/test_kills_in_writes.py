@@ -17,7 +17,7 @@ from torch import nn
 
 from cse.data.cache import cache_columns
 from cse.files import recover, replaced_folder, write_text
-from cse.lab.folder.events import EventLog, read_events
+from cse.lab.folder.events import EventFile, read_events
 from cse.training import checkpoint
 
 ON_DISK = ("open", "os.", "shutil.")  # prefixes of the audit events
@@ -154,12 +154,12 @@ def test_a_checkpoint(tmp_path):
 
 def test_metrics(tmp_path):
     def write() -> None:
-        log = EventLog(tmp_path, resume_step=1)
+        log = EventFile(tmp_path, resume_step=1)
         for step in (2, 3):
             log.log({"train/loss": 0.5}, step)
 
     def reset() -> None:
-        log = EventLog(tmp_path)
+        log = EventFile(tmp_path)
         for step in (0, 1):
             log.log({"train/loss": 1.0}, step)
 

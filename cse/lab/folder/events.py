@@ -21,7 +21,7 @@ Event = Json
 """A line of metrics.jsonl; see above."""
 
 
-class EventLog:
+class EventFile:
     """Writes a run's metrics.jsonl. The methods raise RunError if the disk refuses.
 
     resume_step: the checkpoint's step; None: a new file. Later lines are dropped, and so are the lines of a run's end.

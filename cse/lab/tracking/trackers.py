@@ -14,7 +14,7 @@ from typing import Protocol
 
 from cse.errors import in_short
 from cse.files import Json
-from cse.lab.folder.events import EventLog
+from cse.lab.folder.events import EventFile
 from cse.lab.tracking.run_info import RunInfo
 
 log = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class EventLog:
         builders: Iterable[partial[Tracker]] = (),
         resume_step: int | None = None,
     ):
-        self.jsonl = EventLog(folder, resume_step)
+        self.jsonl = EventFile(folder, resume_step)
         self.trackers: list[BackgroundTracker] = []
         for build in builders:
             try:

@@ -8,7 +8,7 @@ import pytest
 
 from cse.errors import RunError
 from cse.files import json_line
-from cse.lab.folder.events import EventLog, metric_events, read_events
+from cse.lab.folder.events import EventFile, metric_events, read_events
 
 
 def metrics(path):
@@ -16,7 +16,7 @@ def metrics(path):
 
 
 def test_every_event_is_on_disk_at_once(tmp_path):
-    run = EventLog(tmp_path)
+    run = EventFile(tmp_path)
     path = tmp_path / "metrics.jsonl"
     run.log({"train/loss": 0.5}, 1)
     assert metrics(path) == [(1, 0.5)]
@@ -32,21 +32,21 @@ def test_every_event_is_on_disk_at_once(tmp_path):
 
 
 def test_a_resumed_run_drops_half_a_line_and_what_came_after_its_checkpoint(tmp_path):
-    run = EventLog(tmp_path)
+    run = EventFile(tmp_path)
     for step in (1, 2, 3):
         run.log({"train/loss": 1.0}, step)
     run.file.write('{"event": "metr')
     run.file.flush()
-    run = EventLog(tmp_path, resume_step=2)
+    run = EventFile(tmp_path, resume_step=2)
     run.log({"train/loss": 3.0}, 3)
     assert metrics(run.path) == [(1, 1.0), (2, 1.0), (3, 3.0)]
     assert os.listdir(tmp_path) == ["metrics.jsonl"]
-    assert metrics(EventLog(tmp_path).path) == []  # a new run
+    assert metrics(EventFile(tmp_path).path) == []  # a new run
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's /dev/full")
 def test_a_full_disk_is_one_sentence(tmp_path):
-    run = EventLog(tmp_path)
+    run = EventFile(tmp_path)
     run.file = Path("/dev/full").open("w")  # noqa: SIM115 (its closing fails too)
     with pytest.raises(RunError, match=r"metrics\.jsonl"):
         run.log({"train/loss": 1.0}, 1)
@@ -58,7 +58,7 @@ def test_only_the_lines_of_a_resumed_runs_end_are_dropped(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         assert [event["step"] for event in metric_events(tmp_path)] == list(range(1000))
     assert [record.getMessage().count("999 more") for record in caplog.records] == [1]
-    EventLog(tmp_path, resume_step=998)
+    EventFile(tmp_path, resume_step=998)
     assert (tmp_path / "metrics.jsonl").read_text() == "".join(lines[:-1])
 
 
