@@ -24,7 +24,7 @@ def steps_in_words(cfg: DictConfig) -> str:
 
 def steps_of(trainer: DictConfig, batches: int) -> int:
     """The steps of a run. batches: of an epoch."""
-    planned = max(1, round(trainer.epochs * batches / trainer.accumulate))
+    planned = max(1, round(trainer.epochs * (batches / trainer.accumulate)))  # rounded as in cse.training.loop
     return min(trainer.max_steps or planned, planned)
 
 

@@ -256,6 +256,18 @@ def test_a_part_of_the_runs_is_named_by_a_glob_or_by_settings(mixed_runs, words,
         assert [line.split(",done,")[0].strip('"').rpartition("/")[2] for line in lines[1:]] == folders
 
 
+def test_a_key_is_named_as_in_the_table_of_real_runs(mixed_runs, leave):
+    leave("x/smoke2", {"trainer.lr": 3, "seed": 1, "smoke": True, "objective.lr": 1}, {"dev/x": 99.0})
+    assert cse_report("runs=runs", "where=lr=2", "out=out") == 0
+    assert (mixed_runs / "out/runs.csv").read_text().count("\n") == 1 + 2
+
+
+def test_a_run_whose_command_has_damaged_quotes_is_reported(leave, folder):
+    leave("a", {"seed": 1}, {"dev/x": 70.0}, command="cse-train 'unbalanced")
+    assert cse_report("runs=runs", "out=out") == 0
+    assert (folder / "out/runs.csv").read_text().count("\n") == 1 + 1
+
+
 def test_two_runs_that_differ_show_their_scores(mixed_runs, capsys):
     assert cse_report("differ=[runs/x/lr=1,seed_1,runs/x/lr=1,seed_2]") == 2  # a comma ends a name
     assert cse_report('differ=["runs/x/lr=1,seed_1","runs/x/lr=1,seed_2"]') == 0

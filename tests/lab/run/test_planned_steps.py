@@ -19,6 +19,8 @@ from cse.lab.settings.compose import composed
         (["objective=simcse_sup", "data.limit=0.5"], f"{3 * (137_800 // 512 + 1)}"),  # the last batch is smaller
         (["objective=simcse_sup", "data.limit=0.5", "trainer.drop_last=true"], f"{3 * (137_800 // 512)}"),
         (["objective=simcse", "trainer.accumulate=2", "trainer.max_steps=7"], "7"),
+        # 35 batches: 0.3 * (35 / 3) is less than 3.5, and rounded down as in the run
+        (["objective=simcse", "data.limit=2240", "trainer.epochs=0.3", "trainer.accumulate=3"], "3"),
         (["objective=simcse", "data=text", "data.path=x"], "?"),
         (["objective=simcse", "data=text", "data.path=x", "trainer.max_steps=70"], "at most 70"),
     ],

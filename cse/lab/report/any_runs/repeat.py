@@ -28,9 +28,12 @@ def repeatable_arguments(run: Run, kept: Collection[str] = ()) -> list[str]:
 
 
 def own_choices(run: Run) -> list[str]:
-    """The --config-dir FOLDERs of the command that started the run."""
-    line = pairwise(shlex.split(run.results.get("command") or ""))
-    return [argument for flag, folder in line if flag == "--config-dir" for argument in (flag, folder)]
+    """The --config-dir FOLDERs of the command that started the run; [] if its quotes are damaged."""
+    try:
+        line = shlex.split(run.results.get("command") or "")
+    except ValueError:  # cse.lab.folder.runs has warned
+        return []
+    return [argument for flag, folder in pairwise(line) if flag == "--config-dir" for argument in (flag, folder)]
 
 
 def more_seeds_command(comparison: Comparison, setting: Setting) -> str:

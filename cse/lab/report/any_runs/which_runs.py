@@ -84,8 +84,11 @@ def runs_having(runs: Sequence[Run], where: str, seed_key: str) -> list[Run]:
 
     Raises UserError if there are none.
     """
-    names = short_names(keys_of_settings(runs, seed_key), taken=OWN_COLUMNS)
-    key_named = {name: key for key, name in names.items()}
+    real = [run for run in runs if not run.is_smoke]
+    key_named: dict[str, str] = {}
+    for compared in (runs, real):  # the tables of real runs have their own short names
+        names = short_names(keys_of_settings(compared, seed_key), taken=OWN_COLUMNS)
+        key_named |= {name: key for key, name in names.items()}
     conditions = [(key_named.get(key, key), values) for key, values in named_settings(where).items()]
     chosen = [run for run in runs if all(has_value(run, key, values) for key, values in conditions)]
     if not chosen:
