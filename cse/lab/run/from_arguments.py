@@ -20,7 +20,7 @@ from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.conf_files import first_sentence
 from cse.lab.settings.groups import CONF_DIR, Kind, choices, file_of, groups
 from cse.lab.settings.mistakes import explaining
-from cse.lab.settings.provenance import overridden, recorded_user_files
+from cse.lab.settings.provenance import recorded_overridden
 
 
 def config_of(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
@@ -57,12 +57,11 @@ def checked_config(config: DictConfig, kind: Kind) -> DictConfig:
 
 def cfg_of_new_run(config: DictConfig, kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
     """The settings as a new run uses and records them. config: checked."""
-    chosen, files = config.hydra.runtime.choices, recorded_user_files(config)
+    chosen = config.hydra.runtime.choices
     cfg = without_hydra(config)
     with open_dict(cfg):
         if kind == "train":
-            notes = overridden(cfg, files, {argument.key for argument in arguments})
-            cfg.sources = [*recipe_notes(chosen, arguments), *notes]
+            cfg.sources = [*recipe_notes(chosen, arguments), *recorded_overridden(config)]
         cfg.choices = choice_of_each_group(kind, chosen, arguments, map(str, cfg.eval))
     shrink(cfg, keys_of_person(argument for argument in arguments if not argument.deletes))
     return cfg

@@ -14,10 +14,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
-from cse.lab.settings.arguments import Argument, parse_argument
+from cse.lab.settings.arguments import Argument, key_of, parse_argument
 from cse.lab.settings.groups import CONF_DIR, ONE_CHOICE_ONLY, Kind, choices, is_group, user_folders
 from cse.lab.settings.mistakes import no_choice, no_key
-from cse.lab.settings.provenance import RECORDED_AT, find_user_files
+from cse.lab.settings.provenance import OVERRIDDEN_AT, RECORDED_AT, find_overridden, find_user_files
 from cse.lab.settings.references import fill_in_environment
 
 COMPOSING = threading.RLock()
@@ -44,7 +44,8 @@ def composed(kind: Kind, texts: Sequence[str]) -> DictConfig:
 
 
 def composed_by_hydra(kind: Kind, texts: Sequence[str]) -> DictConfig:
-    """What Hydra composes. Its own node also names the user's files in it, so that a refusal can name the file."""
+    """What Hydra composes. Its own node also names the user's files in it, so that a refusal can name the file, and
+    the values of these files that later files replace."""
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.types import RunMode
@@ -57,8 +58,10 @@ def composed_by_hydra(kind: Kind, texts: Sequence[str]) -> DictConfig:
             if user_folders():
                 loader = GlobalHydra.instance().config_loader()
                 defaults = loader.compute_defaults_list(kind, list(texts), RunMode.RUN).defaults
-                files = {str(file.path): file.package for file in find_user_files(defaults)}
-                OmegaConf.update(config, RECORDED_AT, files, force_add=True)
+                files = find_user_files(defaults)
+                notes = find_overridden(config, files, {key_of(text) for text in texts})
+                OmegaConf.update(config, RECORDED_AT, {str(file.path): file.package for file in files}, force_add=True)
+                OmegaConf.update(config, OVERRIDDEN_AT, notes, force_add=True)
     finally:
         GlobalHydra.instance().hydra = outer
     return config

@@ -3,23 +3,27 @@
 UserFile        a file, and where its settings lie in a config
 find_user_files, recorded_user_files   the files that a config was composed of
 written_at      the file and the line that gave a value
-overridden      the values that a later file of cse replaces
+find_overridden, recorded_overridden   the values that a later file of cse replaces
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from hydra.core.default_element import ResultDefault
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from cse.lab.settings.conf_files import line_of
 from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, user_folders
-from cse.lab.settings.references import resolved
+from cse.lab.settings.references import guarded_environment
 from cse.lab.settings.values import PlainConfig, flattened, nodes_in, same
 
 RECORDED_AT = "hydra.user_files"
 """Where a composed config has the files of the user's own that it was composed of: {path: package}."""
+OVERRIDDEN_AT = "hydra.user_values_overridden"
+"""Where a composed config has what find_overridden says of these files."""
 
 
 class UserFile(NamedTuple):
@@ -70,9 +74,11 @@ def written_at(config: DictConfig, key: str, value: object) -> str:
     return ""
 
 
-def overridden(config: DictConfig, files: Sequence[UserFile], given: Collection[str]) -> list[str]:
-    """A sentence for each value of these files that a later file of cse replaces. given: the keys of the command."""
-    settings = flattened(resolved(config))
+def find_overridden(config: DictConfig, files: Sequence[UserFile], given: Collection[str]) -> list[str]:
+    """A sentence for each value of these files that a later file of cse replaces.
+
+    config: as Hydra composed it: cse writes some values in another form later. given: the keys of the command.
+    """
     sentences: dict[str, str] = {}
     for file in files:
         for inside, value in flattened(file.read_settings()).items():
@@ -80,9 +86,22 @@ def overridden(config: DictConfig, files: Sequence[UserFile], given: Collection[
             sentences.pop(key, None)
             if inside.split(".")[0] in ("defaults", "hydra", *SWEEP_KEYS) or key in given or "${" in str(value):
                 continue
-            final = settings.get(key)
+            final = final_value(config, key)
             written = [value] if isinstance(final, list) and not isinstance(value, list) else value
             if not same(written, final):
                 place = line_of(file.path, inside.split("."))
                 sentences[key] = f"but {key}={final} by a later file, not {value} ({place})"
     return list(sentences.values())
+
+
+def final_value(config: DictConfig, key: str) -> object:
+    """The plain value of a key, with references filled in; None if it cannot be read, which is refused later."""
+    with guarded_environment(), suppress(OmegaConfBaseException):
+        value = OmegaConf.select(config, key)
+        return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+    return None
+
+
+def recorded_overridden(config: DictConfig) -> list[str]:
+    """What find_overridden found when the config was composed, from the config's node `hydra`."""
+    return [*(OmegaConf.select(config, OVERRIDDEN_AT) or [])]

@@ -114,6 +114,19 @@ def test_a_value_that_its_part_takes_in_another_form_is_not_replaced(written):
     assert [one for one in config.sources if one.startswith("but ")] == []
 
 
+@pytest.mark.parametrize(("group", "content", "words"), [
+    ("data", "defaults: [mixture]\nsources:\n  a: {path: a.txt}\n  b: {path: b.csv, scores: s, objective: OWN}\n",
+     ["trainer.no_duplicates=false"]),
+    ("experiment", "paths: {cache: ~/c}\n", []), ("experiment", "trainer: {select: stsb}\n", []),
+])  # fmt: skip
+@pytest.mark.parametrize("objective", ["cosent", "{choice: cosent, temperature: 0.1}"])
+def test_a_value_that_cse_completes_is_not_replaced(written, group, content, words, objective):
+    written(group, content.replace("OWN", objective))
+    arguments = [Argument(f"{group}=mine"), *map(Argument, words)]
+    config = cfg_of_new_run(checked_config(composed("train", texts_of(arguments)), "train"), "train", arguments)
+    assert [note for note in config.sources if note.startswith("but ")] == []
+
+
 def test_other_programs_that_use_hydra_are_left_alone(tmp_path):
     (tmp_path / "own" / "model").mkdir(parents=True)
     (tmp_path / "app.py").write_text(
