@@ -100,10 +100,15 @@ def sentences_of(violations: Iterable[Violation], config: DictConfig) -> Iterato
 
 
 def with_converted(config: DictConfig, nodes: Sequence[CheckedNode], written: PlainConfig) -> DictConfig:
-    """A copy of the config with the values that its checked nodes convert. written: the config's values, unresolved."""
+    """A copy of the config with the values that its checked nodes convert. written: the config's values, unresolved.
+
+    A key that refers to another keeps its reference if the other key, converted by its own type, gives the same value.
+    """
     checked = deepcopy(config)
-    for node in nodes:
-        for key, value in node.converted.items():
-            is_equal = OmegaConf.select(checked, key) == value  # 2 for 2.0: another key may refer to 2 itself
-            OmegaConf.update(checked, key if is_equal else given_key(key, written), value)
+    converted = {key: value for node in nodes for key, value in node.converted.items()}
+    for key in sorted(converted, key=lambda key: "${" in str(written.get(key))):  # references last
+        found = OmegaConf.select(checked, key)
+        plain = OmegaConf.to_container(found) if OmegaConf.is_config(found) else found
+        if repr(plain) != repr(converted[key]):  # 1 for 1.0 is equal, and of another type
+            OmegaConf.update(checked, key, converted[key])
     return checked

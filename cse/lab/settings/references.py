@@ -42,8 +42,17 @@ def written_values(config: Container) -> PlainConfig:
 
 def given_key(key: str, written: PlainConfig) -> str:
     """The key that sets the value of a key: `other` if the value is `${other}`. written: the config's values."""
-    reference = re.fullmatch(r"\$\{([\w.]+)\}", str(written.get(key)))
-    return given_key(reference[1], written) if reference else key
+    value = str(written.get(key))
+    reference = REFERENCE.match(value)
+    if reference is None or reference[0] + "}" != value:
+        return key
+    return given_key(referred_key(key, *reference.groups()), written)
+
+
+def referred_key(key: str, dots: str, name: str) -> str:
+    """The key that a reference in the value of `key` refers to. dots, name: the groups of REFERENCE."""
+    mapping = key.split(".")[: -len(dots)] if dots else []
+    return ".".join([*mapping, name])
 
 
 def referred_keys(written: PlainConfig) -> set[str]:
@@ -51,8 +60,7 @@ def referred_keys(written: PlainConfig) -> set[str]:
     keys: set[str] = set()
     for key, value in written.items():
         for dots, name in REFERENCE.findall(str(value)):
-            mapping = key.split(".")[: -len(dots)] if dots else []
-            keys.add(".".join([*mapping, name]))
+            keys.add(referred_key(key, dots, name))
     return keys
 
 

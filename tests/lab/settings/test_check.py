@@ -131,6 +131,37 @@ def test_a_value_that_two_keys_refer_to_has_the_type_of_each():
     assert repr((trainer.clip, trainer.max_steps)) == "(2.0, 2)"
 
 
+def test_a_conversion_leaves_the_key_that_is_referred_to():
+    config = base("").copy()
+    OmegaConf.update(config, "trainer.select", "stsb")
+    OmegaConf.update(config, "trainer.watch", "${trainer.select}")
+    OmegaConf.update(config, "model.prefix", {"query": "q: ", "document": "${.query}"})
+    trainer = validate_command(config, "train").trainer
+    assert (trainer.select, trainer.watch) == ("stsb", ["stsb"])
+
+
+@pytest.mark.parametrize("reference", ["${.max_steps}", "${..trainer.max_steps}"])
+def test_a_value_behind_a_relative_reference_is_converted_and_refused(reference):
+    config = base("").copy()
+    OmegaConf.update(config, "trainer.max_steps", 2)
+    OmegaConf.update(config, "trainer.clip", reference)
+    trainer = validate_command(config, "train").trainer
+    assert repr((trainer.clip, trainer.max_steps)) == "(2.0, 2)"
+    OmegaConf.update(config, "trainer.watch", "${.schedule}")
+    assert validate_command(config, "train").trainer.watch == [config.trainer.schedule]
+    OmegaConf.update(config, "trainer.max_steps", -1)
+    with pytest.raises(UserError, match=r"^trainer\.max_steps=-1: [^;]*$"):
+        validate_command(config, "train")
+
+
+def test_a_key_keeps_its_reference_to_a_key_that_is_converted():
+    """So a refusal can name what a user gives."""
+    checked = validated("", "allow_partial='yes'", "paths.senteval=2024")
+    assert (checked.allow_partial, checked.paths.senteval) == (True, "2024")
+    written = OmegaConf.to_container(checked.eval.stsb)
+    assert (written["senteval"], written["allow_partial"]) == ("${paths.senteval}", "${allow_partial}")
+
+
 GROUPS = ("model", "data", "augmentation", "aux_modality", "eval", "tracker", "objective", "experiment")
 
 
