@@ -36,6 +36,8 @@ UNREAD = tuple(
 
 QUOTED = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
 """Text in quotes."""
+AT_HOME = re.compile(r"([=\[,:]\s*)~/")
+"""The start of a value in the home folder: alone, in a list, or in a mapping."""
 AS_GIVEN = re.compile(r"\d+|null")
 """Text of Python's that is no text for Hydra: a number, as in seed="3", and null."""
 
@@ -136,8 +138,7 @@ def with_home(text: str) -> str:
     """The argument with the home folder for ~/ at the start of each value without quotes. A shell does so only for ~/
     at the start of an argument."""
     parts = QUOTED.split(text)  # every second one is in quotes
-    for before in ("=", "[", ","):
-        parts[::2] = [part.replace(f"{before}~/", f"{before}{Path.home()}/") for part in parts[::2]]
+    parts[::2] = [AT_HOME.sub(lambda start: f"{start[1]}{Path.home()}/", part) for part in parts[::2]]
     return "".join(parts)
 
 

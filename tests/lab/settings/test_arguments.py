@@ -57,6 +57,11 @@ def test_an_argument_is_read_as_it_was_meant(argument, meant):
         ("data.path=~/x.txt,~/y.txt", [f"data.path={Path.home()}/x.txt,{Path.home()}/y.txt"]),
         ("data.files=[~/a,~/b]", [f"data.files=[{Path.home()}/a,{Path.home()}/b]"]),
         ("data.files=['~/a',~/b]", [f"data.files=['~/a',{Path.home()}/b]"]),
+        (
+            "data.sources={a:{path:~/x,files:[~/y,~/z]}}",
+            [f"data.sources={{a:{{path:{Path.home()}/x,files:[{Path.home()}/y,{Path.home()}/z]}}}}"],
+        ),
+        ("data.sources={a:{path:'~/y'}}", ["data.sources={a:{path:'~/y'}}"]),
         ("eval=mteb eval.benchmark='MTEB(eng,v1)'", ["eval=mteb", "eval.mteb.benchmark='MTEB(eng,v1)'"]),
         ("eval=[stsb,sts] eval.x=1", ["eval=[stsb,sts]", "eval.x=1"]),
         ("experiment=null sweep= seed=1", ["seed=1"]),
@@ -69,6 +74,12 @@ def test_an_argument_is_read_as_it_was_meant(argument, meant):
 def test_arguments_are_read_as_hydra_has_them(typed, read):
     assert texts_of(read_arguments(normalized(typed.split()), "train")) == read
     assert texts_of(read_arguments(["eval=null"], "evaluate")) == ["eval=[]"]  # only training selects
+
+
+def test_the_home_folder_is_read_behind_a_blank_too():
+    (argument,) = read_arguments(["data.sources={a: {path: ~/x, columns: [~/y, ~/z]}}"], "train")
+    home = Path.home()
+    assert argument.parsed == {"a": {"path": f"{home}/x", "columns": [f"{home}/y", f"{home}/z"]}}
 
 
 def test_arguments_and_flags():
