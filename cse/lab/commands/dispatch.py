@@ -14,7 +14,7 @@ from cse.lab.commands.help import arguments_or_exit
 from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import earlier_run
-from cse.lab.settings.arguments import Argument, texts_of
+from cse.lab.settings.arguments import Argument, texts_of, values_of
 from cse.lab.settings.command import MULTIRUN, Command, flags_that_show, read_command, split_flags
 from cse.lab.settings.compose import refuse_arguments
 from cse.lab.settings.groups import CONF_DIR, Kind
@@ -39,7 +39,18 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
     elif is_many:
         sys.exit(run_many(command))
     else:
+        refuse_mode(command)
         run(command.arguments)
+
+
+def refuse_mode(command: Command) -> None:
+    """Raise UserError for a hydra.mode outside a job's command: what stands before it would count as a sweep's.
+
+    A job's command names its sweep, or its folder.
+    """
+    given = values_of(command.arguments)
+    if "hydra.mode" in given and not given.keys() & {"sweep", "hydra.run.dir"}:
+        raise UserError(f"hydra.mode={given['hydra.mode']} has no effect on a run: leave it out")
 
 
 def show_config(command: Command) -> None:

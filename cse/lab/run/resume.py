@@ -117,7 +117,10 @@ def refuse_what_is_set(run: EarlierRun, recorded: PlainConfig, arguments: Sequen
         if is_group(argument.key) and not is_about_start(argument):
             raise UserError(f"{argument} is a choice, and {run} takes single keys alone: start a new run")
         if argument.key == "smoke" and argument.parsed is not bool(recorded.get("smoke")):
-            anew = shell_line("cse-train", *texts_of(complete_arguments(run, arguments)))
+            complete = complete_arguments(run, arguments)
+            if "sweep" not in values_of(complete):  # a command of one run without it
+                complete = [argument for argument in complete if argument != RUN_ALONE]
+            anew = shell_line("cse-train", *texts_of(complete))
             raise UserError(f"{argument} comes too late for {run}, whose data and sizes are set: a new run is {anew}")
 
 

@@ -204,3 +204,9 @@ def test_a_run_goes_on_where_another_ended(small_run, cse_train, capsys, tmp_pat
 def test_a_flag_for_several_jobs_is_refused_beside_a_word_for_one(cse_train, capsys):
     assert cse_train(["-m", "seed=1", "hydra.mode=RUN"]) == 2
     assert "-m has no effect" in capsys.readouterr().err
+
+
+def test_a_mode_of_hydra_is_refused_outside_the_command_of_a_job(cse_train, capsys):
+    """Else trainer.max_steps would count as a sweep's in the record of the run."""
+    assert cse_train(["trainer.max_steps=3", "hydra.mode=RUN"]) == 2
+    assert "hydra.mode=RUN has no effect on a run: leave it out" in capsys.readouterr().err

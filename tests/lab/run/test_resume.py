@@ -255,7 +255,9 @@ def test_a_run_becomes_no_smoke_test_and_a_smoke_test_no_run(tmp_path, how):
     """Its settings were fitted when it was new: real scores would be recorded as made up, or made-up ones as real."""
     for was, word in ((False, "smoke=true"), (True, "smoke=false")):
         settings = resolved(cse.compose(smoke=was))
-        run = leave_run(tmp_path / str(was), settings, overrides=["model=bert", f"smoke={str(was).lower()}"])
+        run = leave_run(
+            tmp_path / str(was), settings, overrides=["model=bert", f"smoke={str(was).lower()}", "hydra.mode=RUN"]
+        )
         with pytest.raises(UserError, match=f"^{word} comes too late for {how}={run}, .* cse-train model=bert {word}$"):
             cse.compose(f"{how}={run}", word)
         assert cse.compose(f"{how}={run}", smoke=was).smoke == was
