@@ -95,7 +95,7 @@ class EncoderNeed(WeightsNeed):
             super().check()
         elif not Path(self.name).expanduser().exists():
             why = "no hub has this file of word vectors"
-            raise MissingResource(why, key=self.key, value=self.name, instead="put it there")
+            raise MissingResource(why, key=self.key, value=self.name, instead="put the file at this path")
 
     def check_place(self) -> None:
         """Raise UserError also for a folder that is not an encoder's."""

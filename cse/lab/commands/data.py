@@ -169,7 +169,10 @@ def fetch_data(asked: Sequence[str]) -> int:
     Returns 1 if something cannot be fetched, 2 for a mistake of the user's.
     """
     if not asked:
-        raise UserError("fetch NAME... or fetch ARGUMENTS: what? cse-data list shows what there is")
+        raise UserError(
+            "fetch needs the names of datasets (fetch NAME...) or the arguments of a command (fetch ARGUMENTS); "
+            "cse-data list shows all datasets"
+        )
     from cse.lab.run.needs import fetch_need
     from cse.lab.sweep.reads import needs_asked
 

@@ -75,7 +75,7 @@ def needs_of_text(config: DictConfig) -> Iterator[Need]:
 
 
 def needs_of_part(key: str, node: DictConfig, config: DictConfig) -> Iterator[Need]:
-    """What the part at a key and the parts in it say that they read. node: its settings."""
+    """The needs of the part at a key and of the parts inside it, as their classes list them. node: its settings."""
     for inner, settings in nodes_in(plain_settings(node), key):
         if isinstance(settings, dict) and "_target_" in settings:
             for need in class_named_in(settings).needs(settings):

@@ -142,8 +142,11 @@ def build_parts(job: Job, accelerator: Accelerator) -> Parts:
             names = lacking(job.cfg)
             if len(names) < 2:
                 raise
-            lacks = f"not here, in all: {', '.join(names)}; cse-data fetch ARGUMENTS gets what it reads"
-            raise combine([error, MissingResource(f"{lacks}; cse-train experiment=demo needs no hub")]) from error
+            lacks = MissingResource(
+                f"all that is missing: {', '.join(names)}; cse-data fetch with the same arguments fetches what the hub "
+                "has; cse-train experiment=demo needs no hub"
+            )
+            raise combine([error, lacks]) from error
 
 
 def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training, Overlap | None]:

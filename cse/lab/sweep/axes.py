@@ -75,7 +75,7 @@ def check_range(axis: Argument) -> None:
     if interval is None:
         return
     if interval.start >= interval.end or (interval.is_log and interval.start <= 0):
-        raise UserError(f"{axis}: the lower bound comes first, and above 0 where the range is logarithmic")
+        raise UserError(f"{axis}: the first bound must be below the second, and above 0 if the range is logarithmic")
 
 
 def values_to_try(axis: Argument) -> list[str]:

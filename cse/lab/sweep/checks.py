@@ -141,7 +141,10 @@ def one_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable
 
 
 def but_for_seed(job: PlannedJob) -> Hashable:
-    """The arguments of a job without a valid seed. Jobs that share them end in the same way, after as many steps."""
+    """A job's program and its arguments, except `case` and a seed that a run takes.
+
+    Jobs that share them end in the same way, after the same number of steps.
+    """
     arguments = [argument for argument in job.arguments if argument.key != "case" and not is_valid_seed(argument)]
     return (job.program, *texts_of(arguments))
 

@@ -44,7 +44,7 @@ class Start:
         self.outcomes: dict[str, Outcome] = {}
 
     def record(self, outcome: Outcome) -> None:
-        """Keep a job's outcome, print it, and write it into the folder's plan unless the job's run does."""
+        """Keep a job's outcome and print it. Unless the job is done or runs, write it into the folder's plan too."""
         self.outcomes[outcome.job] = outcome
         if outcome.state not in (State.DONE, State.DONE_BEFORE, State.RUNNING):
             jobs_file.add_job_end(self.folder, outcome.job, outcome.state, outcome.detail)

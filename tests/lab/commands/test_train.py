@@ -133,7 +133,7 @@ def test_one_error_names_everything_that_is_missing(cse_train, capsys, tmp_path)
     """The default run without a hub: a line for the weights, the text and the scores each, and one for all."""
     assert cse_train([f"hydra.run.dir={tmp_path}/run", f"paths.cache={tmp_path}/cache"]) == 2
     err = capsys.readouterr().err.strip()
-    told = ("model=minilm", "paths.senteval", "data=text", "not here, in all: bert-base-uncased, wiki1m, senteval; ")
+    told = ("model=minilm", "paths.senteval", "data=text", "all that is missing: bert-base-uncased, wiki1m, senteval; ")
     assert all(words in line for words, line in zip(told, err.splitlines(), strict=True))
 
 

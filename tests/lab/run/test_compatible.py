@@ -117,5 +117,5 @@ def test_a_corpus_is_not_fetched_for_a_model_that_is_missing(toy_hub, small_run,
     assert "lab/nothing" in capsys.readouterr().err
     assert toy_hub.downloads() == []
     assert cse_train([*kept, "model.name=lab/nothing", "data=openwebtext", "aux_modality=visual"]) == 2
-    said = capsys.readouterr().err.partition("not here, in all: ")[2].partition(";")[0]
+    said = capsys.readouterr().err.partition("all that is missing: ")[2].partition(";")[0]
     assert said == "lab/nothing, openwebtext, google/vit-base-patch16-224-in21k, imagenet"

@@ -40,7 +40,10 @@ def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()
 
 
 def format_settings(runs: Sequence[Run], key: str) -> list[str]:
-    """The value of each run at a key, as a table writes it. Paths are cut to as few last parts as make them differ."""
+    """The value of each run at a key, as a table writes it.
+
+    If different paths would read alike, each is cut to its shortest ending that no other path has.
+    """
     texts = [format_setting(run, key) for run in runs]
     paths = [format_value(run.get(key)).removesuffix("/best") if run.has(key) else "" for run in runs]
     if len(set(texts)) >= len(set(paths)):

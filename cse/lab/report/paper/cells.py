@@ -234,8 +234,8 @@ def against_published(ours: Value, published: Value, tolerance: float, noise: fl
 def noise_of(groups: Sequence[Group], seed_sd: float | None) -> float | None:
     """How much another seed would change the scores of groups; None if nothing tells.
 
-    It is 0 for encoders that are only scored: another seed would score the same. seed_sd: the deviation over seeds in
-    other cells of the score.
+    It is 0 for encoders that are only scored: another seed would score the same. seed_sd: the pooled
+    deviation over seeds of the column's cells with the same score and statistic.
     """
     return 0.0 if all(group.only_scored for group in groups) else seed_sd
 

@@ -68,7 +68,10 @@ def as_section(table: PublishedTable, cells: Sequence[Cell], rows_are: str = "mo
 
 
 def what_rows_are(block: ReportBlock) -> str:
-    """What names the rows: the last part of the key whose values they are, else "model"."""
+    """The heading over the names of the rows.
+
+    If the rows are chosen by one key alone, and it is not `case`, it is the last part of that key; else "model".
+    """
     keys = {key for line in block.rows.values() for key in line.where}
     return keys.pop().rpartition(".")[2] if len(keys) == 1 and keys != {"case"} else "model"
 
