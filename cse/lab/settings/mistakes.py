@@ -90,8 +90,12 @@ def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
     if isinstance(error, OverrideParseException):  # note=a,,b
         why = "; ".join(line for line in lines if error.override not in line)
         return f"{error.override} cannot be read{f' ({why})' if why else ''}; {as_one_text(error.override)}"
-    if match := AMBIGUOUS.match(text):  # note=a,b without -m: one text, or two jobs
-        return f"{'; '.join(lines)}; {as_one_text(match[1])}"
+    if match := AMBIGUOUS.match(text):  # note=a,b without -m
+        key, _, values = match[1].partition("=")
+        return (
+            f"{match[1]} has several values: with -m it starts a job for each; as one list it is {key}=[{values}]; "
+            f"{as_one_text(match[1])}"
+        )
     return "; ".join(lines)
 
 
