@@ -126,6 +126,7 @@ def test_documents_are_filtered_while_reading_and_no_file_is_fetched_after_the_l
     assert [at in path for path in toy_hub.downloads()] == [True, True]
 
 
+@pytest.mark.nightly
 def test_units_can_be_a_tokenizers_pieces(toy_hub, tiny_bert):
     """A word of the made-up tokenizer's vocabulary is one piece; of any other word every letter is."""
     toy_hub.add("models/lab/letters", Path(tiny_bert))

@@ -47,7 +47,9 @@ def check_same(encoder, name: str, backend: str, device: str = "cpu") -> None:
     torch.testing.assert_close(other[1], plain[1], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "kind"), [("simcse", "tiny_roberta"), ("declutr", "tiny_bert")])
+@pytest.mark.parametrize(
+    ("name", "kind"), [pytest.param("simcse", "tiny_roberta", marks=pytest.mark.nightly), ("declutr", "tiny_bert")]
+)
 def test_compiled_steps_are_the_plain_steps(name, kind, request):
     """With dropout, which this backend draws as the plain encoder does."""
     encoder = load_encoder(request.getfixturevalue(kind), "mean", dropout=0.3, mlm=True, packed=False)

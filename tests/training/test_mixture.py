@@ -118,7 +118,7 @@ def test_a_source_masks_and_the_others_do_not(mixture, tmp_path, cse_train):
     assert not logged_of(straight, "train/mlm/three")
 
 
-@pytest.mark.parametrize("modality", ["images", "sounds"])
+@pytest.mark.parametrize("modality", ["images", pytest.param("sounds", marks=pytest.mark.nightly)])
 def test_a_mixture_beside_images_or_sound(modality, mixture, tmp_path, cse_train, request):
     aux = [*request.getfixturevalue(modality), "aux_modality.head_mode=own"]
     line = [*with_own(mixture, "null"), *aux]
