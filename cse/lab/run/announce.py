@@ -186,7 +186,7 @@ def schedule_in_words(training: Training) -> str:
 
 def rate_in_words(trainer: Trainer, warmup: int | float, over: str = "") -> str:
     """The batch size, and how the learning rate goes. warmup: steps, or a share of the schedule. over: the steps of
-    the schedule, if they are not those of the run."""
+    the schedule, if the run has another number of steps."""
     words = f"batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}{over}"
     if not warmup:
         return words

@@ -49,7 +49,7 @@ def recover_best(training: Training) -> None:
     steps again.
 
     Raises UserError if the exported best step is gone or damaged, or if it is another step and no step is left: the run
-    would lose its scores, or report those of another step.
+    would lose its scores, or report another step's.
     """
     best, state = training.folder / "best", training.state
     recover(best)

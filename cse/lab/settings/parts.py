@@ -108,8 +108,10 @@ def why_not_imported(target: str, error: Exception) -> str:
 
 
 def takers_of(part: Callable[..., object]) -> list[Callable[..., object]]:
-    """What takes the settings of a part: a function itself; the constructor of a class, and those of its bases to which
-    it passes **settings on."""
+    """What takes the settings of a part: a function itself, or the constructor of a class.
+
+    If this constructor passes **settings on to its bases, their constructors take settings too.
+    """
     if not isclass(part):
         return [part]
     takers: list[Callable[..., object]] = []

@@ -5,7 +5,7 @@ cse.lab.settings.schema. It may name marks: `workers: Annotated[Natural, Mark.MA
 of the machine. cse.ranges.Mark lists all marks. A key without a mark of purpose has the purpose of the key above it. If
 no key above it has one, it is science. Parts of the user's own declare in the same way.
 
-Role, role_of            what a key is for, by its marks and those of the keys above it
+Role, role_of            what a key is for, by its marks and the marks of the keys above it
 annotations_on_path      the annotations of trainer and of trainer.lr for trainer.lr
 annotations_in_choices   these annotations without a config: as a choice of the key's group has them
 marks_in                 the marks that an annotation names

@@ -122,7 +122,7 @@ class Evaluate(Shared):
 
 
 class ObjectiveExtras(TypedDict):
-    """The keys that conf/train.yaml gives every objective in addition to those of its signature."""
+    """The keys that conf/train.yaml gives every objective in addition to the keys of its signature."""
 
     widths: Annotated[Widths, MinLen(1)] | None
     width_weights: list[Positive] | None

@@ -392,7 +392,7 @@ def mistakes_in_cell(block: ReportBlock, table: PublishedTable, row: str, column
 
 
 def wrong_splits(plot: Plot, paper: str) -> Iterator[str]:
-    """Dev scores in a figure of which the paper shows test scores, and test scores if the paper shows dev.
+    """Dev scores in a figure whose paper shows test scores, and test scores if the paper shows dev.
 
     Training curves (train/...) go with both.
     """
