@@ -1,7 +1,7 @@
 """cse: the laboratory for contrastive sentence embeddings.
 
 The commands are functions too: `cse.train`, `cse.evaluate`, `cse.load`, `cse.runs` and `cse.compose` (cse/api.py).
-Importing cse imports nothing heavy; the libraries come when a function is called.
+`import cse` loads no large library. A function loads the libraries that it needs when it is called.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The commands as Python functions: the same configuration, runs and errors, as exceptions instead of exit codes.
+"""The commands as Python functions, with the same configuration and runs. Errors are exceptions instead of exit codes.
 
     run = cse.train("objective=barlow", "model=roberta", seed=3)
     vectors = run.encoder().encode(["A sentence.", "Another one."])
@@ -6,11 +6,10 @@
     table = cse.runs("multirun")  # a pandas.DataFrame with a row for each run
 
 Every function takes the arguments of its command. A key that is a Python name may be a keyword: seed=3,
-model="roberta". eval={"mine": function} adds scores of your own function, (encode, split) -> {name: number}, as
-dev/mine/NAME. eval=["stsb", {"mine": function}] also chooses evaluators.
-A process may call the functions any number of times, also in a notebook, but only one at a time. Each call restores
-the environment. A run seeds the random states itself. cse.errors.UserError is a mistake in the call;
-cse.errors.RunError is a run that cannot continue.
+model="roberta". eval={"mine": function} adds the scores of your own function as dev/mine/NAME. The function is (encode,
+split) -> {name: number}. eval=["stsb", {"mine": function}] also chooses evaluators. A process or a notebook may call
+the functions any number of times, one call at a time. Each call restores the environment. A run seeds the random states
+itself. cse.errors.UserError is a mistake in the call; cse.errors.RunError is a run that cannot continue.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class TrainingRun(Run):
         super().__init__(**{field.name: getattr(run, field.name) for field in fields(run)})
 
     def __repr__(self) -> str:
-        """The folder, and of a finished run the score that chose its step."""
+        """The folder; for a finished run also the score that selected the checkpoint."""
         return f"TrainingRun({str(self.folder)!r}, {self._outcome})"
 
     @property
@@ -78,7 +77,7 @@ class TrainingRun(Run):
 
     @property
     def scores(self) -> dict[str, float | None]:
-        """Every score of the best checkpoint, by name (`test/stsb/spearman`, x100); None if it is not a number."""
+        """Every score of the best checkpoint, by name (`test/stsb/spearman`, x100). None stands for NaN."""
         self._check_finished()
         return self.results["metrics"]
 
@@ -117,7 +116,7 @@ class Encodes(Protocol):
 
 
 def compose(*arguments: str, command: Kind = "train", **settings: object) -> DictConfig:
-    """The configuration that `cse-train` (or command="evaluate": `cse-eval`) would run with these arguments.
+    """The configuration of `cse-train` with these arguments; with command="evaluate", of `cse-eval`.
 
     Raises UserError for an argument that the command would refuse.
     """
@@ -170,8 +169,8 @@ def evaluate(
     encoder: a run, any argument of `load`, an object with an `encode` (a sentence-transformers model), or a function
     from n texts to (n, D). arguments, settings: the evaluators' settings of cse-eval, such as splits=["test"] or
     "paths.senteval=FOLDER". The first argument may be the value of `eval`: "stsb", {name: function}, or a list of both,
-    ["stsb", "sts", {"mine": function}]. A function is (encode, split) -> {name: number}. Raises UserError, also for any
-    other setting. Raises one MissingResource that names all missing data.
+    ["stsb", "sts", {"mine": function}]. A function is (encode, split) -> {name: number}. Raises UserError for bad input
+    and for any other setting. Raises one MissingResource that names all missing data.
     """
     from cse.eval.scoring import EncodesSides, MemoizedEncode, by_side, check_encode, score
     from cse.score import values
@@ -197,11 +196,12 @@ def evaluate(
 def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     """One row for every run at or below the folders: the table that `cse-report runs=[...]` writes as runs.csv.
 
-    Real runs come first, then smoke runs, then planned jobs of a sweep without a run. Columns: folder; state (done,
-    running, stopped, failed, not started) and why; `origin`, the folder that the call names, if it names several; the
-    settings that differ between the runs, by dotted key, and the seed; every score of the best checkpoint by name,
-    unrounded; then partial, untrained, best_step, steps, wall_seconds, ... and the command that repeats the run. If a
-    run lacks a value, it is None. seed: the key of the runs' seed. Raises UserError for a folder that does not exist.
+    Real runs come first, then smoke runs, then planned jobs of a sweep without a run. The columns, from left to right:
+    folder, state (done, running, stopped, failed, not started) and why; `origin`, if the call names several folders:
+    the folder with the run; the settings that differ between the runs, by dotted key, and the seed; every unrounded
+    score of the best checkpoint; partial, untrained, best_step, steps, wall_seconds and more facts; the command that
+    repeats the run. None stands for a missing value. seed: the key of the runs' seed. Raises UserError for a folder
+    that does not exist.
     """
     from cse.lab.report.any_runs.comparison import compare_without_smoke
     from cse.lab.report.any_runs.runs_table import runs_frame
@@ -213,7 +213,7 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
 
 @contextmanager
 def _arguments_of_call(kind: Kind, given: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Argument]]:
-    """A call's arguments, as a command would have them. In the block, the functions in its `eval` are known by name."""
+    """A call's arguments as text of a command. In the block, the functions in the call's `eval` are known by name."""
     functions, texts = _functions_and_texts(kind, given, settings)
     if not functions:
         yield _arguments_of_job(kind, texts)
@@ -230,8 +230,8 @@ def _functions_and_texts(
 ) -> tuple[list[Mapping[str, ScoringFunction]], list[str]]:
     """The functions in a call's `eval`, each as {name: function}, and the texts of a command for the rest of the call.
 
-    Of a list in `eval`, the names of evaluators stay. If `eval` is {name: function} and no list, training adds the
-    function to the evaluators of the command, and `evaluate` scores the function alone.
+    In a list, the names of evaluators stay. If `eval` is {name: function}, training adds the function to the evaluators
+    of the command, and `evaluate` scores the function alone.
     """
     rest, settings = _with_eval_as_keyword(kind, given, settings)
     chosen = settings.get("eval")
@@ -260,7 +260,10 @@ def _with_eval_as_keyword(
 
 
 def _texts_of_call(given: Sequence[object], settings: Mapping[str, object]) -> list[str]:
-    """A call's arguments and keywords, as text of a command's arguments. Raises UserError for what cannot be one."""
+    """A call's arguments and keywords, as text of a command's arguments.
+
+    Raises UserError for a value that cannot be such text.
+    """
     if wrong := [argument for argument in given if not isinstance(argument, str)]:
         raise UserError(
             f'{wrong[0]!r:.60}: give arguments, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}'
@@ -279,7 +282,7 @@ def _arguments_of_job(kind: Kind, texts: Sequence[str]) -> list[Argument]:
 
 
 def _check_scoring(arguments: Sequence[Argument]) -> None:
-    """Raise UserError for an argument that is not about what is scored."""
+    """Raise UserError for an argument that is no setting of the evaluators."""
     if idle := [argument for argument in arguments if argument.key.partition(".")[0] not in SCORING]:
         raise UserError(
             f"cse.evaluate scores the encoder as you loaded it, so {idle[0]} has no effect: choose the pooling with "

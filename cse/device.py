@@ -34,7 +34,7 @@ def is_gpu(device: torch.device) -> bool:
 
 
 def check_gpu_per_process(key: str, processes: int) -> None:
-    """Raise UserError for more processes on this machine than GPUs. Without any GPU, processes run on the CPU."""
+    """Raise UserError if this machine has more processes than GPUs. Without any GPU, processes run on the CPU."""
     if count_gpus() and processes > count_gpus():
         raise UserError(
             f"{key}={processes}: each process needs its own GPU, and {count_gpus()} can be seen here "
@@ -48,16 +48,19 @@ def usable_cores() -> int:
 
 
 def data_workers(device: torch.device) -> int:
-    """How many processes make the batches for this one if trainer.workers is auto.
+    """The number of worker processes that make this process's batches if trainer.workers is auto.
 
-    On a CPU 0, because the step itself uses the cores. On a GPU its share of the cores minus one, up to MAX_WORKERS.
+    On a CPU it is 0, because the step itself uses the cores. On a GPU it is this process's share of the cores minus
+    one, at most MAX_WORKERS.
     """
     return min(MAX_WORKERS, max(0, usable_cores() // max(1, count_gpus()) - 1)) if is_gpu(device) else 0
 
 
 def computes_bf16() -> bool:
-    """Whether the current GPU or, without one, the CPU multiplies bfloat16 matrices in hardware. Others emulate it more
-    slowly than float32: a T4, a V100, a CPU without AVX512_BF16 and AMX."""
+    """Whether the current GPU or, without one, the CPU multiplies bfloat16 matrices in hardware.
+
+    Other devices emulate bfloat16, which is slower than float32: a T4, a V100, a CPU without AVX512_BF16 and AMX.
+    """
     if torch.cuda.is_available():
         return torch.cuda.is_bf16_supported(including_emulation=False)
     has = torch.cpu.get_capabilities()

@@ -5,9 +5,9 @@
 
 The signature declares shapes and ranges. x_BD is a tensor with one dimension per letter, or a list of M such tensors. A
 letter means the same size in all arguments, at least 1. Tensors hold floating-point numbers and are on one device.
-Tensors with the same last letter have one dtype. Any other argument is checked against its type.
-The decorator declares further conditions on the size of a letter or on an argument. A tensor that the decorator names
-may hold other numbers than floating-point numbers.
+Tensors with the same last letter have one dtype. Any other argument is checked against its type. The decorator declares
+further conditions on the size of a letter or on an argument. If the decorator names a tensor, the tensor may also hold
+integers.
 
 Numbers on a GPU are not checked, because reading them waits for the GPU. Compiled code is not checked.
 """
@@ -45,7 +45,7 @@ def at_least(least: int | str) -> Need:
 
 
 def multiple_of(letter: str) -> Need:
-    """Once the size of another letter, twice, or more often."""
+    """A multiple of the size of another letter."""
     return lambda size, known: "" if size and size % known[letter] == 0 else f"a multiple of {known[letter]}"
 
 
@@ -55,7 +55,7 @@ def even(size: int, known: Known) -> str:
 
 
 def one_less_than(letter: str) -> Need:
-    """A list of that length: the size of the letter, minus one."""
+    """A list whose length is the size of the letter minus one."""
     return lambda values, known: "" if len(values) == known[letter] - 1 else f"{known[letter] - 1} numbers"
 
 
@@ -87,7 +87,7 @@ def permutation_of(letter: str) -> Need:
 
 
 def equation(**needs: Need) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """The function, with its arguments checked. needs: conditions, by the name of an argument or by a letter."""
+    """Make a function check its arguments. needs: conditions, by the name of an argument or by a letter."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         parameters = signature(function).parameters

@@ -80,7 +80,7 @@ def first_line(error: BaseException) -> str:
 
 
 def class_name(kind: Callable[..., object]) -> str:
-    """The class, or function, as a YAML's `_target_` names it."""
+    """The dotted name of the class or function, as in the `_target_` of a YAML."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 

@@ -118,7 +118,7 @@ def _leftovers(folder: Path, pattern: str) -> list[tuple[Path, Path]]:
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """A block that only one process at a time enters, to make `path`. First check whether another process has made it.
+    """A block that makes `path`. Only one process at a time enters it. In the block, first check whether `path` exists.
 
     Raises UserError if the folder belongs to another user, RunError if its disk has no locks.
     """
@@ -170,7 +170,10 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Replace `path` by `value` as indented JSON, in one step. NaN and infinity become null (JSON has neither)."""
+    """Replace `path` by `value` as indented JSON, in one step.
+
+    NaN and infinity become null, because JSON has neither.
+    """
     write_text(path, json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -204,7 +207,10 @@ def json_line(value: Mapping[str, object]) -> str:
 
 
 def add_json_lines(path: Path, values: Iterable[Mapping[str, object]]) -> None:
-    """Add lines to a file of JSON lines. A power cut may have left its last line incomplete: that stays alone."""
+    """Add lines to a file of JSON lines.
+
+    A power cut may have left the last line incomplete. The new lines then begin on a line of their own.
+    """
     with open(path, "ab+") as file:
         if file.tell():
             file.seek(-1, os.SEEK_END)

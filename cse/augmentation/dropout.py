@@ -7,7 +7,7 @@ from cse.types import Augmentation
 
 
 class Dropout(Augmentation):
-    """p: the encoder's dropout, for hidden states and attention; None for the checkpoint's own."""
+    """p: the encoder's dropout, for hidden states and attention. None: the dropout of the checkpoint."""
 
     keeps_text = True
 

@@ -54,7 +54,8 @@ def replace_synonyms(words: list[str], n: int, synonyms: Lookup, rng: np.random.
 def insert(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator) -> list[str]:
     """RI: n times, insert a synonym of a random word before a random word.
 
-    If the word has no synonyms, another word is drawn. The authors' code stops at the 10th draw and ignores it.
+    If the word has no synonyms, another word is drawn. The authors' code gives up at the 10th draw, even if that word
+    has synonyms.
     """
     edited = list(words)
     for _ in range(n):

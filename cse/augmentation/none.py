@@ -7,7 +7,7 @@ from cse.types import Augmentation
 
 
 class Identity(Augmentation):
-    """Every view unchanged. model_dropout: the encoder's dropout; None for the checkpoint's own."""
+    """Every view unchanged. model_dropout: the encoder's dropout. None: the dropout of the checkpoint."""
 
     keeps_text = needs_columns = True
 

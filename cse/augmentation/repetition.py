@@ -49,7 +49,7 @@ class Repetition(Augmentation):
         return [" ".join(words[i] for i in self._places(len(words), rng)) for _ in range(num_views)]
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The row's ids, with some tokens repeated. The special tokens at the ends are not."""
+        """The row's ids, with some tokens repeated. The special tokens at the ends are not repeated."""
         return ids[[0, *(1 + self._places(len(ids) - 2, rng)), len(ids) - 1]]
 
     def _places(self, n: int, rng: np.random.Generator) -> np.ndarray:

@@ -54,8 +54,8 @@ def sample_spans(
 ) -> tuple[list[Span], list[Span]]:
     """A anchors and A*P positives, anchor after anchor.
 
-    rng: a numpy Generator or RandomState. The draws and their order are the authors': beta, block, start; then beta and
-    start for each positive. So RandomState(seed) gives the same spans as their code after np.random.seed(seed).
+    rng: a numpy Generator or RandomState. The draws have the order of the authors' code: beta, block, start; then beta
+    and start for each positive. So RandomState(seed) gives the same spans as their code after np.random.seed(seed).
     Raises ValueError if num_units < 2 A lmax.
 
     For example:
@@ -201,7 +201,9 @@ class Spans(Augmentation):
         return rows
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
-        """[the A anchors, the A*P positives, anchor after anchor]. An objective with one view reads only the anchors.
+        """[the A anchors, the A*P positives]; the positives are in the order of the anchors.
+
+        An objective with one view reads only the anchors.
 
         Raises UserError if the document is not usable.
         """
@@ -233,7 +235,10 @@ class Spans(Augmentation):
         return units_needed(self.anchors, self.smallest_max_length if self.on_short == "shrink" else self.max_length)
 
     def _units(self, text: str) -> tuple[list[str], list[bool]]:
-        """The units of a document as text, each with the blank before it; for each, whether a word begins there."""
+        """The units of a document as text, each with the blank before it.
+
+        For each unit, whether a word begins there.
+        """
         words = text.split()
         if self.unit == "words":
             return [f" {word}" for word in words], [True] * len(words)

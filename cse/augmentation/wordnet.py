@@ -56,7 +56,7 @@ def synonyms(place: Path, word: str) -> tuple[str, ...]:
     """All lemmas of all synsets of the word's base forms, sorted, without the word itself. Lower-case letters only.
 
     `_` and `-` become spaces, so a synonym may have several words. The first look-up reads WordNet (a second or two). A
-    forked process reads it again, because its open files would share their position with the parent's.
+    forked process reads WordNet again, because parent and child would share the position in an open file.
     """
     return _synonyms(place, os.getpid(), word)
 
@@ -78,7 +78,10 @@ def _reader(place: Path, process: int) -> "WordNetCorpusReader":
 
     class EnglishReader(WordNetCorpusReader):
         def map_wn(self, version: str = "wordnet") -> None:
-            """Skip the map between versions. It needs NLTK's own copy, and only other languages use it."""
+            """Skip the map between versions.
+
+            The map needs NLTK's own copy of WordNet, and only other languages use the map.
+            """
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The multilingual functions are not available")

@@ -38,8 +38,8 @@ def contrast(
 ) -> Tensor:
     """The loss `kind` of a batch, a scalar: the mean over anchors, or for eq4 and eq4_app the sum over items.
 
-    labels_B: integers. Keep them on the CPU: reading them from a GPU waits for it. simclr and simclr_sym ignore them.
-    Raises RunError if all items have one class under eq4 or eq4_app: the denominator would be empty.
+    labels_B: integers. Keep the labels on the CPU: a read from a GPU waits for the GPU. simclr and simclr_sym ignore
+    them. Raises RunError if all items have one class under eq4 or eq4_app: the denominator would be empty.
 
     For example:
 

@@ -30,9 +30,10 @@ PATCH = 16  # pixels, as in ViT; with random weights too
 
 
 class Visual(Modality):
-    """data: batches of cse.data.images.Images. init: vit (weights: hub name, folder, or null by width) | random.
+    """data: batches of cse.data.images.Images. init: vit or random.
 
-    settings: the arguments of Modality.
+    weights, for init=vit: a hub name, a folder, or null for the ViT of the encoder's width. settings: the arguments of
+    Modality.
     """
 
     def __init__(
@@ -55,7 +56,10 @@ class Visual(Modality):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The ViT that gives the patch embedding. If it depends on the encoder's width: the base model."""
+        """The ViT that gives the patch embedding.
+
+        If this ViT depends on the encoder's width, the need is the base model.
+        """
         if settings["init"] == "random":
             return []
         return [WeightsNeed(settings["weights"] or VIT_BASE, "weights")]
@@ -69,7 +73,7 @@ class Visual(Modality):
 def vit_patches(weights: str) -> "ViTEmbeddings":
     """ViT's embedding module: patches, CLS and position embeddings, no dropout, no LayerNorm.
 
-    Raises MissingResource if the weights are not available, UserError if they are not a ViT's.
+    Raises MissingResource if the weights are not available, UserError if they are not weights of a ViT.
     """
     from transformers import ViTModel
 

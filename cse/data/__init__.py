@@ -1,11 +1,11 @@
 """The data that a run learns from, as batches. How the lines of a file become the batch of step 7, in this order:
 
-1. text: Text has the settings of a text. Text.find opens the source and names it by a digest. text_needs: what the
-   settings name must be here before any work.
+1. text: Text has the settings of a text. Text.find opens the source and names it by a digest. text_needs: the data that
+   the settings name must be available before any work.
 2. listing: which files of a folder are read. readers: the rows of a file, format by format. columns: the cells of a
-   row. The rows may also come from a function: corpora has the papers' (also stsb, wikipedia, demo), function takes a
-   user's own. noise may change them.
-3. usable: notes, while rows are read, which of them have no text.
+   row. The rows may also come from a function: corpora has the functions of the papers' corpora (further ones are in
+   stsb, wikipedia and demo), and function calls a user's own function. noise may change them.
+3. usable: notes which rows have no text, while the rows are read.
 4. cache: keeps the columns of the rows, and later their ids, in memory-mapped files.
 5. rows: TextRows are the rows in use, read from the cache. They are tokenised once.
 6. views: Views makes the views of each row with the augmentation, checks and masks them.
@@ -13,7 +13,7 @@
    views. With trainer.no_duplicates, duplicates keeps rows that share a text in different batches.
 8. prefetch: worker processes make the batch before the step needs it.
 
-mixture: several texts in one run; a batch is of one of them. overlap: how many training texts are evaluation texts.
+mixture: several texts in one run; each batch is from one text. overlap: how many training texts are evaluation texts.
 
 The second modality has batches of its own. stream: endless batches of labelled items. images: pictures, from a folder
 (listing) or from hub_images; pixels decodes a file. audio: speech as filter banks.

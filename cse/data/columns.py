@@ -1,4 +1,4 @@
-"""The columns of a file of text: which a text reads, and the cells of a row in them.
+"""The columns of a file of text: the columns that a text reads, and the cells of a row in these columns.
 
 check_columns    a file has each column that is asked for
 cells_of_row     the cells of a row, as text
@@ -69,7 +69,10 @@ def names_of(columns: Columns) -> list[str]:
 
 
 def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
-    """The columns. Raises UserError unless the header of the file, or of the hub's dataset, has each exactly once."""
+    """The columns.
+
+    Raises UserError unless the header of the file, or of the hub's dataset, has each column exactly once.
+    """
     there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
     if columns is None:
         raise UserError(

@@ -1,7 +1,7 @@
 """The papers' corpora from the Hugging Face hub, as rows of text.
 
-wiki1m, triplets and openwebtext are each a `rows` of cse.data.text.Text. Above them: whether a corpus can be had, and
-whether a local copy is whole.
+wiki1m, triplets and openwebtext are each a `rows` of cse.data.text.Text. The functions above them check whether a
+corpus is available, and whether a local copy is complete.
 """
 
 import logging
@@ -114,7 +114,7 @@ def openwebtext(
 
 
 def _files(corpus: str, file: str | None, folder: str | None = None) -> Iterator[Path]:
-    """The files of a local copy, or the hub's files. Each of the hub's is downloaded when it is needed."""
+    """The files of a local copy, or the hub's files. A file of the hub is downloaded when it is needed."""
     repo, (inside,) = repo_of(corpus), DATASETS[corpus].files
     if copy := folder or file:
         with naming(path="rows.folder" if folder else "rows.file"):

@@ -26,7 +26,7 @@ def met(text: TextRows, rows_B: np.ndarray) -> int:
 
 
 def apart_if_missing(keys_NC: np.ndarray, missing_NC: np.ndarray | None) -> np.ndarray:
-    """The keys, with another number for each text that is missing."""
+    """The keys, in which each missing text gets a number of its own."""
     if missing_NC is not None:
         keys_NC = keys_NC.copy()
         keys_NC[missing_NC] = np.arange(missing_NC.sum())
@@ -45,11 +45,12 @@ def apart(order_N: np.ndarray, keys_NC: np.ndarray, batch_size: int) -> np.ndarr
     """Move rows between batches until no two rows of a batch share a text, as far as there is room.
 
     order_N: the row numbers of an epoch's batches; the last batch may be smaller. keys_NC: the keys of the rows, in
-    this order. First the rows that share a text are placed, most frequent texts first. Each goes to the batch with the
-    most room among the batches without one of its texts. Of several such batches, it takes the first, counted from its
-    own. With one shared column this places all rows if any order does (Gale 1957, Ryser 1957). The other rows keep
-    their order. Rows without a place fill the remaining room. The result does not depend on the values of the keys,
-    because these differ between processes.
+    this order. First the rows that share a text are placed, most frequent texts first. Each row goes to a batch that
+    has none of its texts, namely to the batch with the most room. If several batches have the same room, the row goes
+    to the first of them, counted from its own batch. If texts are shared in one column only, all rows find a place
+    whenever some order has a place for all (Gale 1957, Ryser 1957). The other rows keep their order. Rows without a
+    place fill the remaining room. The result does not depend on the values of the keys, because these differ between
+    processes.
     """
     members: list[list[int]] = [[] for _ in range(0, len(order_N), batch_size)]
     room = np.full(len(members), batch_size)

@@ -55,7 +55,7 @@ def keywords_of(function: RowsFunction) -> dict[str, object]:
 
 
 def copies_in(settings: Mapping[str, object]) -> dict[str, str]:
-    """The local copy that the settings of a corpus's function name, by its key: rows.file or rows.folder."""
+    """The local copy of a corpus, from the settings of the corpus's function, by its key: rows.file or rows.folder."""
     return {f"rows.{key}": str(settings[key]) for key in ("file", "folder") if settings.get(key)}
 
 

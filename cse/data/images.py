@@ -54,7 +54,10 @@ MEAN_STD = {
 
 
 class ImageBatch(NamedTuple):
-    """The input of `views`. order_N4, factors_N4: order and strength of brightness, contrast, saturation and hue."""
+    """The input of `views`.
+
+    order_N4, factors_N4: the order and the strength of changes of brightness, contrast, saturation and hue.
+    """
 
     pixels_NCHW: Tensor  # uint8
     order_N4: Tensor
@@ -238,7 +241,10 @@ def _gray(x_nCHW: Tensor) -> Tensor:
 
 
 def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, their labels from 0): at most `per_class` rows of at most `classes` classes. Only `seed` draws them."""
+    """(rows, their labels from 0): at most `per_class` rows of at most `classes` classes.
+
+    The draw depends only on `seed`.
+    """
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.permutation(np.unique(labels))[:classes])
     rows = [np.sort(rng.permutation(np.flatnonzero(labels == label))[:per_class]) for label in chosen]

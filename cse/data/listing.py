@@ -6,7 +6,7 @@ list_files           the rule: hidden files and folders are left out at any dept
 files_of             the files of text that a setting names, one or a folder; ending_of says how to read each
 list_class_files     the images or sounds of a folder that has a folder for each class
 
-A message names the other files that are not read, and says how many they are.
+A message names the files that are not read, and says how many there are.
 """
 
 import logging
@@ -28,7 +28,7 @@ GZIP = ".gz"
 
 
 def list_files(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path], list[Path]]:
-    """(the files below a folder that are read, all other files), each sorted. Hidden files are in neither.
+    """(the files below a folder that are read, all other files), each sorted. Hidden files are in neither list.
 
     Raises UserError if a folder cannot be listed, and if the name of a file to read is not UTF-8.
     """
@@ -103,7 +103,7 @@ def files_of(path: Path, *, tell: bool = True) -> list[Path]:
 
 
 def ending_of(file: Path) -> str:
-    """The ending that says how to read a file, in small letters, without .gz."""
+    """The ending that says how to read a file, in lower case, without .gz."""
     return Path(file.stem if file.suffix.lower() == GZIP else file.name).suffix.lower()
 
 
@@ -116,8 +116,8 @@ def list_class_files(
     """The files of a folder with a folder for each class, sorted. Logs what is not read.
 
     kind: what the files are, in the plural. named: what a class is. depth: how many folders deep the files may lie.
-    instead: what else the folder may hold, for a refusal. Raises MissingResource if there is no such folder, UserError
-    if its folders hold no such file, or if it is the folder above the right one.
+    instead: what else the folder may hold, for an error. Raises MissingResource if there is no such folder. Raises
+    UserError if its folders hold no such file, or if the right folder lies inside it.
     """
     if not root.is_dir():
         why = f"there is no such folder; it should hold one folder per {named}"

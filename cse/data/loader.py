@@ -140,9 +140,10 @@ class Batches(Steps):
     def row_numbers_of(self, step: int) -> np.ndarray:
         """The rows of a global batch. The last batch of an epoch may be smaller.
 
-        Several processes share the last batch evenly. Each has at least two rows, if a full batch has as many, and
-        together they have at least min_rows: the last rows of the epoch. So a run has the same number of steps on any
-        number of processes."""
+        Several processes share the last batch evenly. A last batch that is too small gets earlier rows of the epoch
+        too. Then each process has at least two rows (if a full batch has so many), and together they have at least
+        min_rows. So a run has the same number of steps on any number of processes.
+        """
         epoch, place = divmod(step, self.steps_per_epoch)
         order = self._permutation(epoch)
         rows = order[place * self.batch_size : (place + 1) * self.batch_size]
@@ -151,7 +152,7 @@ class Batches(Steps):
         return rows[: len(rows) // self.world * self.world]
 
     def _permutation(self, epoch: int) -> np.ndarray:
-        """The rows of an epoch in their order. The last one asked for is kept."""
+        """The rows of an epoch in their order. The order of the last epoch asked for is kept."""
         if self._order[0] != epoch:
             shuffled = torch.randperm(len(self.row_numbers), generator=seeded(self.seed, epoch)).numpy()
             order = self.row_numbers[shuffled]

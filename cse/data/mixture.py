@@ -1,7 +1,7 @@
 """Several texts in one run. Each is a source, with its own columns and batches. A batch is of one source.
 
 Source is the text of a source, which may have an objective of its own. Mixture has the settings of all sources.
-MixedBatches says whose batch is next.
+MixedBatches decides which source gives the next batch.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,8 @@ ORDER_STREAM = 3  # no stream of cse.training.update, so that it shares no draws
 class Source(Text):
     """A text of a mixture. Its name, its cache and its preview are the mixture's.
 
-    objective: makes its own objective from the encoder's width; None: the run's. settings: Text's other settings.
+    objective: makes the source's own objective from the encoder's width; None: the source uses the run's objective.
+    settings: Text's other settings.
     """
 
     def __init__(self, objective: Callable[[int], Objective] | None = None, **settings):
@@ -39,7 +40,7 @@ class Source(Text):
 class Mixture(Part):
     """The settings of a mixture; conf/data/mixture.yaml explains each. cse.lab.run reads `preview`.
 
-    Raises UserError for a weight of no source, a source without a weight, and a source with a corpus's name.
+    Raises UserError for a weight without a source, a source without a weight, and a source with the name of a corpus.
     """
 
     def __init__(
@@ -60,11 +61,11 @@ class Mixture(Part):
 
 
 class MixedBatches(Steps):
-    """The batches of several sources, in an order of each epoch's own, keyed by (seed, epoch).
+    """The batches of several sources. Each epoch has its own order, keyed by (seed, epoch).
 
-    An epoch has each batch that each source has in an epoch of its own. With weights an epoch is as long, but the
-    sources share its batches by weight. A source then begins its own next epoch earlier or later than the run. Nothing
-    depends on the number of workers or processes, or on where a run was resumed.
+    An epoch of the run contains one epoch of each source. With weights an epoch of the run has the same length, but the
+    weights divide its batches among the sources. A source's next epoch then begins earlier or later than the run's next
+    epoch. Nothing depends on the number of workers or processes, or on where a run was resumed.
 
     names: the sources' names. batches: each source's batches. shares: how many batches each source has in an epoch.
     Raises UserError for a weight that gives a source no batch.
@@ -125,7 +126,7 @@ class MixedBatches(Steps):
 
 
 def shares_by_weight(weights: Sequence[float], batches: int) -> np.ndarray:
-    """How many of so many batches each weight gives; the sum is exact.
+    """The number of batches for each weight. Their sum is exactly `batches`.
 
     >>> shares_by_weight([1, 3], 8).tolist()
     [2, 6]

@@ -1,7 +1,7 @@
-"""Noisy text for NonLing-CSE's Figure 3: "30% random deletion, and 2 insertions and swaps" is delete 0.3, 2 and 2.
+"""Noisy text for NonLing-CSE's Figure 3.
 
-The paper says no more than that. Here the three happen in this order, an inserted word comes from the same text, and at
-least one word is kept.
+The paper says only: "30% random deletion, and 2 insertions and swaps". Here this is delete=0.3, insert=2, swap=2. The
+three edits happen in this order, an inserted word comes from the same text, and at least one word is kept.
 """
 
 from collections.abc import Iterable, Iterator

@@ -27,7 +27,7 @@ class Overlap(TypedDict):
     """How many training texts are evaluation texts.
 
     texts: the number of training texts. found: how many of them occur in any evaluation set. sets: how many occur in
-    each set. unread: evaluators with texts that are not known beforehand (MTEB's). duplicates: how many rows share a
+    each set. unread: evaluators whose texts are not known before they score (MTEB). duplicates: how many rows share a
     text with another row. sources: the counts of each source of a mixture.
     """
 
@@ -56,7 +56,7 @@ def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
 
 
 def overlap_of_all(texts: Sequence[TextRows], evaluators: Mapping[str, Evaluator]) -> Overlap:
-    """The counts of several texts together, and the counts of each by its name. One text alone has its own counts."""
+    """The counts of several texts together, and the counts of each by its name. A single text keeps its own counts."""
     each = {text.name: overlap(text, evaluators) for text in texts}
     counts = list(each.values())
     if len(counts) == 1:

@@ -24,7 +24,7 @@ def read_rgb(path: str) -> Image.Image:
 
 
 def check_image(content: bytes) -> None:
-    """Raise an error, of Pillow or a ValueError, for content that is no image, is truncated, or that `rgb` refuses.
+    """Raise Pillow's error or a ValueError for content that is no image, is truncated, or is refused by `rgb`.
 
     Decoding takes ten times as long as reading. So only files without a proper end or with unusual pixels are decoded.
     """
@@ -39,7 +39,7 @@ def rgb(image: Image.Image) -> Image.Image:
     """An opened picture as mode RGB: v >> 8 for 16 bits, 255 v for floats from 0 to 1, Pillow's own rules for 8 bits.
 
     A file with several pictures (GIF, TIFF) gives the first. As in torchvision's ImageFolder, transparency is dropped,
-    and EXIF's orientation is not applied. Raises ValueError for numbers without a known black and white.
+    and EXIF's orientation is not applied. Raises ValueError if it is unknown which number is black and which is white.
     """
     if isinstance(image, TiffImageFile) and 2 in image.tag_v2.get(SAMPLEFORMAT, ()):  # Pillow ignores an 8-bit sign
         raise ValueError(f"its pixels are signed integers, and their white is not known: {REPAIR}")

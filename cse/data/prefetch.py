@@ -20,7 +20,7 @@ def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: boo
     """batches[number] for each number in turn, made by `workers` processes (0: by this process).
 
     The workers end with the iterator. If something still holds the iterator, they end with this process. If a worker
-    dies, torch raises a RuntimeError that begins with WORKER_DIED, at any line that this process is executing.
+    dies, torch raises a RuntimeError that begins with WORKER_DIED. Any line of this process may raise it.
     """
     loader = DataLoader(
         _Guarded(batches),

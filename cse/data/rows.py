@@ -66,7 +66,10 @@ class TextRows:
         return len(self.column_names)
 
     def number(self, i: int) -> int:
-        """The number of row i among all rows, from 1. In a file without blank lines or header it is the line."""
+        """The number of row i among all rows, from 1.
+
+        In a file without blank lines or header, this is the number of the line.
+        """
         return int(self.chosen[i]) + 1
 
     def text(self, i: int, column: int = 0) -> str:
@@ -128,8 +131,10 @@ class TextRows:
     def _token_rows(
         self, tokenizer: "Tokenizer", max_length: int, unknown_rows: list[int]
     ) -> Iterator[tuple[np.ndarray, ...]]:
-        """The ids of every row, an array for each column. unknown_rows: gets the numbers of the rows with a text
-        without a known token."""
+        """The ids of every row, an array for each column.
+
+        unknown_rows: receives the numbers of the rows in which a text has no known token.
+        """
         is_special = np.zeros(tokenizer.id_bound, bool)
         is_special[tokenizer.hf.all_special_ids] = True  # the unknown token, too
         begin = [tokenizer.before_text(column) for column in range(self.num_columns)]

@@ -27,10 +27,10 @@ class Stream(Part, Dataset[B], Generic[B]):
     """A data set of whole batches. A subclass makes stream[number] from items_of(number).
 
     labels: the class of each item. where: the folder or dataset of the items, for messages. workers: None for one per
-    core. `batches` reads it with worker processes, so that a batch is ready when a training step needs it.
-    inputs: digests of the items, see by_class. unreadable: how many of the items cannot be read. shuffle_labels: the
-    seed shuffles the classes over the items: a control without information in the classes. Raises UserError if there is
-    less than one batch.
+    core. `batches` reads it with worker processes, so that a batch is ready when a training step needs it. inputs:
+    digests of the items, see by_class. unreadable: how many of the items cannot be read. shuffle_labels: the seed
+    shuffles the classes among the items. This is a control: the classes then carry no information. Raises UserError if
+    there is less than one batch.
     """
 
     kind = "items"

@@ -58,8 +58,8 @@ class Found:
 class Text(Part):
     """The settings of a text. conf/data/text.yaml explains all except `rows`. cse.lab.run reads `preview`.
 
-    rows: replaces path: a function that yields the rows of a corpus. Then `identity` is the key of their cache. If the
-    corpus is not published, the key also has a digest of the function's file and its settings.
+    rows: a function that yields the rows of a corpus, instead of path. The key of their cache is then `identity`. If
+    the corpus is not published, the key also has a digest of the function's file and its settings.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 """The text that settings name, as needs (cse.needs): FilesNeed, files; TextNeed, text of the user's own, with its
-columns; CorpusNeed, a published corpus. cse.data.text has a further one, for rows that are drawn from a corpus.
+columns; CorpusNeed, a published corpus. cse.data.text has a further need, for rows that are drawn from a corpus.
 """
 
 from dataclasses import dataclass, field
@@ -72,7 +72,7 @@ class CorpusNeed(DatasetNeed):
 
 
 def names_typed(columns: object) -> list[str] | None:
-    """The names of columns in settings that may not be checked yet; None if there are none."""
+    """The names of columns in settings. The settings may be unchecked. None if there are no names."""
     if columns is None:
         return None
     return [*map(str, columns)] if isinstance(columns, list) else [str(columns)]

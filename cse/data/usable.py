@@ -1,8 +1,9 @@
 """One rule for unusable data, the same for text, images and sound.
 
-Up to 1 % of the rows or files may be unusable, and one always may. They are skipped. Every start logs how many there
-are, and names the first. More than 1 % means a broken data set: it is refused before any work. For text `data.empty`
-changes the rule. The papers' corpora keep unusable rows, because the order of these corpora must not change.
+Up to 1 % of the rows or files may be unusable, and a single one is always allowed. Unusable rows and files are skipped.
+Every start logs how many there are, and names the first. More than 1 % means a broken data set: it is refused before
+any work. For text `data.empty` changes the rule. The papers' corpora keep unusable rows, because the order of these
+corpora must not change.
 
 A row of text is unusable if one of its cells has no visible character (only whitespace, zero-width and control
 characters), is a missing value that a program wrote as a word (NA, NULL, \\N), or contains NUL. NUL is a sign of

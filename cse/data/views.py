@@ -1,7 +1,7 @@
 """The views of rows: what the encoder reads of each row.
 
-The augmentation makes them from texts or from ids of tokens, as its `level` says. What it returns is checked here,
-because it may be a user's own. Every draw is keyed by (seed, epoch, row, view).
+The augmentation makes them from texts or from ids of tokens, as its `level` says. The result of the augmentation is
+checked here, because the augmentation may be a user's own. Every draw is keyed by (seed, epoch, row, view).
 """
 
 import logging
@@ -44,8 +44,9 @@ MASKING_STREAM = 2**31  # replaces the number of a view, so that masking shares 
 class RowEnds(NamedTuple):
     """The tokens at both ends of a column's rows that an augmentation does not change: special tokens and a prefix.
 
-    An augmentation gets the text with one token before it and one after it, which it keeps. before, after: how many
-    further tokens on each side it does not get. first, last: a 0 for a side without any token, else nothing.
+    An augmentation gets the text with one token on each side, and keeps these two tokens. before, after: the number of
+    further tokens on each side, which the augmentation does not get. first, last: a 0 for a side without any token,
+    else empty.
     """
 
     before: int
@@ -55,7 +56,7 @@ class RowEnds(NamedTuple):
 
     @classmethod
     def of_lengths(cls, before: int, after: int) -> "RowEnds":
-        """The ends of rows with so many tokens before and after the text."""
+        """The ends of rows that have these numbers of tokens before and after the text."""
         first, last = np.zeros(int(before == 0), np.int32), np.zeros(int(after == 0), np.int32)
         return cls(max(0, before - 1), max(0, after - 1), first, last)
 
@@ -69,7 +70,7 @@ class RowEnds(NamedTuple):
         return np.concatenate([self.first, ids[self.before : len(ids) - self.after], self.last])
 
     def replaced(self, ids: np.ndarray, made: np.ndarray) -> np.ndarray:
-        """The row's ids with what an augmentation made in place of what it got."""
+        """The row's ids, in which the result `made` replaces the ids that the augmentation got."""
         inside = made[len(self.first) : len(made) - len(self.last)]
         return np.concatenate([ids[: self.before], inside, ids[len(ids) - self.after :]])
 
@@ -141,7 +142,7 @@ class Views:
             log.warning(said, truncated, len(texts), longest)
 
     def _from_ids(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        """Views made from the ids of the rows. A row has one token row in each."""
+        """Views made from the ids of the rows. Each view has one token row for each row."""
         ids_of_column = [self.text.ids_of(rows_B, column) for column in range(self.text.num_columns)]
         views: list[View] = [[] for _ in self.column_of_view]
         for number, (view, column) in enumerate(zip(views, self.column_of_view, strict=True)):

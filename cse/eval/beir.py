@@ -134,8 +134,10 @@ def text_with_id(line: str) -> tuple[str, str]:
 
 
 def ranking(queries_QD: np.ndarray, corpus_ND: np.ndarray, depth: int = DEPTH) -> np.ndarray:
-    """(Q, K) int: the numbers of the nearest documents of each query, best first. Of equal cosines, the lower number
-    is first. K is `depth`, or N if that is less."""
+    """(Q, K) int: the numbers of the nearest documents of each query, best first.
+
+    If two cosines are equal, the lower number is first. K is `depth`, or N if that is less.
+    """
     unit_QD, unit_ND = unit_rows(queries_QD), unit_rows(corpus_ND)
     depth = min(depth, len(unit_ND))
     found = []
@@ -151,7 +153,7 @@ def ranking(queries_QD: np.ndarray, corpus_ND: np.ndarray, depth: int = DEPTH) -
 def measures(found_QK: np.ndarray, judged: Sequence[dict[int, int]]) -> dict[str, np.ndarray]:
     """Each measure of each query, (Q,) from 0 to 1. judged: the relevance of documents, by number, for each query.
 
-    For example, with document 7 first, of two relevant ones:
+    For example, two documents are relevant, and document 7 is ranked first:
 
         >>> {name: value_Q.round(3).tolist() for name, value_Q in measures(np.array([[7, 3]]), [{7: 1, 5: 1}]).items()}
         {'ndcg@10': [0.613], 'mrr@10': [1.0], 'recall@10': [0.5], 'recall@100': [0.5]}

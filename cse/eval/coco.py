@@ -137,8 +137,8 @@ class Coco(Evaluator):
     ) -> Tensor:
         """The sum of hinges over a batch.
 
-        data: features of train's images and sentences. rows: row numbers of the batch's captions, of captions of their
-        contrastive images, and of their contrastive sentences.
+        data: features of train's images and sentences. rows: row numbers of the batch's captions, of the captions that
+        give contrastive images, and of contrastive captions.
         """
         (images_IF, sentences_ND), (rows_B, image_BC, sentence_BC) = data, rows
         image_BP = self._project(maps[0], images_IF[rows_B // CAPTIONS])

@@ -1,10 +1,10 @@
 """DeCLUTR's row: Downstream (18 tasks), Probing (10 tasks) and their average (D + P) / 2 (Tables 1, S1, S3, S4).
 
-Each task has one number. On test it is the accuracy. For MRPC it is the mean of accuracy and F1, for SICK-R and STS-B
-Spearman x100 of the trained regression, for STS12..16 the mean Spearman x100 over subsets, and for caption retrieval
-the mean of six recalls. On dev it is the accuracy on dev, also for MRPC, and Pearson for SICK-R and STS-B; STS12..16
-are as on test. `all` is the mean of all 28 tasks: the authors' script prints it in addition to the paper's average.
-As there, an empty sentence is encoded as ".".
+Each task has one number. On test most tasks have their accuracy. MRPC has the mean of accuracy and F1. SICK-R and STS-B
+have Spearman x100 of the trained regression. STS12..16 have the mean Spearman x100 over subsets. Caption retrieval has
+the mean of six recalls. On dev most tasks have their accuracy on dev, also MRPC. SICK-R and STS-B have Pearson.
+STS12..16 have the same number as on test. `all` is the mean of all 28 tasks. The authors' script prints `all` in
+addition to the paper's average, and encodes an empty sentence as "."; so do we.
 """
 
 from collections.abc import Iterable, Iterator
@@ -100,7 +100,7 @@ def with_full_stops(encode: Encode) -> Encode:
 
 
 def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
-    """For each average of a split, its scores: a list for each task. Tasks without a score are left out."""
+    """The scores behind each average of a split, as one list for each task. Tasks without a score are left out."""
     column, known = ("test", "dev").index(split), set(scores)
     downstream, probing = (
         {task: counted[column] for task, counted in tasks.items() if known.issuperset(counted[column])}

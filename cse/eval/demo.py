@@ -4,8 +4,8 @@
     simlex   999 word pairs, similarity 0..10 (Hill et al. 2015)
     wordsim  353 word pairs, relatedness 0..10 (Finkelstein et al. 2002)
 
-The sets are small, and words are not sentences. They can show that training has an effect, but not compare with a
-paper.
+The sets are small, and words are not sentences. They can show that training has an effect. Their scores cannot be
+compared with a paper.
 """
 
 from functools import partial

@@ -53,7 +53,7 @@ class DataFolder:
         return Path(self.path)
 
     def attempt(self, read: Callable[["DataFolder"], T]) -> T | None:
-        """read(self). If a file is missing and data may be partial: None, and the problem is noted."""
+        """read(self). If a file is missing and data may be partial, returns None and notes the problem."""
         assert self.root  # a missing folder is always an error
         try:
             return read(self)

@@ -158,7 +158,8 @@ class Mteb(Evaluator):
 def find_task(name: str, languages: list[str] | None) -> AbsTask:
     """mteb's task on its test split, in these languages only (for STS22: en, not de-en).
 
-    English tasks come from the papers' benchmark. It leaves out a subset that the language filter would keep.
+    English tasks come from the papers' benchmark. That benchmark leaves out a subset that the language filter would
+    keep.
     """
     import mteb
 
@@ -189,7 +190,10 @@ def encoder_digest(encode: Encode) -> str:
 
 
 def _adapter(encode: Encode, name: str, revision: str) -> EncoderProtocol:
-    """`encode` as a model of mteb's. A search task names the side of its texts, and each side has its own prefix."""
+    """`encode` as a model for mteb.
+
+    A search task says whether its texts are queries or documents; each side has its own prefix.
+    """
     from mteb.models.abs_encoder import AbsEncoder
     from mteb.models.model_meta import ModelMeta
     from mteb.types import PromptType

@@ -95,7 +95,7 @@ def refuse_nan(encode: Encode) -> Encode:
 
 @runtime_checkable
 class EncodesSides(Protocol):
-    """An encoder with a way of its own for queries and for documents, such as a sentence-transformers model."""
+    """An encoder that encodes queries and documents differently, such as a sentence-transformers model."""
 
     def encode(self, sentences: list[str]) -> np.ndarray:
         """n texts -> (n, D)."""
@@ -125,8 +125,11 @@ def by_side(encoder: EncodesSides) -> Encode:
 
 
 def check_encode(encode: Callable[[list[str]], Any]) -> Encode:
-    """An `encode` of the user's own. It raises UserError unless it returns a vector of finite numbers for each text.
-    For no text, it is called with one text, and that row is left out."""
+    """The user's own `encode`, with checks.
+
+    Raises UserError unless each text gets a vector of finite numbers. If there is no text, the user's `encode` gets one
+    text, and the vector is left out.
+    """
     if not callable(encode):
         raise UserError(f"{encode!r} is not an encoder: give a name, an object with encode, or a function of texts")
 

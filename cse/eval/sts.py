@@ -74,7 +74,7 @@ class ScoredPairs(Evaluator):
     """Base class of evaluators of sentence pairs. A subclass has the `readers` of its tasks and a `protocol`.
 
     Scores are `<task>/<statistic>` for each of `statistics`; the task `unnamed` has no `<task>/`. averaged: the tasks
-    of the average; it needs all of them. widths: numbers of leading channels to score too, under names such as
+    of the average; the average needs all of them. widths: numbers of leading channels to score too, under names such as
     `width96/<task>/<statistic>`.
     """
 

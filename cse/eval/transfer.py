@@ -29,8 +29,8 @@ SIMCSE_SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")  # SimCSE, T
 class Transfer(Suite):
     """Accuracy in percent of each task: `<task>/accuracy` on test; `<task>/dev_accuracy` selects the strength.
 
-    mode: which of `classifiers` to use, SentEval's own procedure (test) or its faster one (fast). `average` is over
-    SimCSE's seven tasks and needs all seven.
+    mode: which of `classifiers` to use: SentEval's full procedure (test) or SentEval's faster procedure (fast).
+    `average` is the mean of SimCSE's seven tasks and needs all seven.
     """
 
     averaged = SIMCSE_SEVEN

@@ -51,7 +51,7 @@ class Examples:
         return [text for side in self.sentences for text in side]
 
     def digest(self) -> str:
-        """Equal for the same examples; see cse.score.Items."""
+        """A digest of the examples; see cse.score.Items."""
         return digest_of(self.texts(), self.units_UN)
 
 

@@ -71,7 +71,7 @@ class LogisticRegression:
     device: Device
 
     def fold(self, train_N: np.ndarray, held_N: np.ndarray) -> Split:
-        """A split into given rows; every such split draws the same passes."""
+        """A split into given rows. Every such split draws the same order of rows in each pass."""
         return Split(train_N, held_N, np.random.RandomState(self.seed))
 
     def hold_out(self, rows_N: np.ndarray) -> Split:

@@ -86,7 +86,7 @@ class Suite(Evaluator):
         return [*named.values()]
 
     def score_task(self, task: str, parts: Parts, encode: Encode) -> list[Score]:
-        """The accuracies of a task, and F1 if it reports it."""
+        """The accuracies of a task, and F1 if the task reports F1."""
         scheme, procedure = self.tasks[task].scheme, self.settings
         classifier = replace(procedure["fit"], **(procedure["snli"] if scheme == "snli" else {}))
         found = SCHEMES[scheme](*features(parts, encode, scheme), classifier, procedure["kfold"])
@@ -121,12 +121,12 @@ class Suite(Evaluator):
 
 
 def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> None:
-    """Raise UserError if a class has too few rows for each fold of the task to get one."""
+    """Raise UserError if a class has too few rows to give each fold of the task a row."""
     if scheme not in ("nested", "cross"):
         return
 
     def fits(rows: int, folds: int) -> bool:
-        """Whether each fold gets a row of a class. Nested folds divide the other folds."""
+        """Whether each fold gets a row of a class. Nested folds divide the rows of the other folds again."""
         return rows - (math.ceil(rows / folds) if scheme == "nested" else 0) >= folds
 
     fewest = int(np.unique(parts["all" if scheme == "nested" else "train"].labels_N, return_counts=True)[1].min())
