@@ -1,4 +1,4 @@
-"""cse-data: list the datasets that the configurations use, or what one command reads, and fetch these.
+"""cse-data: list the datasets of the configurations, or the data that one command reads; and fetch them.
 
 To read: `main` calls `list_data`, `fetch_data`, or mine.py. cse.lab.sweep.reads finds out what a command reads.
 """
@@ -88,7 +88,10 @@ def list_data(asked: Sequence[str]) -> int:
 
 
 def print_catalogue() -> None:
-    """Print a line for each dataset: first what is here, with its place, then what is not, with its licence."""
+    """Print a line for each dataset.
+
+    First come datasets that are here, with their places; then the others, with their licences.
+    """
     paths = resolved(composed("train", []).paths)
     copies = {f"paths.{name}": place for name, place in paths.items()}
     cache = Path(paths["cache"])
@@ -164,7 +167,7 @@ def print_needs(needs: Sequence[Need], arguments: Sequence[str]) -> int:
 
 
 def fetch_data(asked: Sequence[str]) -> int:
-    """Fetch the named datasets, or what a command reads, to where runs look for it, even if one of them fails.
+    """Fetch the named datasets, or what a command reads, to the places where runs look. Continue if one of them fails.
 
     Returns 1 if something cannot be fetched, 2 for a mistake of the user's.
     """

@@ -1,6 +1,6 @@
-"""From the arguments of cse-train or cse-eval to what they ask for. To read: `run_command`.
+"""Read the arguments of cse-train or cse-eval, and do what they ask for. To read: `run_command`.
 
-They ask for help, for a look at a configuration (--cfg), for several jobs, or for one run.
+Arguments ask for help, for a look at a configuration (--cfg), for several jobs, or for one run.
 """
 
 import os
@@ -44,7 +44,7 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
 
 
 def refuse_mode(command: Command) -> None:
-    """Raise UserError for a hydra.mode outside a job's command: what stands before it would count as a sweep's.
+    """Raise UserError for a hydra.mode outside a job's command: the arguments before it would be read as a sweep's.
 
     A job's command names its sweep, or its folder.
     """
@@ -54,7 +54,7 @@ def refuse_mode(command: Command) -> None:
 
 
 def show_config(command: Command) -> None:
-    """Show what a command gives, by Hydra and without a run: --cfg, --info, --shell-completion, --hydra-help."""
+    """Let Hydra show the configuration of a command, without a run: --cfg, --info, --shell-completion, --hydra-help."""
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises errors

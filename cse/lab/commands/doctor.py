@@ -1,6 +1,7 @@
-"""cse-doctor: what this machine has: processors, hub, packages and data. cse-data says what a command lacks.
+"""cse-doctor: what this machine has: processors, hub, packages and data. cse-data shows which data a command lacks.
 
-It downloads nothing, builds no model, and asks the hub only whether it answers. To read: `main`, then `find_all`.
+cse-doctor downloads nothing and builds no model. It asks the hub only for a sign of life. To read: `main`, then
+`find_all`.
 """
 
 import json
@@ -41,10 +42,10 @@ SCARCE = 5e9  # bytes: BERT base has 2.2 GB in best/ and last/ while it trains, 
 
 
 class Finding(NamedTuple):
-    """What was found of one thing.
+    """What was found for one item.
 
-    state: "ok" if it works here; "none" for a path that is not set, and without a GPU; "missing". note: what there is,
-    or what to do.
+    state: "ok" if the item works here; "none" for a path that is not set, and for a missing GPU; else "missing". note:
+    what there is, or what to do.
     """
 
     state: str
@@ -87,9 +88,11 @@ def as_json(findings: Findings) -> str:
 
 
 def ask_hub() -> str:
-    """Whether the hub answers, in words. It is asked once; if it does not answer, this process goes on without it.
+    """Whether the hub answers, in words. The hub is asked once.
 
-    Raises UserError if HF_ENDPOINT is no address.
+    If there is no answer, this process continues without the hub.
+
+    Raises UserError if HF_ENDPOINT is not an address.
     """
     if is_offline():
         return "is not asked, as HF_HUB_OFFLINE is set (docs/offline.md)"

@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def evaluate_as_given(arguments: Sequence[Argument]) -> None:
-    """Score as the arguments of one job say."""
+    """Score an encoder with the arguments of one job."""
     with Signals(lambda: "the same command starts again"), this_process.alone():
         start_evaluation(arguments)
 

@@ -1,7 +1,8 @@
 """How each command ends: an error becomes a message on standard error, and an exit code.
 
 To read: `exit_on_error`, in which every command runs. If torchrun, accelerate or srun started several processes, only
-the first reports an error. A command also goes on when nobody reads its output any more, as behind `| head -1`.
+the first reports an error. A command continues even if nobody reads its output any more, for example in `cse-train |
+head -1`.
 """
 
 import errno
@@ -46,7 +47,7 @@ def exit_on_error() -> Iterator[None]:
 
 
 def message_and_code(error: BaseException) -> tuple[str, int] | None:
-    """The message and the exit code of an error; None if it needs its traceback, as an error in the code does."""
+    """The message and the exit code of an error. None for an error in the code, which needs a traceback."""
     match error:
         case UserError():
             return str(error), 2
@@ -64,8 +65,9 @@ def message_and_code(error: BaseException) -> tuple[str, int] | None:
 def wait_for_the_first() -> None:
     """Wait until the launcher ends this process, or until the first process has had time to report the error.
 
-    Most errors are the same in all processes, or follow from the end of the first. If the launcher ends this process,
-    it exits with 0: srun exits with the largest code of all, and that is to be the first one's.
+    Most errors are the same in all processes, or follow from the end of the first process. If the launcher ends this
+    process, this process exits with 0. The reason: srun exits with the largest code of all processes, and this should
+    be the code of the first process.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     slurm.release()
@@ -75,7 +77,7 @@ def wait_for_the_first() -> None:
 def report_error(message: str, code: int) -> int:
     """Print an error on standard error. Returns the exit code.
 
-    torchrun and accelerate read it from a file for their own report, so it is also written there.
+    The error is also written to a file, because torchrun and accelerate read this file for their own report.
     """
     line = f"{Path(sys.argv[0]).name}: {message}"
     if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):
@@ -86,7 +88,7 @@ def report_error(message: str, code: int) -> int:
 
 
 class Pipe(io.FileIO):
-    """A file whose readers may leave: a broken pipe is ignored, as a run's results go to its folder."""
+    """A file whose readers may leave. A broken pipe is ignored, because a run's results are in its folder anyway."""
 
     def write(self, content: "ReadableBuffer") -> int:
         """Returns the number of bytes written or ignored."""

@@ -1,7 +1,7 @@
-"""How each command begins: its arguments, or an answer to --help, --version and question marks, and then the end.
+"""How each command begins: it reads its arguments, or it answers --help, --version and question marks and exits.
 
-To read: `arguments_or_exit`. `answer_question` answers cse-train and cse-eval, where a person may ask about a word:
-`topics_asked` says about which words, and `help_on` has the answer. The choices are read from conf/. Nothing slow is
+To read: `arguments_or_exit`. `answer_question` is for cse-train and cse-eval, where a person may ask about a word.
+`topics_asked` finds the words, and `help_on` gives the answer. The choices are read from conf/. Nothing slow is
 imported.
 """
 
@@ -29,10 +29,12 @@ QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 
 
 def arguments_or_exit(page: str, kind: Kind | None = None) -> list[str]:
-    """The arguments of this process without --config-dir, whose folders are adopted. Exits after --version and --help.
+    """The arguments of this process without --config-dir.
 
-    page: what --help shows. kind: of cse-train or cse-eval, which also exit after help on a group, a choice or a
-    setting; None for the other commands.
+    The folders of --config-dir are added to the user's own. Exits after --version and --help.
+
+    page: what --help shows. kind: the kind of cse-train or cse-eval; None for the other commands. cse-train and
+    cse-eval also exit after help on a group, a choice or a setting.
     """
     arguments = adopt_folders(normalized(sys.argv[1:]))
     shown = None
@@ -51,7 +53,7 @@ def arguments_or_exit(page: str, kind: Kind | None = None) -> list[str]:
 
 
 def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | None:
-    """The help that arguments of cse-train or cse-eval ask for; None if they ask for none.
+    """The help that arguments of cse-train or cse-eval ask for; None if the arguments do not ask for help.
 
     Raises UserError for an argument that is not the name of a group, a choice or a setting.
     """
@@ -71,7 +73,7 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
 def topics_asked(arguments: Sequence[str]) -> list[str]:
     """The groups, choices and settings that arguments ask about: the other arguments of a command with --help.
 
-    --learning_rate, an argument of another trainer, is asked about by its name. WORD=?, WORD.? and ?WORD mean
+    An argument of another trainer, such as --learning_rate, asks about its own name. WORD=?, WORD.? and ?WORD mean
     `--help WORD`.
     """
     if asks_for_help(arguments):
@@ -84,7 +86,7 @@ def topics_asked(arguments: Sequence[str]) -> list[str]:
 
 
 def what_to_choose(kind: Kind) -> str:
-    """A line for each group of a command that has choices, with all of them."""
+    """A line for each group of a command that has choices, with all its choices."""
     lines = []
     for group in groups(kind):
         names = ["PAPER/TABLE"] if group == "sweep" else choices(group)
@@ -137,7 +139,10 @@ def help_on_choice(group: str, choice: str) -> str:
 
 
 def help_on_sweep(name: str) -> str:
-    """What a sweep is, the values of its axes, and how many jobs these make. Its axis `case` is the paper's row."""
+    """What a sweep is, the values of its axes, and how many jobs these values make.
+
+    The axis `case` is the paper's row.
+    """
     from cse.lab.sweep.sweeps import load_sweep
 
     sweep, width = load_sweep(name), terminal_width()

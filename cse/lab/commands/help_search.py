@@ -1,6 +1,6 @@
 """What `--help WORD` shows: a setting or a choice with that name, another trainer's name, or a comment.
 
-To read: `search_help` writes the lines about what `matches_of` finds.
+To read: `matches_of` finds the entries, and `search_help` writes the lines about them.
 """
 
 import re
@@ -41,8 +41,11 @@ def search_help(kind: Kind, word: str, width: int) -> str:
 
 
 def matches_of(word: str, entries: Sequence[Entry]) -> tuple[list[str], list[Entry]]:
-    """(sentences, entries) about a word: another trainer's argument and its counterparts; else the entries that it
-    names; else what mentions it, in the table of other trainers' arguments and in comments."""
+    """(sentences, entries) about a word.
+
+    If the word is an argument of another trainer: that argument and its counterparts. Else, if the word names entries:
+    these entries. Else: each row of the table of other trainers' arguments, and each entry, that mentions the word.
+    """
     answer = answer_to(word.rpartition("/")[2], [entry.key for entry in entries])
     if answer:
         sentence = answer.sentence() if answer.note else f"{word} is {answer.type} here"
@@ -54,7 +57,10 @@ def matches_of(word: str, entries: Sequence[Entry]) -> tuple[list[str], list[Ent
 
 
 def meets(entry: Entry, given: str) -> bool:
-    """Whether a KEY or KEY=VALUE is this entry, contains it, or is this choice. A group does not contain its keys."""
+    """Whether a KEY or KEY=VALUE is this entry, contains this entry, or is this choice.
+
+    A group does not contain its keys.
+    """
     key = given.partition("=")[0]
     if "." in key:
         return f"{entry.key}.".startswith(f"{key}.")
@@ -94,8 +100,10 @@ def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:
 
 
 def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:
-    """A paragraph for each entry. Settings of every command come first, then short keys. After PARAGRAPHS of them, a
-    line counts the others, and says how to see the first of them."""
+    """A paragraph for each entry. Settings of every command come first, then short keys.
+
+    After PARAGRAPHS paragraphs, a line counts the other entries, and says how to see the first of them.
+    """
     alike: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)  # the choices that share a setting
     for entry in sorted(matches, key=lambda entry: (bool(entry.choice), entry.key.count("."), entry.key)):
         group, _, choice = entry.choice.partition("=")
@@ -115,6 +123,6 @@ def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:
 
 
 def paragraph(left: str, right: str, column: int, width: int) -> str:
-    """A text in a column on the right of a head, or below it if that is too long."""
+    """A text in a column to the right of a head. If the head is too long, the text is below it."""
     head = f"{left:<{column}}" if len(left) < column else f"{left}\n{' ' * column}"
     return (head + textwrap.fill(right, width - column).replace("\n", "\n" + " " * column)).rstrip()

@@ -1,6 +1,6 @@
 """cse-data mine: hard negatives for pairs, among the second column's texts. Imports torch.
 
-The names and meanings of the settings are those of sentence-transformers' mine_hard_negatives (6.2). Q is the number of
+The settings have the names and meanings of sentence-transformers' mine_hard_negatives (6.2). Q is the number of
 distinct queries, N of distinct documents, B the queries of a chunk, and K the ranks.
 """
 
@@ -36,10 +36,11 @@ log = logging.getLogger(__name__)
 class Mining(TypedDict):
     """The settings of mining.
 
-    out: the table, a .csv. num_negatives: of a row, at most. range_min, range_max: the ranks to take, from 0.
+    out: the table, a .csv. num_negatives: the most negatives of a row. range_min, range_max: the ranks to take, from 0.
 
-    A candidate is left out if its cosine is above max_score, below min_score, or too near the cosine of the query's
-    positive (the lowest, if it has several): less than absolute_margin below it, or than relative_margin of it.
+    A candidate is left out if its cosine is above max_score or below min_score. It is also left out if its cosine is
+    too near the cosine of the query's positive: less than absolute_margin below it, or less than the share
+    relative_margin below it. If a query has several positives, the lowest of their cosines counts.
     """
 
     out: Name | None
@@ -61,7 +62,7 @@ DEFAULTS = {key: None for key in Mining.__annotations__} | {
 
 
 def mine(arguments: Sequence[str]) -> None:
-    """Write the pairs of `data` with their negatives. arguments: of Mining, and of cse-train."""
+    """Write the pairs of `data` with their negatives. arguments: settings of Mining and of cse-train."""
     own = [argument for argument in arguments if argument.partition("=")[0] in DEFAULTS]
     given = {argument.partition("=")[0]: parsed_value(argument) for argument in own}
     mining = cast("Mining", resolved(validate_settings(OmegaConf.create({**DEFAULTS, **given}), Mining)))
@@ -117,7 +118,7 @@ class Candidates:
         }
 
     def ranked(self, queries_QD: Tensor, documents_ND: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """The cosines and numbers of each query's nearest documents. A document that is no candidate has -inf."""
+        """The cosines and numbers of each query's nearest documents. A document that is not a candidate has -inf."""
         mining = self.mining
         for rows_B, cosines_BN in cosines_in_chunks(queries_QD, documents_ND):
             for query, cosine_N in zip(rows_B.tolist(), cosines_BN, strict=True):

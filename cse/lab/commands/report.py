@@ -50,7 +50,7 @@ Exit codes
 
 
 def main() -> None:
-    """The console script. Exit codes: 0 done, 1 a gate that is not passed or a full disk, 2 the user's mistake."""
+    """The console script. Exit codes: 0 done; 1 the gate is not passed, or the disk is full; 2 the user's mistake."""
     with exit_on_error():
         arguments = arguments_or_exit(HELP)
         from cse.lab.commands.report_settings import reporting_settings
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def make_report(config: PlainConfig) -> None:
-    """Make the report that the settings ask for, print it and write it. A gate that is not passed exits with 1."""
+    """Make the report that the settings ask for, print it and write it. Exits with 1 if the gate is not passed."""
     folders = [Path(folder) for folder in config["differ"] or config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or report_name(folders, config['where'])}")
     if config["differ"]:
@@ -84,9 +84,11 @@ def make_report(config: PlainConfig) -> None:
 
 
 def report_name(folders: list[Path], where: str | None) -> str:
-    """The name of a report: A+B, the shortest ends of the folders' paths that no other folder has.
+    """The name of a report, such as A+B.
 
-    With where=, the settings follow, as in the name of a run's folder: A+B-lr_1e-5-0a1b2c3d.
+    A and B are the shortest ends of the folders' paths that differ from each other.
+
+    With where=, the name also has the settings, as the name of a run's folder does: A+B-lr_1e-5-0a1b2c3d.
     """
     from cse.lab.report.any_runs.names import short_names
 

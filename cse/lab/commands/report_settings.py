@@ -62,14 +62,14 @@ def reporting_settings(arguments: list[str]) -> PlainConfig:
 
 
 def is_folder_alone(argument: str, known: list[str]) -> bool:
-    """Whether an argument is a folder and no KEY=VALUE. A folder's name may have a =, and may be the name of a key."""
+    """Whether an argument is a folder, not KEY=VALUE. A folder's name may contain "=", and may be the name of a key."""
     key, equals, _ = argument.partition("=")
     is_setting = bool(equals) and key in known
     return not is_setting and os.path.isdir(argument)
 
 
 def check_argument(argument: str, known: list[str], given: PlainConfig) -> None:
-    """Raise UserError for what is not KEY=VALUE of a known key, and for a key that was given before."""
+    """Raise UserError for an argument that is not KEY=VALUE, for an unknown key, and for a key that is given twice."""
     key, equals, value = argument.partition("=")
     if not equals and key not in known:
         raise UserError(f"{argument}: there is no such folder, and no such key{nearest(key, known)}")
@@ -84,13 +84,13 @@ def check_argument(argument: str, known: list[str], given: PlainConfig) -> None:
 
 
 def is_text(key: str, value: str) -> bool:
-    """Whether a value is text as it is typed, and neither a number nor a list: a name, or a single folder."""
+    """Whether a value is text, such as a name or a single folder, and neither a number nor a list."""
     is_list = value[:1] == "[" and value[-1:] == "]"
     return value != "null" and (key in TEXT or (key == "runs" and not is_list))
 
 
 def check_together(config: PlainConfig, defaults: PlainConfig) -> None:
-    """Raise UserError for settings that one report cannot have together, so that none is ignored silently."""
+    """Raise UserError for settings that exclude each other, because one of them would be ignored silently."""
     changed = [key for key, value in config.items() if value != defaults[key]]
     if config["differ"] is not None:
         if len(config["differ"]) != 2:

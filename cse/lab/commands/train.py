@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def train_as_given(arguments: Sequence[Argument]) -> None:
-    """Train as the arguments of one job say, in this process or in several."""
+    """Train with the arguments of one job, in this process or in several."""
     slurm.join()
     if this_process.is_follower():
         logging.disable(logging.WARNING)
@@ -82,9 +82,11 @@ def train_as_given(arguments: Sequence[Argument]) -> None:
 
 
 def refuse_lone_process() -> None:
-    """Raise UserError if accelerate was to start several processes and, without GPUs and MPI, started this one alone.
+    """Raise UserError if accelerate started only this process although several were asked for.
 
-    For several processes it sets a master address, and for each one that it does start a rank.
+    This happens without GPUs and MPI.
+
+    For several processes, accelerate sets a master address. Each process that it starts also has a rank.
     """
     if {"ACCELERATE_MIXED_PRECISION", "MASTER_ADDR"} <= os.environ.keys() and "RANK" not in os.environ:
         raise UserError(

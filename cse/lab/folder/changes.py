@@ -1,7 +1,7 @@
 """What has changed between two runs, or between a run and this machine, as facts (cse.lab.folder.facts).
 
-A report compares two runs, a sweep a job that is done with the job as it is now, resume= and rerun= the run that they
-name with their own. In the order of this file:
+A report compares two runs. A sweep compares a finished job with the job as it would be now. resume= and rerun= compare
+the run that they name with their own run. In the order of this file:
 
 changes             all facts that differ; changes_in_words names the first few
 changed_settings    the settings of two configs that decide a run's numbers
@@ -34,7 +34,7 @@ class Change(NamedTuple):
     now: object
 
     def __str__(self) -> str:
-        """The change as refusals say it."""
+        """The change, in the words of an error."""
         if self.kind != "data":
             return f"{self.name}={format_value(self.before)} (now {format_value(self.now)})"
         if self.now is None:  # a digest says nothing to a reader
@@ -52,7 +52,7 @@ def changes(before: Facts, now: Facts) -> list[Change]:
 
 
 def is_same(before: object, now: object) -> bool:
-    """Whether two values are the same, as 32 and 32.0 are; see cse.lab.settings.values.in_one_form."""
+    """Whether two values are the same; 32 and 32.0 are. See cse.lab.settings.values.in_one_form."""
     return repr(in_one_form(before)) == repr(in_one_form(now))
 
 
@@ -63,9 +63,9 @@ def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
 
 
 def changed_settings(before: PlainConfig, now: PlainConfig) -> list[Change]:
-    """The settings that decide a run's numbers, and that both configs have, whose values have changed.
+    """The settings in both configs that decide a run's numbers and whose values have changed.
 
-    before, now: resolved. "auto" is no other value: the machine decided, and `before` records what.
+    before, now: resolved. "auto" does not count as a change: the machine chose a value, and `before` has this value.
     """
     then, changed = deciding_settings(before), []
     for key, value in deciding_settings(now).items():
@@ -75,17 +75,21 @@ def changed_settings(before: PlainConfig, now: PlainConfig) -> list[Change]:
 
 
 def deciding_settings(config: PlainConfig) -> PlainConfig:
-    """The settings that decide a run's numbers, by dotted key: the settings that tables compare, that a resumed run
-    must share, and that decide how it is scored. config: resolved."""
+    """The settings that decide a run's numbers, by dotted key.
+
+    Tables compare these settings, a resumed run must have the same, or they decide how the run is scored. config:
+    resolved.
+    """
     decisive = {key: value for key, value in flattened(config).items() if role_of(key, config).changes_a_table}
     return decisive | fixed_settings(config) | scoring_settings(config)
 
 
 def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str, Json]) -> list[Change]:
-    """How the digests of what a run learns from, and of what selects its best step, differ from last/'s record.
+    """The inputs of a run whose digests differ from the record in last/.
 
-    last: what last/ holds besides tensors. inputs, dev_data: the attributes of cse.training.loop.Training, now.
-    Evaluators that last/ and this command both have are compared by the files that last/ names.
+    Inputs are the data that the run learns from, and the data that selects its checkpoint. last: the content of last/
+    without tensors. inputs, dev_data: the present attributes of cse.training.loop.Training. Evaluators that last/ and
+    this command both have are compared by the files that last/ names.
     """
     then, now = as_facts("data", last["inputs"]), as_facts("data", inputs)
     for name in sorted(last["dev_data"].keys() & dev_data.keys()):
@@ -96,7 +100,7 @@ def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str,
 
 
 def changed_files(run: Run) -> list[Change]:
-    """The encoders and files of the user's own that a finished run read, and whose content has changed."""
+    """The encoders and the user's own files that a finished run read and whose content has changed."""
     return [*changed_encoders(run), *changed_list_of_texts(run), *changed_contents(run)]
 
 
@@ -111,7 +115,7 @@ def changed_encoders(run: Run) -> list[Change]:
 
 
 def changed_list_of_texts(run: Run) -> list[Change]:
-    """The folders of training text of a run that have other files now."""
+    """The run's folders of training text that have other files now."""
     changed = []
     for key, text in trained_texts(run).items():
         place, then = run.get(f"{key}.path"), sorted(file_sums(text))
@@ -128,7 +132,7 @@ def changed_list_of_texts(run: Run) -> list[Change]:
 
 
 def changed_contents(run: Run) -> list[Change]:
-    """The files of a run's training text and evaluators that are still there, with other content."""
+    """The files of a run's training text and evaluators that still exist but have other content now."""
     sums: dict[str, object] = {**file_sums(run.training_data)}
     for source in run.data.values():
         sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
@@ -137,9 +141,9 @@ def changed_contents(run: Run) -> list[Change]:
 
 
 def changed_code(results: Results, config: PlainConfig) -> list[Change]:
-    """The code of a run that has changed, by digest: the user's modules that are loaded, and cse.
+    """The changed code of a run, by digest: cse, and the loaded modules of the user.
 
-    The name of the change of cse has the commit, as a digest says nothing to a reader.
+    The name of cse's change contains the commit, because a digest says nothing to a reader.
     """
     own, changed = own_code(config), []
     for name, digest in (results.get("own_code") or {}).items():

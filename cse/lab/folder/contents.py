@@ -1,4 +1,4 @@
-"""The files of a run's folder: what each has, key by key, and how the ones that a report needs are read.
+"""The files of a run's folder: the content of each file, key by key, and functions that read the files for a report.
 
     run.yaml                  RunFile: the settings and arguments that it was started with; there from the start on
     results.json              Results: all that it records of itself; rewritten while it works
@@ -10,7 +10,8 @@
     scores.csv, .md, .tex     what cse-eval scored (cse.lab.sharing.score_tables)
     code.patch, .hydra/       how the checkout differs from its commit; Hydra's view of the settings
 
-In this order: run.yaml; the values in results.json, and results.json itself; the functions that read.
+This file has the parts in this order: run.yaml; the values in results.json, and results.json itself; the functions that
+read.
 """
 
 import logging
@@ -69,7 +70,7 @@ class TrainedModality(TypedDict, total=False):
 
 
 class TrainingData(TypedDict, total=False):
-    """The text that a run learned from; of a published corpus also what its catalogue says.
+    """The text that a run learned from; for a published corpus also the facts in the catalogue.
 
     sha256: the checksum of each local file, or of the one published file. sources: the same facts for each source of a
     mixture.
@@ -107,9 +108,11 @@ class ExportedVectors(TypedDict):
 
 
 class Results(TypedDict, total=False):
-    """results.json: all that a run records of itself. A run that has just begun, or of an older edition, has less.
+    """results.json: everything that a run records about itself.
 
-    The status "broken" is never written: it stands for a file that cannot be read. None stands for what is not known.
+    A run that has just begun, or a run of an older version of cse, has fewer keys.
+
+    The status "broken" is never written: it stands for a file that cannot be read. None stands for an unknown value.
     """
 
     # how it stands
@@ -164,7 +167,7 @@ class Results(TypedDict, total=False):
 
 
 def renamed_facts(about: PlainConfig) -> PlainConfig:
-    """A score's facts. An older edition wrote `altered` for `modified`."""
+    """A score's facts. An older version of cse wrote `altered` for `modified`."""
     return {"modified" if key == "altered" else key: value for key, value in about.items()}
 
 
@@ -172,7 +175,7 @@ def renamed_facts(about: PlainConfig) -> PlainConfig:
 class CheckedResults(TypedDict):
     """The keys of results.json that are checked when it is read. Every reader relies on them.
 
-    A score is a finite number (true is not), or None where it was NaN.
+    A score is a finite number, or None for NaN. true is not a number.
     """
 
     status: Literal["running", "done", "failed", "interrupted"]
@@ -191,8 +194,11 @@ RUN_TYPE, RESULTS_TYPE, COSINES_TYPE = TypeAdapter(RunFile), TypeAdapter(Checked
 
 
 def read_results(folder: Path) -> Results:
-    """results.json; {"status": "broken"}, with a warning, if it cannot be read. A run that has none has not written
-    it yet, or was killed before its work began: {"status": "running"}."""
+    """results.json; {"status": "broken"}, with a warning, if it cannot be read.
+
+    If the file does not exist: {"status": "running"}, because the run has not written it yet, or was killed before its
+    work began.
+    """
     try:
         return cast("Results", read_checked(RESULTS_TYPE, folder / RESULTS))
     except FileNotFoundError:
@@ -208,13 +214,18 @@ def read_run_file(file: Path) -> RunFile:
 
 
 def read_cosines(folder: Path, when: Literal["before", "after"]) -> Cosines:
-    """The cosines of a run's pairs before or after training; {} if it kept none and, with a warning, if the file holds
-    something else."""
+    """The cosines of a run's pairs before or after training. {} if the run kept none.
+
+    {} and a warning if the file has other content.
+    """
     return read_or(partial(read_checked, COSINES_TYPE), folder / "plots" / f"cosines_{when}.json", {})
 
 
 def read_checked(kind: TypeAdapter[T], file: Path) -> T:
-    """The content of a JSON or YAML file, of a kind. Raises OSError, or ValueError with a reason of one line."""
+    """The content of a JSON or YAML file, checked as this kind.
+
+    Raises OSError, or ValueError with a reason of one line.
+    """
     content = file.read_bytes()
     try:
         if file.suffix == ".yaml":
@@ -229,7 +240,7 @@ def read_checked(kind: TypeAdapter[T], file: Path) -> T:
 
 
 def read_or(read: Callable[[Path], T], path: Path, empty: T) -> T:
-    """The content of a file; `empty` if it does not exist and, with a warning, if it cannot be read."""
+    """The content of a file. `empty` if the file does not exist. `empty` and a warning if the file cannot be read."""
     try:
         return read(path)
     except FileNotFoundError:

@@ -30,7 +30,7 @@ def code_digest() -> str:
 def own_code(config: PlainConfig) -> dict[str, str]:
     """16 hex digits of the file of each loaded module that a `_target_` names.
 
-    Without cse's and installed packages, and without a module whose file is no longer there.
+    It leaves out cse, installed packages, and modules whose file no longer exists.
     """
     targets = [str(value) for key, value in flattened(config).items() if key.endswith("._target_")]
     elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))
@@ -54,7 +54,7 @@ def named_sums(config: PlainConfig) -> dict[str, str]:
 
 
 def weights_sum(name: object) -> str | None:
-    """The checksum of the weights in a run's best/ or in a folder, or of a file; None if there are none."""
+    """The checksum of a file, or of the weights in a run's best/ or in a folder; None if there are no weights."""
     place = Path(str(name)).expanduser()
     for folder in (place / "best", place):
         files = sorted([*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")])

@@ -24,7 +24,7 @@ Event = Json
 class EventFile:
     """Writes a run's metrics.jsonl. The methods raise RunError if the disk refuses.
 
-    resume_step: the checkpoint's step; None: a new file. Later lines are dropped, and so are the lines of a run's end.
+    resume_step: the checkpoint's step; None: a new file. The lines of later steps and of a run's end are removed.
     """
 
     def __init__(self, folder: str | Path, resume_step: int | None = None):
@@ -42,7 +42,7 @@ class EventFile:
         self._write("metrics", **metrics)
 
     def image(self, name: str, path: Path, step: int) -> None:
-        """Write where a picture is."""
+        """Write the place of a picture."""
         self.step = step
         self._write("image", name=name, path=str(path))
 
@@ -74,7 +74,7 @@ def metric_events(folder: Path) -> list[Event]:
 
 
 def is_event(line: object) -> TypeGuard[Event]:
-    """Whether a line's content is an event. An event of metrics must have only numbers, and None for NaN."""
+    """Whether a line's content is an event. An event of metrics must have only numbers, or None for NaN."""
     if not isinstance(line, dict) or not isinstance(line.get("event"), str) or not isinstance(line.get("step"), int):
         return False
     numbers = [value for key, value in line.items() if key != "event"] if line["event"] == "metrics" else []
@@ -84,7 +84,8 @@ def is_event(line: object) -> TypeGuard[Event]:
 def read_events(path: Path) -> Iterator[Event]:
     """The file's events in order; none if there is no file.
 
-    A line that is no event (cut short by a killed run, or another program's) is left out with a warning.
+    A line that is not an event is left out with a warning. A killed run may have left half a line, or another program
+    wrote it.
     """
     first = count = 0
     for number, event in enumerate(json_lines(path), 1):

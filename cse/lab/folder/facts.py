@@ -1,4 +1,4 @@
-"""What a run was made of, as facts of some kinds. cse.lab.folder.changes compares them. In the order of this file:
+"""The facts that describe a run, by kind. cse.lab.folder.changes compares them. In the order of this file:
 
 Kind, Facts, as_facts    the vocabulary: {(kind, name): value}
 facts                    everything that a run recorded, from the functions below it, a kind each
@@ -68,7 +68,10 @@ def data_by_name(run: Run) -> dict[str, object]:
 
 
 def code_by_name(results: Results) -> dict[str, object]:
-    """The digests of a run's code, by name. Code before a resume has the step until which it ran in its name."""
+    """The digests of a run's code, by name.
+
+    For the code before a resume, the name contains the last step that ran with it.
+    """
     digests: dict[str, object] = {}
     for until, code in stretches_of_code(results):
         digests |= {f"code{until}": code.get("code"), f"git_commit{until}": code.get("git_commit")}
@@ -78,8 +81,10 @@ def code_by_name(results: Results) -> dict[str, object]:
 
 
 def code_in_short(run: Run) -> str:
-    """The first digits of the digests of a run's code, cse's and the user's, for each stretch; "" if the run has none,
-    as in an older edition."""
+    """The first digits of the digests of a run's code (cse and the user's) for each stretch.
+
+    "" if the run recorded no digest.
+    """
     stretches = []
     for _, code in stretches_of_code(run.results):
         if digest := code.get("code"):
@@ -89,13 +94,16 @@ def code_in_short(run: Run) -> str:
 
 
 def stretches_of_code(results: Results) -> list[tuple[str, EarlierCode | Results]]:
-    """(until when, code) for each stretch of a run. A resume by other code begins a stretch; the last is until ""."""
+    """(last step, code) for each stretch of a run. A resume by other code begins a new stretch.
+
+    The last stretch has "" as its last step.
+    """
     earlier = [(f" until step {part['until_step']}", part) for part in results.get("earlier_code") or []]
     return [*earlier, ("", results)]
 
 
 def processes_in_words(results: Results) -> str | None:
-    """The number of processes of a run, after the numbers that it had before resumes: "1, then 2"."""
+    """The numbers of processes of a run, in the order of its resumes: "1, then 2"."""
     counts = [*results.get("earlier_processes", []), results.get("processes")]
     return ", then ".join(str(count) for count in counts if count) or None
 
@@ -124,9 +132,9 @@ def evaluator_data(run: Run) -> dict[str, str]:
 
 
 def data_digest(source: Source) -> str:
-    """One sha256 for all data of an evaluator, of the sorted lines "<sha256>  <name>", as `sha256sum` writes them.
+    """One SHA-256 for all data of an evaluator: over the sorted lines "<sha256> <name>", as `sha256sum` writes them.
 
-    A dataset without files has a line with its revision. "" without any line.
+    A dataset without files has a line with its revision. "" if there is no line.
     """
     lines = [f"{file['sha256']}  {name}\n" for name, file in source.get("files", {}).items() if "sha256" in file]
     lines += [f"{revision}  {name}\n" for name, revision in source.get("revisions", {}).items()]
@@ -146,14 +154,14 @@ def training_facts(run: Run) -> Iterator[tuple[str, str, str]]:
 
 
 def trained_texts(run: Run) -> dict[str, TrainingData]:
-    """What a run recorded of each text that it learned from, by the key of its settings: data, or data.sources.NAME."""
+    """The recorded facts of each text that a run learned from, by the key of the text: data, or data.sources.NAME."""
     if sources := run.training_data.get("sources"):
         return {f"data.sources.{name}": text for name, text in sources.items()}
     return {"data": run.training_data}
 
 
 def file_sums(text: TrainingData) -> dict[str, str]:
-    """The checksum of each file of a text; {} for one published file, and where there are none."""
+    """The checksum of each file of a text. {} for one published file, and for a text without checksums."""
     sums = text.get("sha256")
     return sums if isinstance(sums, dict) else {}
 

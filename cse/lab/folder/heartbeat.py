@@ -1,8 +1,8 @@
 """heartbeat.json: the lock of the process that works in a run's folder.
 
-The file names the process, which touches it every 30 seconds and removes it at the end. A killed process leaves it
-behind, and the next start takes the folder over. A machine knows whether its own processes are alive; the age of
-the file tells it of another machine's.
+The file names the process. The process touches the file every 30 seconds and removes it at the end. A killed process
+leaves the file behind, and the next start takes the folder over. A machine knows whether its own processes are alive.
+For a process of another machine, the age of the file decides.
 """
 
 import contextlib
@@ -31,8 +31,8 @@ SILENCE = 90.0  # seconds without a beat after which another machine's process c
 class Beat:
     """The process that works in a folder.
 
-    host, pid: its machine and its number. since: when it took the folder. time: when it last touched the file, as the
-    file system says. Both are in seconds since 1970.
+    host, pid: the machine and the number of the process. since: when it took the folder. time: when it last touched the
+    file, by the clock of the file system. Both times are in seconds since 1970.
     """
 
     host: str
@@ -43,8 +43,8 @@ class Beat:
     def is_alive(self, now: float) -> bool:
         """Whether the process is alive at `now`.
 
-        On this machine it must also have begun before it took the folder, by this machine's clock, or before its last
-        beat, by the file system's: a later process may have its number by chance.
+        On this machine, a later process may have the same number by chance. So the process must have begun before it
+        took the folder (by this machine's clock), or before its last beat (by the file system's clock).
         """
         if self.host != socket.gethostname():
             return now - self.time < SILENCE
@@ -61,8 +61,9 @@ BEAT = TypeAdapter(Beat)
 class Heartbeat:
     """A context manager around a run's work, in which only this process writes into the run's folder.
 
-    It takes the folder at once if the folder exists, else when `take` is called. writes: False if this process writes
-    nothing (it is not the first of several, or only looks). Raises UserError if another process has the folder.
+    If the folder exists, the process takes it at once, else when `take` is called. writes: False if this process writes
+    nothing, because it is not the first of several processes or only looks. Raises UserError if another process has the
+    folder.
     """
 
     def __init__(self, folder: Path, writes: bool = True):
@@ -82,7 +83,10 @@ class Heartbeat:
                 (self.folder / NAME).unlink()
 
     def take(self) -> None:
-        """Create the folder if need be, and take it for this process. Raises UserError if another process has it."""
+        """Make the folder if it does not exist, and take it for this process.
+
+        Raises UserError if another process has it.
+        """
         if self.own is not None or not self.writes:
             return
         make_folder(self.folder, "hydra.run.dir")
@@ -107,7 +111,7 @@ class Heartbeat:
 
 
 def check_free(folder: Path) -> None:
-    """Raise UserError if a process that is alive works in the folder."""
+    """Raise UserError if a living process works in the folder."""
     beat = read_beat(folder)
     if beat is not None and beat.is_alive(time.time()):
         raise UserError(

@@ -1,4 +1,4 @@
-"""The jobs that a command planned: jobs.jsonl in its folder, from the start on, and how jobs without a run ended.
+"""The jobs that a command planned, and how jobs without a run ended: the file jobs.jsonl in the command's folder.
 
 Its lines:
     {"job": name, "program": ..., "words": [...]}    a job that a start plans. "search": the search that asked for it.
@@ -6,8 +6,8 @@ Its lines:
     {"ended": name, "state": ..., "why": ...}        a job that ended without success
     {"search": name, "trials": number}               how many trials a search is to make
 
-Of several lines about one job the last one counts: a job that is planned again has not started. To forget a planned
-job, delete its line.
+If several lines are about one job, the last line counts. A job that is planned again has not started. To forget a
+planned job, delete its line.
 """
 
 import contextlib
@@ -37,20 +37,23 @@ def add_jobs(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
 
 
 def with_log_length(folder: Path, line: Mapping[str, object]) -> Mapping[str, object]:
-    """The line, which for a job also gets the length of the log that an earlier start left."""
+    """The line. The line of a job also gets the length of the log that an earlier start left."""
     log = folder / str(line.get("job")) / LOG
     return {**line, "logged": log.stat().st_size} if log.is_file() else line
 
 
 def add_job_end(folder: Path, job: str, state: str, why: str) -> None:
-    """Add how a job ended. A full disk does not end the other jobs: the job's own failure names it."""
+    """Add how a job ended.
+
+    A full disk does not end the other jobs, because the job's own error reports the full disk.
+    """
     with contextlib.suppress(OSError):
         add_json_lines(folder / PLAN, [{"ended": job, "state": state, "why": why}])
 
 
 @dataclass(frozen=True)
 class PlanEntry:
-    """What a plan records of a job. A job that no plan records has the defaults.
+    """The facts that a plan records about a job. A job that is in no plan has the defaults.
 
     search: the search that asked for the job. logged: the length of the log that earlier starts left, in bytes. ended,
     why: how it ended without success, in the words of cse.lab.folder.status.
@@ -65,8 +68,10 @@ class PlanEntry:
 
 
 def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
-    """The planned jobs at or below the folders that have no run, or ended before their work began. Each is a run
-    with the settings that its arguments give; sorted by folder."""
+    """The planned jobs at or below the folders that have no run, or that ended before their work began.
+
+    Each job is a Run with the settings in its arguments. They are sorted by folder.
+    """
     jobs: dict[Path, Run] = {}
     for place in folders:
         for folder, job in planned_below(place):
@@ -76,7 +81,7 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
 
 
 def planned_below(place: Path) -> Iterator[tuple[Path, PlanEntry]]:
-    """The planned jobs at or below a folder, with their own folders. A job may come twice, first from its plan."""
+    """The planned jobs at or below a folder, with their own folders. A job may occur twice: first from its plan."""
     if (job := planned_in(place.parent).get(place)) is not None:  # a job's own folder may be named
         yield place, job
     for above, _, files in os.walk(place):
@@ -92,7 +97,7 @@ def has_files(folder: Path) -> bool:
 
 
 def planned_in(folder: Path) -> dict[Path, PlanEntry]:
-    """The jobs of a folder's plan by their own folders, and one more for each trial that a search still owes."""
+    """The jobs of a folder's plan, by their own folders. Each trial that a search has not made yet is a further job."""
     jobs: dict[Path, PlanEntry] = {}
     trials: dict[str, int] = {}
     for line in json_lines(folder / PLAN):
@@ -131,7 +136,7 @@ def as_run(folder: Path, job: PlanEntry) -> Run:
 
 
 def status_of_job(folder: Path, job: PlanEntry) -> Status:
-    """The state of a job without a run: by its heartbeat, by what its start recorded, or by its log."""
+    """The state of a job without a run: from its heartbeat, from the record of its start, or from its log."""
     beat = read_beat(folder)
     if beat is not None and beat.is_alive(time.time()):
         return at_work(folder, {}, beat)
@@ -147,7 +152,7 @@ def status_of_job(folder: Path, job: PlanEntry) -> Status:
 
 
 def status_in_log(log: Path, logged: int) -> Status:
-    """The state of a job by its log alone, without the bytes that earlier starts logged."""
+    """The state of a job from its log alone, without the bytes of earlier starts."""
     content = log.read_bytes()
     own = content[logged:] if len(content) >= logged else content  # a user may have emptied it
     text = own.decode(errors="replace").strip()

@@ -1,7 +1,7 @@
-"""A run, read from its folder: its settings and choices of groups, its scores, and how far it is.
+"""A run, read from its folder: its settings, its choices of groups, its scores and its progress.
 
-The files are results.json, which has everything (see cse.lab.folder.contents), and metrics.jsonl. run.yaml has the
-settings of a run that was killed before it wrote results.json.
+The files are results.json (see cse.lab.folder.contents) and metrics.jsonl. If a run was killed before it wrote
+results.json, run.yaml has its settings.
 
 First a Run; then how a run is read, and all runs below some folders; then questions about several runs.
 """
@@ -33,11 +33,11 @@ Where = PlainConfig
 
 @dataclass(frozen=True)
 class Run:
-    """A run as it was when it was read, or a planned job that only a plan records.
+    """A run at the time of reading, or a planned job that only a plan records.
 
-    state, why: see cse.lab.folder.status. program: cse-train or cse-eval. arguments: its command's arguments.
-    A report adds the last two: departures are the settings that contradict its sweep; evaluations are the cse-evals of
-    its best/ that gave it scores.
+    state, why: see cse.lab.folder.status. program: cse-train or cse-eval. arguments: the arguments of the run's
+    command. A report adds the last two fields. departures: the settings that contradict the run's sweep. evaluations:
+    the cse-evals of the run's best/ whose scores the run has taken.
     """
 
     folder: Path
@@ -53,9 +53,9 @@ class Run:
     evaluations: "tuple[Run, ...]" = ()
 
     def get(self, key: str) -> object:
-        """The run's value of a key of the command line; None if it has none.
+        """The run's value of a key of the command line; None if the run does not have the key.
 
-        For a group (objective) it is the YAML chosen in it, for any other key its value (trainer.lr, data.rows).
+        For a group (objective) this is the chosen YAML. For any other key (trainer.lr, data.rows) it is the value.
         """
         if key in self.choices:
             return self.choices[key]
@@ -94,28 +94,28 @@ class Run:
 
     @property
     def select(self) -> str:
-        """The name of the score that selects its step; "None" if none does."""
+        """The name of the score that selects the run's checkpoint; "None" if no score does."""
         return str(self.get("trainer.select"))
 
     @cached_property
     def scored(self) -> dict[str, Score]:
-        """Its scores, by name. A run of an older edition recorded no more than their values."""
+        """The run's scores, by name. A run of an older version of cse recorded only their values."""
         about = self.results.get("scores", {})
         return {name: Score(name, value, **about.get(name, {})) for name, value in self.metrics.items()}
 
     @property
     def modified(self) -> frozenset[str]:
-        """Its scores on incomplete or modified data (allow_partial)."""
+        """The run's scores on incomplete or modified data (allow_partial)."""
         return frozenset(name for name, score in self.scored.items() if score.modified)
 
     @property
     def untrained(self) -> float | None:
-        """The score that selects, of its encoder before training; None if it is not known."""
+        """The score that selects the checkpoint, of the untrained encoder; None if unknown."""
         return self._before_training.get(self.select)
 
     @property
     def no_better(self) -> bool:
-        """Whether the score that selects is no better at its best step than `untrained`."""
+        """Whether the selected checkpoint scores no better than `untrained`."""
         return no_better(self.scored, self.select, self._before_training)
 
     @property
@@ -124,7 +124,7 @@ class Run:
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """The versions of libraries that it ran with."""
+        """The versions of the libraries that the run used."""
         return self.results.get("versions", {})
 
     @property
@@ -134,7 +134,7 @@ class Run:
 
     @property
     def training_data(self) -> TrainingData:
-        """What it learned from; {} if it does not say."""
+        """The data that the run learned from; {} if unknown."""
         about = self.results.get("training_data")
         return about if isinstance(about, dict) else {}  # a damaged file may hold anything
 
@@ -144,13 +144,15 @@ class Run:
 
     @property
     def first_logged_at(self) -> float:
-        """When it logged its first score, in seconds since 1970; 0 if it does not say."""
+        """The time of the run's first logged score, in seconds since 1970; 0 if unknown."""
         return next((event.get("time") or 0.0 for event in self.events()), 0.0)
 
 
 def read_run(folder: Path) -> Run:
-    """A run. If its results.json is damaged or another program's, a warning says so, the run has failed, and no table
-    has it. Another damaged file of the run is read as empty.
+    """A run.
+
+    If its results.json is damaged, or another program wrote it, a warning says so: the run counts as failed, and no
+    table has it. Any other damaged file of the run is read as empty.
     """
     results, beat = read_results(folder), read_beat(folder)
     if results["status"] == "running" and beat is None:
@@ -179,7 +181,7 @@ def read_run(folder: Path) -> Run:
 
 
 def arguments_in(folder: Path, results: Results) -> Sequence[str]:
-    """The settings of the command line that results.json records; none, with a warning, if its quotes are damaged."""
+    """The settings of the command line that results.json records. [] and a warning if the quotes are damaged."""
     try:
         return split_flags(shlex.split(results.get("command", ""))[1:])[0]
     except ValueError as error:
@@ -188,7 +190,7 @@ def arguments_in(folder: Path, results: Results) -> Sequence[str]:
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:
-    """Every run at or below the folders, sorted by folder; a warning names what cannot be read.
+    """Every run at or below the folders, sorted by folder. A warning names the files that cannot be read.
 
     Raises UserError for a folder that does not exist.
     """
@@ -203,7 +205,7 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
 
 
 def sharing_settings(runs: Iterable[Run]) -> list[Run]:
-    """The runs, in which equal groups of settings are one object: most runs share most settings."""
+    """The same runs. Equal groups of settings become one object in memory, because most runs share most settings."""
     groups: dict[str, PlainConfig] = {}
     shared = []
     for run in runs:
@@ -223,12 +225,18 @@ def newest_run(folder: Path) -> str:
 
 
 def score_named(runs: Iterable[Run], name: str | None) -> Score:
-    """The score of this name in the first run that has it, for its unit and direction; else an empty score."""
+    """The score of this name in the first run that has it; an empty score if no run has it.
+
+    Callers use the unit and the direction of the score.
+    """
     return next((run.scored[name] for run in runs if name in run.scored), Score("", 0.0))
 
 
 def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
-    """The runs by their value at a dotted config key, as text, in the order in which the values appear."""
+    """The runs, grouped by their value at a dotted config key.
+
+    The values are texts, in the order of their first appearance.
+    """
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(str(run.get(key)), []).append(run)

@@ -1,7 +1,7 @@
 """The state of a run, or of a planned job, in one vocabulary for sweeps, plans and reports.
 
-First the states; then `status_of`, which a run gets when it is read (cse.lab.folder.runs), so that all of a report says
-the same; then its parts.
+First come the states, then `status_of`, then the functions that it calls. A run gets its state once, when it is read
+(cse.lab.folder.runs). So all parts of a report show the same state.
 """
 
 import time
@@ -38,7 +38,10 @@ STATES = (State.RUNNING, State.FAILED, State.STOPPED, State.NOT_STARTED, State.D
 
 
 class Status(NamedTuple):
-    """The state of a run. state: one of STATES. why: the reason, how far it is, or how to resume; "" if it is done."""
+    """The state of a run. state: one of STATES.
+
+    why: the reason, the progress, or how to resume; "" for a finished run.
+    """
 
     state: State
     why: str = ""
@@ -61,7 +64,7 @@ def status_of(folder: Path, results: Results, beat: Beat | None, now: float | No
 
 
 def status_of_unfinished(folder: Path, results: Results, beat: Beat | None, now: float) -> Status:
-    """The state of a run that has recorded no end: it works, was killed, or has not begun."""
+    """The state of a run without a recorded end: the run is working, was killed, or has not begun."""
     if not folder.exists():
         return Status(State.NOT_STARTED)
     if beat is not None and beat.is_alive(now):
@@ -83,9 +86,9 @@ def at_work(folder: Path, results: Results, beat: Beat) -> Status:
 
 
 def progress(folder: Path, results: Results, since: float) -> list[str]:
-    """How far a run is, and how much time is left, if that is known: step 120 of 1,000; 3 min left.
+    """The progress of a run, and the remaining time if it is known: step 120 of 1,000; 3 min left.
 
-    since: its last start, in seconds since 1970. A resumed run keeps earlier events, which say nothing of its speed.
+    since: the last start of the run, in seconds since 1970. Earlier events do not count for the run's speed.
     """
     logged = [(event["step"], event["time"]) for event in metric_events(folder) if isinstance(event.get("time"), float)]
     if not logged:

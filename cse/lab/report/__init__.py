@@ -1,5 +1,7 @@
-"""Reports of runs, made from their files. A report is a list of sections (cse.lab.sections), tables with notes. It goes
-to the terminal, and into Markdown, LaTeX, CSV and an HTML page.
+"""Reports of runs, made from their files.
+
+A report is a list of sections (cse.lab.sections): tables with notes. A report is shown on the terminal and written as
+Markdown, LaTeX, CSV and an HTML page.
 
 Three reports, each with the file to start at:
 
@@ -14,7 +16,7 @@ show        how a report is shown
 formats     numbers and names as text
 verdicts    the words on cells and claims, and what they mean
 
-Each folder says in its own docstring in which order to read it. Words that several folders use:
+The docstring of each folder gives the order of reading. Words that several folders use:
 
 key         the dotted name of a setting of a run (trainer.lr); its value is what the run has there
 seed        the number of a run for chance, at the key that `seed=` names (seed_key)

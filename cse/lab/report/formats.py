@@ -8,8 +8,11 @@ FEW = 4  # names in a list; further ones are counted
 
 
 def format_of(values: Iterable[float]) -> str:
-    """The format of a column of scores: two decimals; four if all are below 1, or if two would show a score as 0; an
-    exponent if four would show all as 0."""
+    """The format of a column of scores.
+
+    Two decimals; four if all scores are below 1, or if two decimals would show a score as 0; an exponent if four
+    decimals would show all scores as 0.
+    """
     sizes = [abs(value) for value in values if math.isfinite(value)]
     shown = [size for size in sizes if size >= 0.00005]
     if not shown:
@@ -18,7 +21,7 @@ def format_of(values: Iterable[float]) -> str:
 
 
 def digits_of(form: str, sizes: Iterable[float]) -> int | None:
-    """The number of decimals for differences of a score with this format; None: as few as each difference needs."""
+    """The number of decimals for differences of a score with this format. None: as few as each difference needs."""
     if form == "z.2e":
         return None
     return 4 if form == "z.4f" or max(map(abs, sizes)) < 0.1 else 2

@@ -25,8 +25,8 @@ ABSENT = "-"
 def section_of_two(folders: Sequence[Path]) -> Section:
     """The facts that differ between two runs, A and B, by kind. What changes results comes first.
 
-    A training and an evaluation have other settings: only settings that both have are compared. Raises UserError for a
-    folder that is no run, and for the same folder twice.
+    A training and an evaluation have different settings, so only common settings are compared. Raises UserError for a
+    folder without a run, and for the same folder twice.
     """
     check_two(folders)
     runs = [read_run(folder) for folder in folders]
@@ -47,7 +47,7 @@ def section_of_two(folders: Sequence[Path]) -> Section:
 
 
 def check_two(folders: Sequence[Path]) -> None:
-    """Refuse a folder that is no run, and the same folder twice."""
+    """Refuse a folder without a run, and the same folder twice."""
     for folder in folders:
         if not (folder / RESULTS).is_file():
             raise UserError(f"differ: {folder} is no run's folder (no results.json in it){newest_run(folder)}")
@@ -56,7 +56,7 @@ def check_two(folders: Sequence[Path]) -> None:
 
 
 def texts_of_change(change: Change) -> list[str]:
-    """The values of two runs, "-" for no value. Scores are rounded as in tables, unless they would look the same."""
+    """The values of two runs; "-" for no value. Scores are rounded as in tables, except if both would look the same."""
     both = [ABSENT if value is None else value for value in (change.before, change.now)]
     whole = [format_value(value) for value in both]
     if change.kind != "scores":
@@ -69,7 +69,7 @@ def texts_of_change(change: Change) -> list[str]:
 def weights_apart(runs: Sequence[Run]) -> list[str]:
     """A line with the largest difference between the weights of two runs' best/.
 
-    There is none if a best/ is missing or cannot be read, or if the shapes differ.
+    [] if a best/ is missing or cannot be read, or if the shapes differ.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file

@@ -3,8 +3,8 @@
 How folders become a report:
 
 1. The runs in them are read. The scores of later cse-evals join the runs that they scored.
-2. Runs that differ in their seed alone are a setting. A dev score ranks the settings.
-3. Each setting is compared with the best. A gate says whether a setting is better by so much.
+2. Runs that differ only in their seed form a setting. A dev score ranks the settings.
+3. Each setting is compared with the best. A gate tests whether a setting is better by a given margin.
 4. Tables, CSV files and charts show all this.
 
 To read, in this order:

@@ -2,7 +2,7 @@
 
 To read: `draw_charts`, and below it a function for each chart: `chart_by_number`, `chart_of_search`, `box_chart`,
 `heat_map`, `curve_charts`. A setting has the same colour in all charts. Every label that comes from a run is escaped,
-as plotly obeys a few HTML tags.
+because plotly interprets a few HTML tags.
 """
 
 import math
@@ -37,14 +37,16 @@ TEMPLATE = go.layout.Template(
 
 
 def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
-    """{title: chart} of all charts that have data."""
+    """All charts that have data: {title: chart}."""
     scored = [name for name in comparison.scores.shown if any(name in setting.means for setting in comparison.settings)]
     charts = score_charts(comparison, scored) if scored else {}
     return charts | curve_charts(comparison)
 
 
 def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.Figure]:
-    """{title: chart} of scores: over each key of many numbers, over a search's trials, and over the other keys."""
+    """The charts of scores, {title: chart}: over each key with many numbers, over a search's trials, and over the other
+    keys.
+    """
     charts: dict[str, go.Figure] = {}
     categorical = []
     is_search = any(setting.trial for setting in comparison.settings)
@@ -66,7 +68,9 @@ def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.
 
 
 def as_axis(comparison: Comparison, key: Key, is_search: bool) -> dict[Setting, float] | None:
-    """Each setting's number at a key, NaN if it has none; None if the values are words, or few enough for categories.
+    """Each setting's number at a key, NaN for a setting without the key.
+
+    None if the values are words, or are few enough for categories.
 
     The numbers of a search are always an axis.
     """
@@ -100,7 +104,10 @@ def chart_by_number(
 
 
 def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
-    """The score of each trial, and for each search a line of the best until then. The score that selects is first."""
+    """The score of each trial, and for each search a line of the best score so far.
+
+    The score that selects is the first.
+    """
     trials = sorted((setting.trial for setting in comparison.settings if setting.trial), key=lambda trial: trial.number)
     grey = {"color": look.GREY, "size": 8}
     steps = {"color": look.SETTINGS[0], "shape": "hv"}
@@ -177,7 +184,7 @@ def heat_map_of(comparison: Comparison, across: Key, down: Key, score: str) -> g
 
 
 def seeds_of(comparison: Comparison, score: str, keys: Sequence[Key] = ()) -> pd.DataFrame:
-    """A row for each seed of each setting that has the score: setting, score, and the setting's value at these keys.
+    """A row for each seed of each setting with the score: setting, score, and the setting's values at these keys.
 
     The values of a key are categories: first numbers by size, then words in the order of the table.
     """
@@ -211,7 +218,7 @@ def with_menu(
     *,
     is_y_the_score: bool = True,
 ) -> go.Figure:
-    """A figure with a menu that chooses the score that it shows. traces: by score."""
+    """A figure with a menu. The menu chooses the score to show. traces: the lines of each score."""
     owners = [name for name, lines in traces.items() for _ in lines]
     figure = go.Figure([trace for lines in traces.values() for trace in lines], go.Layout(template=TEMPLATE, **layout))
     for trace, owner in zip(figure.data, owners, strict=True):
@@ -229,7 +236,9 @@ def with_menu(
 
 
 def curve_charts(comparison: Comparison) -> dict[str, go.Figure]:
-    """{title: chart} of what runs logged more than once: a chart for each of TRAINING, and a chart of all scores."""
+    """The charts of numbers that runs logged more than once, {title: chart}: a chart for each metric in TRAINING, and a
+    chart of all scores.
+    """
     names = ", ".join(key.short for key in comparison.keys if key.in_label)
     about: dict[str, object] = {
         "xaxis_title": "step",

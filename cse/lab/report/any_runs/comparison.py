@@ -1,7 +1,7 @@
-"""Runs compared: runs that differ in their seed alone are a `Setting`, and the settings are ranked.
+"""Comparing runs: runs that differ only in their seed form a `Setting`, and the settings are ranked.
 
-To read: `compare_runs` makes a `Comparison`. `runs_by_setting` puts runs together, `keys_of` picks the keys that name
-settings, and `best_first` ranks. The names and the order of folders change nothing here.
+To read: `compare_runs` makes a `Comparison`. `runs_by_setting` groups the runs, `keys_of` picks the keys that name
+settings, and `best_first` ranks the settings. The names and the order of folders change nothing here.
 """
 
 import math
@@ -36,9 +36,9 @@ class Key(NamedTuple):
 
     Runs of trainer.lr=1e-5 and trainer.lr=3e-5 have Key(dotted="trainer.lr", short="lr", in_label=True, is_shown=True).
 
-    dotted: the key as a command and the CSV files have it. short: as tables for people have it.
-    in_label: whether labels have its value. Labels have few keys, and no two settings have the same label.
-    is_shown: whether tables of text have a column of it; the page and the CSV files have all keys.
+    dotted: the name in commands and CSV files. short: the name in tables for people. in_label: whether labels contain
+    the value of this key. Labels have few keys, and no two settings have the same label. is_shown: whether tables of
+    text have a column for this key. The page and the CSV files have all keys.
     """
 
     dotted: str
@@ -81,12 +81,12 @@ class Setting:
 
     @cached_property
     def means(self) -> dict[str, Value]:
-        """Each score's mean and deviation over seeds."""
+        """The mean and the standard deviation of each score over seeds."""
         return {score: mean_and_sd(group.values) for score, group in self.groups.items()}
 
     @property
     def is_trained_since(self) -> bool:
-        """Whether it was a search's trial, and further seeds of it were trained later."""
+        """Whether the setting was a search's trial and got further seeds later."""
         return len(self.included) < len(self.done)
 
     @property
@@ -96,7 +96,7 @@ class Setting:
 
     @property
     def no_better(self) -> bool:
-        """Whether an included run is no better than its encoder untrained."""
+        """Whether an included run is no better than its untrained encoder."""
         return any(run.no_better for run in self.included)
 
 
@@ -104,11 +104,9 @@ class Setting:
 class Comparison:
     """Settings compared with each other.
 
-    folders: the folders that were searched.
-    runs: all runs, in the order of runs.csv.
-    keys: the keys in which settings differ, in the order in which they were typed.
-    settings: in the order in which they appear.
-    ranked: the settings, the best first.
+    folders: the folders that were searched. runs: all runs, in the order of runs.csv. keys: the keys in which settings
+    differ, in the order of the command line. settings: in the order in which they appear. ranked: the settings, the
+    best first.
     """
 
     folders: list[Path]
@@ -142,7 +140,10 @@ class Comparison:
 
 
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str) -> Comparison:
-    """Compare runs. patterns: of the scores that tables show (test/sts/*); []: all if they are few, else averages."""
+    """Compare runs.
+
+    patterns: the scores that tables show (test/sts/*); []: all scores if they are few, else the averages.
+    """
     begun = [run for run in runs if run.has_results] or list(runs)  # the other runs have not said anything yet
     scores = pick_scores([run for run in runs if run.is_done], patterns)
     dotted = keys_of_settings(begun, seed_key)
@@ -175,7 +176,7 @@ def compare_without_smoke(
 
 
 def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]:
-    """The runs of each setting. keys: in which settings differ."""
+    """The runs of each setting. keys: the keys in which settings differ."""
     alike: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         alike.setdefault(tuple(value_in_words(run, key) for key in keys), []).append(run)
@@ -183,7 +184,9 @@ def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]
 
 
 def are_of_checkpoints(by_setting: Sequence[Sequence[Run]], seed_key: str) -> bool:
-    """Whether checkpoints are compared, not seeds: all runs are of cse-eval, and each setting of one checkpoint."""
+    """Whether the comparison is between checkpoints, not over seeds: all runs are from cse-eval, and each setting has
+    one checkpoint.
+    """
     runs = [run for alike in by_setting for run in alike]
     if any(run.get("checkpoint") is None and run.get(seed_key) is not None for run in runs):
         return False
@@ -199,7 +202,7 @@ def values_as_text(runs: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
 def keys_of(values: pd.DataFrame) -> list[Key]:
     """The keys in which settings differ. values: a row for each setting, by dotted key.
 
-    Of many keys, tables of text show those of labels, and then the first of those that every setting has.
+    If there are many keys, tables of text show the keys of labels, and then the first keys that every setting has.
     """
     short, in_label = short_names(list(values), taken=OWN_COLUMNS), fewest_keys(values)
     shown = list(values)
@@ -211,7 +214,7 @@ def keys_of(values: pd.DataFrame) -> list[Key]:
 
 
 def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys: Sequence[str]) -> list[Setting]:
-    """The settings, the best by a score first. The values at these keys decide between equal settings.
+    """The settings, sorted by a score, the best first. The values at these keys decide between equal settings.
 
     A trial may have been picked for being lucky. So a setting that has only its trial comes after the best setting of
     the same search for which further seeds were trained.
@@ -233,7 +236,10 @@ def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys
 
 
 def cost_of(setting: Setting, by: str, lower_is_better: bool) -> float:
-    """A setting's mean, negative where higher is better, to 12 digits, as floats round differently; else infinity."""
+    """A setting's mean for sorting: negative where higher is better, infinity without a score.
+
+    It has 12 digits, because floats round differently.
+    """
     if by not in setting.means:
         return math.inf
     mean = setting.means[by].mean

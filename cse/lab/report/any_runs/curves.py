@@ -1,4 +1,4 @@
-"""The curves of what runs logged more than once, as plotly's lines: of each setting, the mean over its seeds.
+"""The curves of numbers that runs logged more than once, as lines of plotly. Each setting has the mean over its seeds.
 
 To read: `lines_by_metric`, which reads the points (`curves_of`) and draws them (`curve_lines`).
 """
@@ -38,8 +38,8 @@ def title_of_curves(comparison: Comparison) -> str:
 def curves_of(comparison: Comparison) -> pd.DataFrame:
     """The points of every metric that a run logged more than once: metric, setting, seed, step, value, run.
 
-    setting: its place in the table. A long curve is thinned. Copies of a run have one curve, their mean. Of many runs,
-    only runs of the best settings have curves.
+    setting: its place in the table. A long curve is thinned. Copies of a run have one curve, their mean. If there are
+    many runs, only runs of the best settings have curves.
     """
     parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
     best_first = [(place, run) for place, setting in enumerate(comparison.ranked) for run in setting.runs]
@@ -59,14 +59,17 @@ def curves_of(comparison: Comparison) -> pd.DataFrame:
 
 
 def thinned(points: pd.DataFrame, most: int) -> pd.DataFrame:
-    """At most `most` points of each metric, evenly spaced, with its last point. A metric of one point is dropped."""
+    """At most `most` points of each metric, evenly spaced, including the last point.
+
+    A metric with one point is left out.
+    """
     curves = points.groupby("metric")["value"]
     sizes, from_end = curves.transform("size"), curves.cumcount(ascending=False)
     return points[(sizes > 1) & (from_end % np.ceil(sizes / most) == 0)]
 
 
 def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter]:
-    """The curves of a metric: for each setting the mean over seeds, in a band of a deviation to each side.
+    """The curves of a metric: for each setting the mean over seeds, in a band of one standard deviation to each side.
 
     The best settings are in the legend, by their place in the table, and show each seed on hover.
     """
@@ -101,7 +104,7 @@ def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter
 
 
 def band_of(by_seed: pd.DataFrame, colour: str, group: str) -> go.Scatter:
-    """The band of a deviation above and below the mean over seeds. group: of the legend."""
+    """The band of one standard deviation above and below the mean over seeds. group: the group of the legend."""
     mean, sd = by_seed.mean(axis="columns"), by_seed.std(axis="columns").fillna(0.0)
     there_and_back = np.concatenate([mean + sd, (mean - sd)[::-1]]).astype(np.float32)
     steps = by_seed.index.to_numpy()
@@ -119,7 +122,7 @@ def band_of(by_seed: pd.DataFrame, colour: str, group: str) -> go.Scatter:
 
 
 def seeds_in_words(by_seed: pd.DataFrame) -> list[str]:
-    """For each step, the deviation and the value of each seed."""
+    """For each step, the standard deviation and the value of each seed."""
     texts = []
     for values, sd in zip(by_seed.to_numpy(), by_seed.std(axis="columns"), strict=True):
         known = {seed: value for seed, value in zip(by_seed.columns, values, strict=True) if not np.isnan(value)}

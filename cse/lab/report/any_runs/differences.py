@@ -1,8 +1,9 @@
-"""How much each setting differs from the best, or from `baseline=`, how surely, and how many seeds would show it.
+"""The difference of each setting from the best setting or from `baseline=`, its tests, and the seeds that would detect
+it.
 
-Tests are as in a sweep's table (`compare_groups`). Without a test (one seed) a setting has no verdict, whereas a row of
-such a table may then still be tied. The p of the tests are corrected by Holm over the compared settings. A setting that
-has the reference's seeds is compared with it seed by seed too.
+The tests are the same as in a sweep's table (`compare_groups`). A setting without a test (one seed) has no verdict.
+This differs from a sweep's table, where a row without a test may be tied. The p values are Holm-corrected over the
+compared settings. A setting with the same seeds as the reference also gets a paired test.
 
 To read: `compare_settings` makes the `Differences`, with a `Difference` for each setting.
 """
@@ -32,11 +33,10 @@ MOST_SEEDS = 1000
 
 @dataclass(frozen=True)
 class Terms:
-    """By what all differences of a table are judged.
+    """The terms on which all differences of a table are tested.
 
-    within: a smaller difference counts as none; None: that is not asked.
-    level: of a single test; over all of them it is 1 - confidence.
-    spread: how much seeds vary, over all settings.
+    within: the margin of equivalence; None: no test of equivalence. level: the significance level of a single test, (1
+    - confidence) divided by the number of tests. spread: the variation over seeds, over all settings.
     """
 
     confidence: float
@@ -49,9 +49,9 @@ class Terms:
 class Tested:
     """A difference by one test.
 
-    p_holm: the test's p, corrected by Holm over the settings.
-    equivalent_p: p of the two one-sided tests that the difference is less than `within`; equivalent_p_holm: corrected.
-    equivalent: whether it is, in a word; "" without a verdict.
+    p_holm: the p, Holm-corrected over the settings. equivalent_p: the p of TOST for a difference below `within`.
+    equivalent_p_holm: the same, Holm-corrected. equivalent: the verdict on equivalence, in a word; "" without a
+    verdict.
     """
 
     effect: Effect
@@ -65,8 +65,8 @@ class Tested:
 class Difference:
     """A setting against the reference.
 
-    tied: whether the test shows no difference; None without a verdict.
-    seeds_to_tell: how many seeds a side would show the difference; "" if it is shown, and if nothing tells how many.
+    tied: whether the test detects no difference; None without a verdict. seeds_to_tell: the number of seeds on each
+    side that would detect the difference; "" if it is detected already, or if this number is unknown.
     """
 
     setting: Setting
@@ -87,10 +87,9 @@ class Difference:
 class Differences:
     """Each setting against a reference, which is the best if no baseline was named (is_best).
 
-    score: of the differences; "" if no run has a score.
-    lines: a difference for each compared setting.
-    lower: how many settings rank too low to be compared.
-    no_verdict: why there is no verdict on the settings, or on some of them; "" if all are judged, and for one setting.
+    score: the score that is compared; "" if no run has a score. lines: a difference for each compared setting. lower:
+    the number of settings that rank too low to be compared. no_verdict: why all or some settings have no verdict; "" if
+    all have one, and for a single setting.
     """
 
     comparison: Comparison
@@ -109,7 +108,7 @@ class Differences:
 
     @property
     def doubt(self) -> str:
-        """Why the best has not won; "" if it has, and if no setting is the best."""
+        """Why the best setting has not won; "" if it has won, and if no setting is the best."""
         if self.comparison.best is None:
             return ""
         if self.reference is not self.comparison.best:
@@ -123,7 +122,9 @@ class Differences:
 def compare_settings(
     comparison: Comparison, baseline: str | None, confidence: float, within: float | None = None
 ) -> Differences:
-    """Compare each setting with the baseline; without a baseline, with the first setting, which is the best.
+    """Compare each setting with the baseline.
+
+    Without a baseline, compare each setting with the first, which is the best.
 
     Raises UserError for a baseline that names no setting, or several.
     """
@@ -146,7 +147,7 @@ def compare_settings(
 
 
 def why_not_any(comparison: Comparison, reference: Setting) -> str:
-    """Why no setting is compared with the reference; "" if nobody would look for that: of one setting, or no scores."""
+    """Why no setting is compared with the reference; "" for a single setting, and without scores."""
     score = comparison.scores.leading
     if score is None or len(comparison.settings) == 1:
         return ""
@@ -167,7 +168,10 @@ def why_not_judged(base: Group, others: Sequence[Group]) -> str:
 
 
 def differences_to(base: Group, groups: Mapping[Setting, Group], terms: Terms) -> list[Difference]:
-    """The difference of each setting from the reference, whose runs are `base`. groups: the settings' runs."""
+    """The difference of each setting from the reference. base: the runs of the reference.
+
+    groups: the runs of the settings.
+    """
     unpaired = run_tests([partial(compare_groups, group, base) for group in groups.values()], terms)
     paired = run_tests([partial(compare_pairs, group.side, base.side) for group in groups.values()], terms)
     lines = []
@@ -194,7 +198,7 @@ def sides_with_seeds(*sides: Group) -> int:
 
 
 def run_tests(tests: Sequence[Callable[..., Effect]], terms: Terms) -> list[Tested]:
-    """The result of each test, for a difference and for equivalence. Holm's correction is over all of them."""
+    """The result of each test, for a difference and for equivalence. Holm's correction is over all settings."""
     effects = [test(terms.confidence) for test in tests]
     p_holm = holm([effect.p for effect in effects])
     equivalent_p = [tost_p(partial(test, terms.confidence), terms.within) for test in tests]
@@ -204,8 +208,11 @@ def run_tests(tests: Sequence[Callable[..., Effect]], terms: Terms) -> list[Test
 
 
 def equivalence_in_word(effect: Effect, p: float, terms: Terms) -> str:
-    """Whether a difference is less than `within`: yes; no, as its whole interval is further off; not shown; "" without
-    a test. p: of equivalence, corrected."""
+    """Whether a difference is less than `within`.
+
+    "yes"; "no" if the whole interval lies beyond the margin; "not shown"; "" without a test. p: the corrected p of
+    equivalence.
+    """
     if terms.within is None or math.isnan(p) or effect.low is None or effect.high is None:
         return ""
     if p < 1 - terms.confidence:
@@ -216,7 +223,8 @@ def equivalence_in_word(effect: Effect, p: float, terms: Terms) -> str:
 def seeds_to_tell(difference: float | None, terms: Terms, sides: int) -> str:
     """The seeds a side that show such a difference with 80% power; "" if nothing tells how much seeds vary.
 
-    sides: how many have seeds."""
+    sides: the number of sides with seeds.
+    """
     sd = terms.spread.sd
     if not sd or not difference or not sides:
         return ""

@@ -76,10 +76,9 @@ def differences_table(differences: Differences) -> pd.DataFrame:
 def differences_frame(differences: Differences) -> pd.DataFrame:
     """differences.csv: a row for each compared setting.
 
-    p: of one comparison; empty if there are no seeds to test. p_holm: corrected over all rows.
-    tied: whether p_holm shows no difference; "" without a verdict. seeds_to_tell: see `Difference`.
-    paired_...: the same, tested seed by seed. equivalent: whether the difference is less than `within=`, by
-    equivalent_p_holm.
+    p: the p of one comparison; empty if there are no seeds to test. p_holm: Holm-corrected over all rows. tied: whether
+    p_holm detects no difference; "" without a verdict. seeds_to_tell: see `Difference`. paired_...: the same by a
+    paired test. equivalent: whether the difference is less than `within=`, by equivalent_p_holm.
     """
     rows = []
     for line in differences.lines:
@@ -104,12 +103,12 @@ def with_p(word: str, p: float) -> str:
 
 
 def number_of_tests(tests: Sequence[Tested]) -> int:
-    """How many settings are tested, as some have too few seeds for a test."""
+    """The number of settings with a test. Some settings have too few seeds for a test."""
     return sum(tested.effect.is_tested for tested in tests)
 
 
 def note_on_lower(lower: int) -> str:
-    """A line if settings rank too low to be compared; "" for none."""
+    """A line if some settings rank too low to be compared; else ""."""
     if not lower:
         return ""
     verbs = "which ranks lower, is" if lower == 1 else "which rank lower, are"
@@ -117,7 +116,7 @@ def note_on_lower(lower: int) -> str:
 
 
 def note_on_pairs(seed_key: str, base: Group, others: Sequence[Group]) -> str:
-    """A line if settings share only some seeds with the reference, and so are not paired; else ""."""
+    """A line if settings have no paired test because they share only some seeds with the reference; else ""."""
     base_seeds = base.value_by_seed.keys()
     other_seeds = [group.value_by_seed.keys() for group in others]
     shared = [base_seeds & seeds for seeds in other_seeds if seeds != base_seeds]

@@ -1,4 +1,4 @@
-"""Later cse-evals of trained runs: a run takes the scores that it lacks from the evaluations of its best/.
+"""Later cse-evals of trained runs. If a run lacks a score, it takes the score from an evaluation of its best/.
 
 To read: `with_evaluations`. `scored_by` finds the run that an evaluation scored, and `with_scores` gives it the scores.
 """
@@ -16,10 +16,10 @@ CHANGING = ("pooling", "max_length", "whitening.kind", "lowercase")
 
 
 def with_evaluations(runs: Sequence[Run]) -> list[Run]:
-    """The runs, each with the scores that it lacks from the finished cse-evals of its best/.
+    """The runs, completed with the scores of finished cse-evals of their best/.
 
-    Such an evaluation is left out of the list: `evaluations` of its run has it. An evaluation that changes the encoder
-    stays in the list: whitened, with another pooling or dtype, or with other lengths.
+    Such an evaluation moves from the list into `evaluations` of its run. An evaluation that changes the encoder
+    (whitening, another pooling, dtype or length) stays in the list.
     """
     at_place: dict[Path, list[Run]] = {}
     with_weights: dict[str, list[Run]] = {}
@@ -43,8 +43,8 @@ def scored_by(
 ) -> Run | None:
     """The run whose best/ an evaluation scored without changing the encoder; None if there is none.
 
-    It is the run at the evaluation's path, unless its weights have changed since. Without a run there, it is a run with
-    the same weights, as a folder may have been moved. at_place, with_weights: the trained runs, by their resolved
+    This is the run at the evaluation's path, unless its weights have changed since. If no run is there, a folder may
+    have been moved: then it is a run with the same weights. at_place, with_weights: the trained runs, by their resolved
     folder and by the checksum of their weights.
     """
     checkpoint, weights = str(evaluation.get("checkpoint") or ""), evaluation.results.get("weights_sum")
@@ -61,9 +61,9 @@ def scored_by(
 
 
 def with_scores(run: Run, evaluation: Run) -> Run:
-    """A run with the scores that it lacks from an evaluation, and with the data and settings behind them.
+    """A run, completed with the scores of an evaluation, and with the data and settings behind these scores.
 
-    So of several evaluations with a score, the first gives it.
+    If several evaluations have a score, the first gives the score.
     """
     data = dict(run.data)
     for name, source in evaluation.data.items():
@@ -86,7 +86,7 @@ def with_scores(run: Run, evaluation: Run) -> Run:
 
 
 def notes_on_evaluations(runs: Sequence[Run]) -> list[str]:
-    """How many runs have scores of evaluations, and which of their scores differ from those in the tables."""
+    """Notes: how many runs have scores of evaluations, and which of these scores differ from the scores in the tables."""
     joined = [run for run in runs if run.evaluations]
     if not joined:
         return []
@@ -104,7 +104,7 @@ def notes_on_evaluations(runs: Sequence[Run]) -> list[str]:
 
 
 def scores_otherwise(run: Run) -> list[str]:
-    """The scores of a run's evaluations that differ, rounded, from those in the tables: NAME EVALUATED (IN TABLES)."""
+    """The rounded scores of a run's evaluations that differ from the tables: NAME EVALUATED (IN TABLES)."""
     lines = []
     for evaluation in run.evaluations:
         for name, value in evaluation.metrics.items():

@@ -1,6 +1,6 @@
-"""The gate of a check in CI (`gate=`): whether a setting is shown to be better than others, by more than so much.
+"""The gate of a check in CI (`gate=`): whether a setting is better than others by more than a given margin.
 
-To read: `judge_gate` says which settings are compared, and `compare_with_others` has all reasons not to pass.
+To read: `judge_gate` chooses the settings to compare, and `compare_with_others` collects all reasons to fail.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,10 @@ from cse.lab.report.numbers.unlike import why_not_comparable
 
 
 class Gate(NamedTuple):
-    """What a gate says.
+    """The result of a gate.
 
-    title: whether it is passed, in words. first: the setting that is to be better. lines: on it and each other setting.
+    title: whether it is passed, in words. first: the setting that is to be better. lines: a line on the first setting
+    and each other setting.
     """
 
     is_passed: bool
@@ -29,7 +30,7 @@ class Gate(NamedTuple):
     lines: dict[Setting, str]
 
     def line_on(self, setting: Setting, reference: Setting) -> str:
-        """The line on these two settings; "" if the gate does not compare them."""
+        """The line about these two settings; "" if the gate does not compare them."""
         if self.first not in (setting, reference):
             return ""
         return self.lines.get(reference if setting is self.first else setting, "")
@@ -40,8 +41,9 @@ def judge_gate(
 ) -> Gate:
     """Whether the first setting is better than the baseline, or than every other setting, by more than `least`.
 
-    named: the places of the first of several folders or globs, whose setting is the first. [] if one folder was named:
-    then the best setting is the first, and needs a baseline, as the best is always better than some.
+    named: if several folders or globs were named, the places of the first one. The first setting is the setting there.
+    []: one folder was named. Then the first setting is the best one, and a baseline is required, because the best is
+    always better than some other setting.
     """
     score = comparison.scores.leading
     first = first_setting(comparison, least, baseline, named)
@@ -98,9 +100,10 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
 
 
 def seeds_without(score: str, setting: Setting, seed_key: str) -> str:
-    """A line on the seeds of a setting that lack a score, as they failed, diverged or are not done; "" if none does.
+    """A line on the seeds of a setting without a score, because they failed, diverged or are not done; "" if there are
+    none.
 
-    Without them, the mean of the other seeds is not what the setting scores.
+    The mean of the other seeds is then not the score of the setting.
     """
     seeds = grouped(setting.runs, seed_key)
     lacking = []

@@ -1,7 +1,8 @@
 """The names of settings and of folders of runs, as tables write them.
 
 `short_names` names the columns of a table and `format_settings` fills its cells. `label_of` names a whole setting, and
-`folders_below` the folders of its runs. A user may type all these names (cse.lab.report.any_runs.typed_names).
+`folders_below` the folders of its runs. All these names may be given on the command line
+(cse.lab.report.any_runs.typed_names).
 """
 
 import re
@@ -24,7 +25,7 @@ OWN_COLUMNS = ("done", "runs", "folder", "partial", "remarks", "difference", "p"
 def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()) -> dict[str, str]:
     """{key: its shortest ending that no other key has}: trainer.lr is lr.
 
-    dot: what separates the parts of a key. taken: endings that name something else.
+    dot: the separator of a key's parts. taken: endings that already name something else.
     """
     names = [*keys, *taken]
 
@@ -40,9 +41,9 @@ def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()
 
 
 def format_settings(runs: Sequence[Run], key: str) -> list[str]:
-    """The value of each run at a key, as a table writes it.
+    """The value of each run at a key, in the form for tables.
 
-    If different paths would read alike, each is cut to its shortest ending that no other path has.
+    If different paths would look the same, each is shortened to its shortest unique ending.
     """
     texts = [format_setting(run, key) for run in runs]
     paths = [format_value(run.get(key)).removesuffix("/best") if run.has(key) else "" for run in runs]
@@ -53,7 +54,7 @@ def format_settings(runs: Sequence[Run], key: str) -> list[str]:
 
 
 def format_setting(run: Run, key: str) -> str:
-    """A run's value as a table writes it; "" if it has none. Text that looks like null or a number is in quotes."""
+    """A run's value in the form for tables; "" for no value. Text that looks like null or a number is in quotes."""
     if not run.has(key):
         return ""
     value = run.get(key)
@@ -69,7 +70,7 @@ def is_misread(text: str) -> bool:
 
 
 def format_short(value: object) -> str:
-    """A value as the command line writes it; a path is cut to its last part."""
+    """A value in the form of the command line. A path is shortened to its last part."""
     if isinstance(value, float):
         return f"{value:g}"
     return value.removesuffix("/best").rpartition("/")[2] if isinstance(value, str) else format_value(value)
@@ -78,8 +79,8 @@ def format_short(value: object) -> str:
 def label_of(run: Run, names: Mapping[str, str], texts: Mapping[str, str]) -> str:
     """The label of a setting, its values: lr=3e-05, model=bert; "all" without keys.
 
-    run: any run of the setting. names: {dotted key: its short name}. texts: the values as tables write them, by dotted
-    key; "" where the setting has none.
+    run: any run of the setting. names: {dotted key: its short name}. texts: the values in the form for tables, by
+    dotted key; "" for no value.
     """
     values = [f"{name}={in_label(run.get(key), texts[key])}" for key, name in names.items() if texts[key] != ""]
     return ", ".join(values) or "all"
@@ -90,7 +91,7 @@ SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
 
 
 def in_label(value: object, text: str) -> str:
-    """A value as a label writes it: in quotes where a reader of the label would split it."""
+    """A value in the form for labels: in quotes if the label would otherwise be split inside the value."""
     return quoted(text) if isinstance(value, str) and SPLITS.search(text) and text != quoted(value) else text
 
 
@@ -99,7 +100,10 @@ PLAIN = re.compile(r"[^']*('[\w./:@%+-]*'[^']*)*")
 
 
 def in_shell(label: str) -> str:
-    """A label as one word of a shell: in plain quotes if the quotes inside may be lost, as in 'targets=['query']'."""
+    """A label as one argument for a shell.
+
+    It is in plain quotes if the quotes inside may be lost: 'targets=['query']'.
+    """
     return f"'{label}'" if PLAIN.fullmatch(label) else shlex.quote(label)
 
 
@@ -110,13 +114,15 @@ def innermost_folder(run: Run, folders: Iterable[Path]) -> Path:
 
 
 def folder_below(run: Run, folders: Iterable[Path]) -> str:
-    """A run's folder as tables name it: below the folder that was searched. folders: all that were searched."""
+    """The name of a run's folder in tables: the path below the searched folder. folders: all searched folders."""
     searched = innermost_folder(run, folders)
     return str(run.folder.relative_to(searched) if run.folder != searched else searched)
 
 
 def folders_below(runs: Sequence[Run], folders: Sequence[Path]) -> str:
-    """The folders of a setting's runs in one cell: the beginning that all names share, with a *; else the first few."""
+    """The folders of a setting's runs in one cell: the common beginning of all names with a *, else the first few
+    names.
+    """
     names = [folder_below(run, folders) for run in runs]
     if len(names) == 1:
         return names[0]

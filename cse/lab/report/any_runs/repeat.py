@@ -1,4 +1,4 @@
-"""The commands that train again: a run elsewhere, and a setting with more seeds.
+"""The commands that repeat a run on another machine, and that train a setting with more seeds.
 
 To read: `repeat_command` and `more_seeds_command`.
 """
@@ -18,12 +18,12 @@ from cse.lab.settings.roles import repeats_a_run
 
 
 def repeat_command(run: Run) -> str:
-    """The command that repeats a run elsewhere, quoted for a shell."""
+    """The command that repeats a run on another machine, quoted for a shell."""
     return shell_line(run.program, *own_choices(run), *repeatable_arguments(run))
 
 
 def repeatable_arguments(run: Run, kept: Collection[str] = ()) -> list[str]:
-    """The arguments of a run's command line that repeat it elsewhere. kept: further keys whose arguments are kept."""
+    """The arguments of a run's command line that repeat the run on another machine. kept: further keys to keep."""
     return texts_of(argument for argument in run.arguments if repeats_a_run(argument.text) or argument.key in kept)
 
 
@@ -39,7 +39,7 @@ def own_choices(run: Run) -> list[str]:
 def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
     """The command that trains a setting with three more seeds.
 
-    "" if the setting was not trained, or was scored by a function, or if seeds are not whole numbers.
+    "" if the setting was not trained, if a function scored it, or if seeds are not whole numbers.
     """
     seed_key, run, seeds = comparison.seed_key, setting.runs[-1], further_seeds(comparison, setting)
     if run.program != "cse-train" or functions_in(run.config) or not seeds:
@@ -56,7 +56,7 @@ def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
 
 
 def further_seeds(comparison: Comparison, setting: Setting) -> list[int]:
-    """Three seeds that a setting lacks, first those that other settings have; [] if seeds are not whole numbers."""
+    """Three seeds that a setting lacks. Seeds of other settings come first. [] if seeds are not whole numbers."""
     values = [run.get(comparison.seed_key) for run in comparison.runs]
     seeds = [value for value in values if value is not None]
     whole = [seed for seed in seeds if isinstance(seed, int)]
@@ -67,10 +67,10 @@ def further_seeds(comparison: Comparison, setting: Setting) -> list[int]:
 
 
 def place_of_more_seeds(run: Run, folders: Sequence[Path], seed_key: str) -> Path:
-    """The folder for more seeds of a run. It is the folder in which the run lies.
+    """The folder for more seeds of a run: the folder that contains the run.
 
-    If the user named several folders, and the run is one of them, it is the run's own folder. Seeds of a search's trial
-    go into a folder `seeds` there. folders: that the user named.
+    If the user named several folders, and the run is one of them, more seeds go into the run's own folder. Seeds of a
+    search's trial go into a folder `seeds` there. folders: the folders that the user named.
     """
     place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
     return place / "seeds" if is_trial(run, seed_key) else place

@@ -1,7 +1,7 @@
 """The report of any runs: the state of each run, a row for each setting, and how much the settings differ.
 
-To read: `report_of_runs`. It reads the runs that were asked for and compares them, smoke runs separately. A gate judges
-them, and sections, CSV files and charts show them.
+To read: `report_of_runs`. It reads the runs that were asked for and compares them, smoke runs separately. A gate tests
+the settings, and sections, CSV files and charts show them.
 """
 
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ from cse.lab.settings.values import PlainConfig, flattened
 
 
 def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> Report:
-    """The report of the runs in these folders or globs. name: of the report, in LaTeX's labels.
+    """The report of the runs in these folders or globs. name: the name of the report, for LaTeX's labels.
 
-    Raises UserError if no run is as asked for.
+    Raises UserError if no run matches.
     """
     seed_key, patterns = config["seed"], config["metrics"]
     asked = asked_for(folders, config["where"], seed_key)
@@ -77,14 +77,14 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
 
 
 def frame_with_gate(differences: Differences, gate: Gate | None) -> pd.DataFrame:
-    """differences.csv, with what the gate says of each difference."""
+    """differences.csv, with the gate's line on each difference."""
     reference = differences.reference
     lines = [gate.line_on(line.setting, reference) if gate else "" for line in differences.lines]
     return differences_frame(differences).assign(gate=lines)
 
 
 def check_asked(asked: Asked, seed_key: str) -> None:
-    """Refuse a report of no runs, and a key of seeds that no run has."""
+    """Refuse a report without runs, and a key of seeds that no run has."""
     if not asked.runs:
         raise UserError(f"runs={', '.join(map(str, asked.folders))} holds no run (no results.json in it)")
     if seed_key != "seed" and not any(seed_key in flattened(run.config) for run in asked.runs):
@@ -101,7 +101,8 @@ def check_metrics(comparison: Comparison, asked: Asked, patterns: Sequence[str])
 def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None:
     """The best setting; None without a dev score.
 
-    doubt: why it has not won. is_part: whether it may have further seeds, so that no command for more seeds is given.
+    doubt: why it has not won. is_part: whether further seeds may exist elsewhere. Then no command for more seeds is
+    shown.
     """
     setting, scores = comparison.best, comparison.scores
     if setting is None:
@@ -119,7 +120,7 @@ def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[tuple[str, s
 
 
 def hint_at_hidden(comparison: Comparison) -> str:
-    """A line that says where the scores are that tables of text do not show; "" if they show all."""
+    """A line that says where a reader finds the scores that tables of text leave out; "" if they leave out none."""
     hidden = comparison.scores.hidden
     if not hidden:
         return ""

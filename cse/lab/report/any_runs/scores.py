@@ -16,10 +16,9 @@ FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more 
 class ScoreNames(NamedTuple):
     """The scores of the runs of a comparison, by name.
 
-    all: every score of any finished run, in the order of the runs' results.
-    shown: the scores that tables of text show.
-    best_by: the dev score that ranks the settings; None without a dev score, as a test score selects nothing.
-    leading: the score of the differences and gates; None without scores.
+    all: every score of any finished run, in the order of the runs' results. shown: the scores that tables of text show.
+    best_by: the dev score that ranks the settings. None without a dev score, because a test score never selects.
+    leading: the score for differences and gates; None without scores.
     """
 
     all: list[str]
@@ -34,7 +33,7 @@ class ScoreNames(NamedTuple):
 
 
 def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> ScoreNames:
-    """The scores of finished runs. patterns: of the shown scores (test/sts/*); []: `scores_shown` says which."""
+    """The scores of finished runs. patterns: the shown scores (test/sts/*); []: `scores_shown` decides."""
     # a score without a split is not ours, and may have the name of a column of runs.csv
     every = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
     asked = list(dict.fromkeys(name for pattern in patterns for name in every if fnmatch(name, pattern)))
@@ -44,20 +43,22 @@ def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> ScoreNames:
 
 
 def score_that_ranks(candidates: Sequence[str], done: Sequence[Run]) -> str | None:
-    """The first dev score that selected the best step of a run, else the first average, else the first of all."""
+    """The first dev score that selected a run's checkpoint, else the first average, else the first dev score."""
     selecting = [name for name in candidates if any(run.get("trainer.select") == name for run in done)]
     return next(chain(selecting, averages(candidates), candidates), None)
 
 
 def score_that_leads(candidates: Sequence[str], done: Sequence[Run], best_by: str | None) -> str | None:
-    """The first of the `reported` test scores of all runs, else `best_by`, else an average, else any; None without."""
+    """The first of the `reported` test scores of all runs, else `best_by`, else an average, else any score; None
+    without scores.
+    """
     of_all = [name for name in candidates if all(name in run.metrics for run in done)]
     ranking = [name for name in candidates if name == best_by]
     return next(chain(reported(of_all, best_by), ranking, averages(candidates), candidates), None)
 
 
 def scores_shown(every: Sequence[str], best_by: str | None, leading: str | None) -> list[str]:
-    """All scores if they are few, else the score that ranks and the averages; the score that leads is the first."""
+    """All scores if they are few, else the score that ranks and the averages. The leading score is the first."""
     shown = every if len(every) <= FEW else [best_by, *averages(every)]
     return [name for name in dict.fromkeys([leading, *shown]) if name is not None]
 
@@ -68,9 +69,9 @@ def dev_scores(metrics: Sequence[str]) -> list[str]:
 
 
 def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
-    """The test scores, first the score that a paper would report: an average, else `best_by` on test data.
+    """The test scores. The first is the score that a paper would report: an average, else `best_by` on test data.
 
-    A paper reports no score that selected, as it was picked for being high, at its step and among the settings.
+    A paper does not report the score that selected, because that score was picked for being high.
     """
     tests = [name for name in metrics if name.startswith("test/")]
     selecting = without_split(best_by or "")
@@ -90,8 +91,8 @@ def averages(metrics: Sequence[str]) -> list[str]:
 def in_order(names: Sequence[str], runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
     """The scores in order: first the score that most runs have.
 
-    Between two scores of equally many runs, it counts how many runs selected by them, then which pattern names them
-    first, then their places in a run's results. The order of the runs does not matter.
+    If equally many runs have two scores, the first is the score by which more runs selected. Then the order of the
+    patterns decides, then the order in a run's results. The order of the runs does not matter.
     """
 
     def standing(name: str) -> tuple[int, int, int, int, str]:

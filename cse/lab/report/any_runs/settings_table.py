@@ -1,7 +1,7 @@
 """The table of settings: a row for each, the best first, with the scores that are shown.
 
-To read: `settings_section`, which has the table as text (`settings_table`) and what a reader must know
-(`notes_on_settings`). `settings_frame` is settings.csv.
+To read: `settings_section`, which makes the table as text (`settings_table`) and its notes (`notes_on_settings`).
+`settings_frame` is settings.csv.
 """
 
 import os
@@ -50,7 +50,7 @@ def settings_section(comparison: Comparison, label: str) -> Section:
 
 
 def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
-    """LaTeX's caption. shared: the beginning of the names of all shown scores."""
+    """LaTeX's caption. shared: the common beginning of the names of all shown scores."""
     names = ", ".join(key.short for key in comparison.keys)
     means = [setting.means.get(name) for setting in comparison.settings for name in comparison.scores.shown]
     caption = f"Scores on {shared}" if shared else "Scores"
@@ -70,7 +70,7 @@ def unranked_section(comparison: Comparison) -> Section:
 
 
 def smoke_words(comparison: Comparison) -> str:
-    """What to say of smoke runs, if all runs are; else ""."""
+    """The words about smoke runs if all runs are smoke runs; else ""."""
     return SMOKE if all(run.is_smoke for run in comparison.runs) else ""
 
 
@@ -93,16 +93,17 @@ def settings_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def hidden_columns(comparison: Comparison) -> list[str]:
-    """The columns of settings that only the page has. The notes have the remarks too."""
+    """The columns of settings that only the page has. The remarks are also in the notes."""
     keys = [key.short for key in comparison.keys if not key.is_shown]
     return [*comparison.scores.hidden, "remarks", *keys]
 
 
 def settings_frame(comparison: Comparison) -> pd.DataFrame:
-    """settings.csv: a row for each setting, the best first, by the dotted keys that runs.csv has too.
+    """settings.csv: a row for each setting, the best first. It has the same dotted keys as runs.csv.
 
-    done, runs: how many runs are finished, and how many there are. NAME, NAME sd: every score's mean and deviation over
-    seeds, the shown scores first. partial: the scores on modified data. remarks: what a reader must know.
+    done, runs: how many runs are finished, and how many there are. NAME, NAME sd: the mean and the standard deviation
+    of every score over seeds, the shown scores first. partial: the scores on modified data. remarks: what a reader must
+    know.
     """
     names = [*comparison.scores.shown, *comparison.scores.hidden]
     rows = []
@@ -135,7 +136,9 @@ def score_text(comparison: Comparison, setting: Setting, name: str) -> str:
 
 
 def marks(settings: Iterable[Setting], name: str) -> str:
-    """The marks of a score over these settings: on modified data, and with a run that is no better than untrained."""
+    """The marks of a score over these settings: one for modified data, and one for a run that is no better than
+    untrained.
+    """
     settings = list(settings)
     modified = f" {MODIFIED}" if any(name in setting.modified for setting in settings) else ""
     return f"{modified} {NO_BETTER}" if any(setting.no_better for setting in settings) else modified
@@ -144,7 +147,7 @@ def marks(settings: Iterable[Setting], name: str) -> str:
 def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
     """The row and the column of the best mean of each score that several settings have, in the table.
 
-    A mean over too few seeds for a verdict is not marked, and of smoke runs none is.
+    A mean over too few seeds for a verdict is not marked. Means of smoke runs are not marked.
     """
     if smoke_words(comparison):
         return []
@@ -163,7 +166,7 @@ def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
 
 
 def legend_of_settings(comparison: Comparison) -> list[str]:
-    """What the marks beside scores mean, and what chose the best trial of a search."""
+    """The meaning of the marks beside scores, and the score that chose the best trial of a search."""
     no_better = any(setting.no_better for setting in comparison.settings)
     lines = legend_of({MODIFIED: any(setting.modified for setting in comparison.settings), NO_BETTER: no_better})
     trials = sum(setting.trial is not None for setting in comparison.settings)
@@ -208,7 +211,7 @@ def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
 
 
 def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed_key: str) -> list[str]:
-    """A line for the scores that only some seeds have, over which their means are."""
+    """A line for the scores that only some seeds have. Their means are over these seeds."""
     seeds = grouped(runs, seed_key).values()
     partly: dict[int, list[str]] = {}
     for metric in metrics:
@@ -227,7 +230,9 @@ def data_problems(runs: Sequence[Run]) -> list[str]:
 
 
 def notes_on_selection(runs: Sequence[Run], ranking: str | None) -> list[str]:
-    """A line if some runs selected their step by another score than the one that ranks settings (None: none does)."""
+    """A line if some runs selected their checkpoint by another score than the score that ranks settings (None: no score
+    ranks).
+    """
     selecting = [run.get("trainer.select") for run in runs]
     counts = Counter(str(name) for name in selecting if name not in (None, ranking))
     if not (ranking and counts):

@@ -1,6 +1,7 @@
-"""Trials: which runs a search made, and when its trial is left out of the mean of its setting.
+"""Trials: which runs a search made, and when a trial is left out of the mean of its setting.
 
-A search's best trial was picked for its score. If further seeds of its setting are trained, the mean is over these.
+A search's best trial was picked for its score. If further seeds of its setting are trained, the mean is only over these
+seeds.
 
 To read: `first_trials` finds the trial of each setting. `runs_included` says which runs of a setting are included.
 """
@@ -45,7 +46,7 @@ def first_trials(by_setting: Sequence[Sequence[Run]], seed_key: str) -> list[Tri
 
 
 def runs_included(done: Sequence[Run], trial: Trial | None, seed_key: str) -> list[Run]:
-    """The finished runs of a setting whose scores count: all, or the seeds that were trained after its trial.
+    """The finished runs of a setting whose scores count: all runs, or only the seeds that were trained after the trial.
 
     The trial and its copies do not count then.
     """
@@ -58,7 +59,7 @@ def runs_included(done: Sequence[Run], trial: Trial | None, seed_key: str) -> li
 def is_trial(run: Run, seed_key: str) -> bool:
     """Whether a search in the run's folder of runs made it.
 
-    If no search there kept the values that it asked for, every run of the folder is a trial.
+    If no search there recorded the values that it asked for, every run of the folder is a trial.
     """
     if not (run.folder.parent / ".smac").is_dir():
         return False
@@ -69,7 +70,7 @@ def is_trial(run: Run, seed_key: str) -> bool:
 def is_of_search(run: Run, search: PastSearch, seed_key: str) -> bool:
     """Whether a search asked for the values of a run, and has the run's other settings.
 
-    A run with a seed of its own is a further seed of a trial, if the search gave its trials none.
+    If the search did not set a seed, a run with a seed of its own is a further seed of a trial.
     """
     typed = values_of(run.arguments)
     fixed = values_of(recorded_arguments([f"{key}={value}" for key, value in (search.fixed or {}).items()]))
@@ -88,7 +89,7 @@ def is_near(value: object, asked: object) -> bool:
 
 
 def search_of(trial: Run) -> str:
-    """The search of a trial, as text: its folder, and its values at the keys of `searched_each`."""
+    """The search of a trial, as text: the folder of the search, and the trial's values at the keys of `searched_each`."""
     name = values_of(trial.arguments).get("sweep")
     keys = searched_each(name) if name in choices("sweep") else ()
     return repr([str(trial.folder.parent), *map(trial.get, keys)])
@@ -96,5 +97,5 @@ def search_of(trial: Run) -> str:
 
 @cache  # a folder may have hundreds of trials of one sweep
 def searched_each(sweep: str) -> tuple[str, ...]:
-    """The keys for which a sweep has a search for each of their values."""
+    """The keys of a sweep that has one search for each value of these keys."""
     return tuple(load_sweep(sweep).search_each)

@@ -1,7 +1,7 @@
-"""What a user names after `where=` and `baseline=`: KEY=VALUE,..., names that may be copied from a table.
+"""The names after `where=` and `baseline=`: KEY=VALUE,... A user may copy them from a table.
 
-To read: `setting_named` finds a setting. `named_settings` reads KEY=VALUE,... and `has_value` says whether a run has
-such a value.
+To read: `setting_named` finds a setting. `named_settings` reads KEY=VALUE,... and `has_value` compares a run with such
+a value.
 """
 
 import re
@@ -54,7 +54,7 @@ def settings_below(comparison: Comparison, places: Sequence[Path]) -> list[Setti
 
 
 def single_setting(comparison: Comparison, candidates: Sequence[Setting], named: str) -> Setting:
-    """The only candidate. Raises UserError if there is none, or several. named: the argument that names it."""
+    """The only candidate. Raises UserError if there is no candidate, or several. named: the argument that names it."""
     if len(candidates) == 1:
         return candidates[0]
     labels = first_few([in_shell(setting.label) for setting in candidates or comparison.settings])
@@ -81,8 +81,8 @@ def named_settings(text: str) -> dict[str, list[str]]:
 def has_value(run: Run, key: str, values: Sequence[str]) -> bool:
     """Whether the run has any of these values at the key.
 
-    A value may be typed as a table writes it: the end of a path, text in quotes. Several may stand in brackets. A path
-    may have a comma.
+    A value may have the form that tables show: the end of a path, or text in quotes. Several values may stand in
+    brackets. A path may contain a comma.
     """
     value = run.get(key)
     texts = [text for in_brackets in values for text in out_of_brackets(in_brackets, value)]
@@ -90,7 +90,10 @@ def has_value(run: Run, key: str, values: Sequence[str]) -> bool:
 
 
 def out_of_brackets(text: str, value: object) -> list[str]:
-    """The values in a text's brackets; the text itself without brackets, and if the run's value is a list."""
+    """The values inside the brackets of a text.
+
+    The text itself if it has no brackets, or if the run's value is a list.
+    """
     if text[:1] == "[" and text[-1:] == "]" and not isinstance(value, list | tuple):
         return [item.strip() for item in BETWEEN_COMMAS.findall(text[1:-1])]
     return [text]

@@ -21,7 +21,7 @@ from cse.lab.report.numbers.keys_that_differ import keys_of_settings
 
 
 class Asked(NamedTuple):
-    """What a user asked for.
+    """The runs that a user asked for.
 
     runs: the runs, or the planned jobs if there is no run. jobs: planned jobs without a run. folders: the folders that
     were searched. first: if several folders were named, the places of the first; else [].
@@ -52,26 +52,28 @@ def asked_for(folders: Sequence[Path], where: str | None, seed_key: str) -> Aske
 
 
 def places(folder: Path) -> list[Path]:
-    """The folder itself; every folder that a glob names, if there is no folder of that name.
+    """The folder itself. If there is no such folder: every folder that matches the name as a glob.
 
-    A glob names files too, such as the jobs.jsonl of a command of several jobs. These are left out.
+    A glob may also match files, such as jobs.jsonl. Files are left out.
     """
     paths = [] if folder.exists() else sorted(map(Path, glob.glob(str(folder))))
     return [path for path in paths if path.is_dir()] or [folder]
 
 
 def folder_above(folder: Path) -> Path:
-    """The folder itself; for a glob the folder in which it searches."""
+    """The folder itself. For a glob, the folder in which the glob searches."""
     if folder.exists():
         return folder
     return Path(*takewhile(lambda part: not glob.has_magic(part), folder.parts))
 
 
 def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> list[Run]:
-    """The runs, each with the folder or glob that names it as its setting `origin`, if several are named.
+    """The runs.
 
-    So runs of the same settings, before and after a change of the code, are two settings. If several folders hold a
-    run, the innermost is its origin. named: the places of each folder or glob.
+    If several folders or globs are named, each run has the setting `origin`: the folder or glob that names it.
+
+    So runs of the same settings, before and after a change of the code, are two settings. If several folders contain a
+    run, the innermost folder is its origin. named: the places of each folder or glob.
     """
     names = {place: name for name, places in named.items() for place in places}
     if len(named) < 2:
@@ -82,7 +84,7 @@ def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> lis
 def runs_having(runs: Sequence[Run], where: str, seed_key: str) -> list[Run]:
     """The runs that have all settings of KEY=VALUE,... A key may have the short name that it has in a table.
 
-    Raises UserError if there are none.
+    Raises UserError if no run has them.
     """
     real = [run for run in runs if not run.is_smoke]
     key_named: dict[str, str] = {}

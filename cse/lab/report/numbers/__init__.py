@@ -1,4 +1,4 @@
-"""The numbers of both reports, and what to know of them. Read it in this order:
+"""The numbers of both reports, with their tests and notes. Order of reading:
 
 groups            the runs behind one number, and how two such groups compare
 statistics        intervals, tests and power over seeds

@@ -1,9 +1,9 @@
 """The runs behind one number: a value for each seed, and how two such groups compare.
 
 To read: `group_of` makes a `Group` of the runs that have a `Measure`, and `groups_of_scores` makes a group for each
-score. Copies of a run, and runs that were repeated, weigh no more than one run there (`without_copies`).
-`compare_groups` tests two groups over their seeds. Two encoders that are only scored have no seeds: these are compared
-over test items (cse.lab.report.numbers.resampling).
+score. Copies and repetitions of a run weigh as much as one run (`without_copies`). `compare_groups` tests two groups
+over their seeds. Two encoders that are only scored have no seeds. They are compared over test items
+(cse.lab.report.numbers.resampling).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,12 +23,11 @@ MIN_SEEDS = 3  # on each trained side of a comparison that is judged
 
 @dataclass(frozen=True)
 class Measure:
-    """Which number of a run makes the number of a group, and how several runs of one seed make one.
+    """Which number of each run is used, and how the numbers of several runs of one seed become one number.
 
-    name: a score (test/sts/average), or a key of the settings (trainer.lr) whose value is the number.
-    is_key: whether it is a key.
-    aggregate: how the runs of one seed make one number: a statistic of STATISTICS, or `best`.
-    select: for `best`, the score by which a run of the seed is chosen.
+    name: a score (test/sts/average), or a key of the settings (trainer.lr) whose value is the number. is_key: whether
+    it is a key. aggregate: how the runs of one seed make one number: a statistic of STATISTICS, or `best`. select: for
+    `best`, the score that chooses a run of the seed.
     """
 
     name: str
@@ -37,7 +36,10 @@ class Measure:
     select: str = ""
 
     def numbers_of(self, runs: Iterable[Run]) -> list[float]:
-        """The number of each run that has it. A run without an auxiliary modality lacks its settings."""
+        """The number of each run that has one.
+
+        For example, a run without an auxiliary modality lacks the settings of the modality.
+        """
         if self.is_key:
             numbers = [number_in(str(run.get(self.name))) for run in runs]
         else:
@@ -45,7 +47,7 @@ class Measure:
         return [number for number in numbers if number is not None]
 
     def number_of_seed(self, runs: Sequence[Run]) -> float:
-        """The number that the runs of one seed make. Each of them has its number."""
+        """The number of one seed, from its runs. Each run must have the number."""
         if self.aggregate == "best":
             return self.numbers_of([best_run(runs, self.select)])[0]
         return float(STATISTICS[self.aggregate](self.numbers_of(runs)))
@@ -53,14 +55,13 @@ class Measure:
 
 @dataclass(frozen=True)
 class Group:
-    """Runs, and the value that they make for each of their seeds.
+    """Runs, and one value for each of their seeds.
 
     Runs of seed 1 that score 70 and 72, and a run of seed 2 that scores 74, have value_by_seed={"1": 71.0, "2": 74.0}.
 
-    num_distinct: how many of the runs are no copies of each other.
-    only_scored: whether its encoder was not trained here. It has no seeds, and a single value: {"": 71.0}.
-    metric: the score; "" for values of a key.
-    unscored: how many finished runs lack the number.
+    num_distinct: the number of runs without copies. only_scored: whether the encoder was not trained here. Such a group
+    has no seeds, and a single value: {"": 71.0}. metric: the score; "" for values of a key. unscored: how many finished
+    runs lack the number.
     """
 
     runs: list[Run]
@@ -83,16 +84,16 @@ class Group:
 
     @property
     def modified(self) -> bool:
-        """Whether a run of it was scored on incomplete or modified data."""
+        """Whether a run of the group was scored on incomplete or modified data."""
         return any(self.metric in run.modified for run in self.runs)
 
     @property
     def no_better(self) -> bool:
-        """Whether it is a mean, and a run in it is no better than its encoder before training."""
+        """Whether the value is a mean, and a run in the group is no better than its untrained encoder."""
         return self.aggregate == "mean" and any(run.no_better for run in self.runs)
 
     def without_seeds(self) -> "Group":
-        """The same runs as one encoder that is only scored, whose value is their mean."""
+        """The same runs as one encoder that is only scored. Its value is the mean of the runs."""
         return replace(self, value_by_seed={"": float(np.mean(self.values))}, only_scored=True)
 
 
@@ -149,7 +150,7 @@ def mean_scores(runs: Sequence[Run]) -> dict[str, float]:
 
 
 def best_run(runs: Sequence[Run], select: str) -> Run:
-    """The run with the best selection score: the first of equal runs, and of runs that lack the score."""
+    """The run with the best selection score. The first run if several are equal, or if no run has the score."""
     best = runs[0]
     for run in runs[1:]:
         if select in run.scored and run.scored[select].better_than(best.scored.get(select)):
@@ -175,14 +176,17 @@ def compare_groups(left: Group, right: Group, confidence: float, shift: float = 
 
 
 def seed_spread(groups: Iterable[Group]) -> SeedSpread | None:
-    """How much seeds vary, by the pooled standard deviation of the groups with several; None without such a group."""
+    """The variation over seeds: the pooled standard deviation of the groups with several seeds.
+
+    None without such a group.
+    """
     several = [group.values for group in groups if len(group.values) > 1]
     each = [pooled_sd([values]) for values in several]
     return SeedSpread(pooled_sd(several), min(map(len, several)), each) if several else None
 
 
 def few_seeds(sides: Sequence[Group]) -> str:
-    """Why there is no verdict: a trained side has too few seeds; "" if all have enough."""
+    """Why there is no verdict: a trained side has too few seeds. "" if all sides have enough."""
     num_seeds = [len(group.values) for group in sides if not group.only_scored]
     if not num_seeds or min(num_seeds) >= MIN_SEEDS:
         return ""

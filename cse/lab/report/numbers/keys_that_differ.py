@@ -17,9 +17,9 @@ case=large sets data.limit=2.
     keys_that_differ   case, data.limit, trainer.lr
     keys_of_settings   case, trainer.lr: the case stands for its data.limit
 
-The first half of this file finds keys with several values, and the second half finds those that name settings.
-`fewest_keys` chooses a few of these, by which no two settings are the same. In all functions, seed_key is the key of
-the runs' seeds.
+The first half of this file finds keys with several values. The second half finds the keys that name settings.
+`fewest_keys` chooses a few keys that still separate all settings. In all functions, seed_key is the key of the runs'
+seeds.
 """
 
 from collections.abc import Collection, Sequence
@@ -43,7 +43,10 @@ NAMES = ("case", "sweep", "label")
 
 
 def keys_that_differ(runs: Sequence[Run], seed_key: str) -> list[str]:
-    """All keys with several values, except the seed's: choices of groups, and also the values that a choice sets."""
+    """All keys with several values, except the key of the seeds.
+
+    They include choices of groups, and the values that a choice sets.
+    """
     recorded = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
     recorded.pop(seed_key, None)
     keys = [key for key in recorded if not key.startswith("choices.")]  # which run.choices has too
@@ -51,7 +54,7 @@ def keys_that_differ(runs: Sequence[Run], seed_key: str) -> list[str]:
 
 
 def has_several_values(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> bool:
-    """Whether a key has several values among runs that have the same values of the keys `within`."""
+    """Whether a key has several values among runs with equal values at the keys `within`."""
     values: dict[tuple[str, ...], set[str]] = {}
     for run in runs:
         place = tuple(value_in_words(run, other) for other in within)
@@ -60,12 +63,12 @@ def has_several_values(runs: Sequence[Run], key: str, within: Sequence[str] = ()
 
 
 def value_in_words(run: Run, key: str) -> str:
-    """A run's value at a key as text that is the same for equal values: for 1e-05 and 0.00001."""
+    """A run's value at a key, as text. Equal values, such as 1e-05 and 0.00001, have the same text."""
     return repr(in_one_form(run.get(key)))
 
 
 def keys_by_group(runs: Sequence[Run], seed_key: str) -> list[str]:
-    """The keys with several values, without those below a group that differs: the group stands for them."""
+    """The keys with several values. If a group differs, its key stands for all keys below it."""
     keys = keys_that_differ(runs, seed_key)
     groups = tuple(f"{key}." for key in keys if any(key in run.choices for run in runs))
     return [key for key in keys if not key.startswith(groups)]
@@ -77,12 +80,12 @@ def keys_by_group(runs: Sequence[Run], seed_key: str) -> list[str]:
 def keys_of_settings(runs: Sequence[Run], seed_key: str) -> list[str]:
     """The keys whose values tell to which setting a run belongs: the columns of a table of settings.
 
-    Somebody gave such a key for a run, what is learned or scored depends on it, and it has several values. A value that
-    differs though nobody gave it follows from these keys and the seed, or is of another edition of the code (see
-    cse.lab.report.numbers.unlike). `origin`, the folder where several are compared, comes first.
+    Such a key was given for a run, has several values, and training or scores depend on it. If a value differs and
+    nobody gave it, it follows from these keys and the seed, or from another version of the code (see
+    cse.lab.report.numbers.unlike). If several folders are compared, the key `origin` comes first.
 
-    A case stands for all that it sets: case=a, which sets lr=1, and case=b, which sets lr=2, differ in their case
-    alone. It does not stand for what was added to it: case=a lr=1 and case=a lr=2 differ in lr.
+    A case stands for all values that it sets: if case=a sets lr=1 and case=b sets lr=2, runs of them differ only in
+    their case. A case does not stand for added arguments: case=a lr=1 and case=a lr=2 differ in lr.
     """
     given = dict.fromkeys(["origin", *NAMES, *(argument.key for run in runs for argument in run.arguments)])
     given.pop(seed_key, None)
@@ -100,10 +103,12 @@ def keys_of_settings(runs: Sequence[Run], seed_key: str) -> list[str]:
 
 
 def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
-    """The axes on which no number depends, such as workers: given for all runs of a folder, with several values.
+    """The axes that change no number, such as workers.
 
-    workers=2 and workers=4 are two settings only where a command has both: workers=2,4. The name that a tracker gives a
-    run is no axis.
+    They are given for all runs of a folder, and have several values.
+
+    workers=2 and workers=4 are two settings only if one command has both: workers=2,4. A run's name in a tracker is not
+    an axis.
     """
     folders: dict[Path, list[dict[str, str]]] = {}
     for run in runs:
@@ -117,7 +122,7 @@ def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
 
 
 def keys_added_to_cases(runs: Sequence[Run]) -> set[str]:
-    """The keys that were given for runs of a sweep's cases, and that their case does not set."""
+    """The keys that were given for runs of a sweep's cases and that the case does not set."""
     keys: set[str] = set()
     of_case, sweeps = cache(arguments_of_case), choices("sweep")
     for run in runs:
@@ -138,9 +143,9 @@ def arguments_of_case(sweep: str, case: str) -> list[str]:
 
 
 def keys_of_cases(runs: Sequence[Run], seed_key: str, added: Collection[str]) -> list[str]:
-    """The keys that name the case of a run: case, or case and sweep if several sweeps have cases of one name.
+    """The keys that name the case of a run: case; or case and sweep, if cases of several sweeps have the same name.
 
-    [] if the runs have no two cases, and if cases are what is repeated like seeds. added: the `keys_added_to_cases`.
+    [] if all runs have one case, and if cases are repeated like seeds. added: the `keys_added_to_cases`.
     """
     if seed_key == "case" or not has_several_values(runs, "case"):
         return []
@@ -149,9 +154,12 @@ def keys_of_cases(runs: Sequence[Run], seed_key: str, added: Collection[str]) ->
 
 
 def keys_that_decide(key: str, of_cases: Sequence[str], seed_key: str) -> list[str]:
-    """The keys whose values decide what a run has at a key that was not added to its case. of_cases: `keys_of_cases`.
+    """The keys that decide a run's value at another key, which was not added to the run's case.
 
-    The case decides it. A checkpoint, which each seed has its own of, is decided by the case and the seed.
+    of_cases: `keys_of_cases`.
+
+    Usually this is the case alone. Each seed has its own checkpoint, so the case and the seed together decide a
+    checkpoint.
     """
     if key in ("origin", "case") or not of_cases:
         return []
@@ -160,9 +168,9 @@ def keys_that_decide(key: str, of_cases: Sequence[str], seed_key: str) -> list[s
 
 
 def fewest_keys(values: pd.DataFrame) -> list[str]:
-    """As few keys as possible by which no two rows are the same, and each row has a value.
+    """As few keys as possible such that no two rows are equal and each row has a value.
 
-    Choices of groups, and keys that were typed first, are kept before others. values: a row for each setting, by key.
+    Choices of groups, and the first keys of the command line, are preferred. values: a row for each setting, by key.
     """
     kept = list(values)
     for key in sorted(reversed(kept), key=lambda key: (key != "origin", is_group(key))):

@@ -10,9 +10,11 @@ from cse.score import in_short
 
 
 def detectable_difference(spread: SeedSpread, level: float, sides: int = 2) -> str:
-    """What difference so many seeds detect, and how many seeds half of it needs; "" if the scores do not vary.
+    """The difference that this number of seeds detects, and the number of seeds for half of it.
 
-    level: of the test. sides: how many sides of a comparison have seeds.
+    "" if the scores do not vary.
+
+    level: the significance level of the test. sides: how many sides of a comparison have seeds.
     """
     if not spread.sd:
         return ""
@@ -27,7 +29,7 @@ def detectable_difference(spread: SeedSpread, level: float, sides: int = 2) -> s
 
 
 def no_better_remarks(runs: Sequence[Run]) -> list[str]:
-    """A line if runs kept a step that is no better than their encoder before training."""
+    """A line if runs selected a checkpoint that is no better than their untrained encoder."""
     untrained = [run.untrained for run in runs if run.no_better]
     scores = [in_short(score) for score in untrained if score is not None]
     counted = f"{len(scores)} of {len(runs)} runs score no better than the untrained encoder"
@@ -35,7 +37,7 @@ def no_better_remarks(runs: Sequence[Run]) -> list[str]:
 
 
 def seen_in_training(runs: Sequence[Run]) -> list[str]:
-    """A line if runs are scored on a hundredth or more of the texts that they learned from."""
+    """A line if 1 % or more of the texts that runs learned from are also scored."""
     recorded = [run.results.get("overlap") for run in runs]
     dicts = [overlap for overlap in recorded if isinstance(overlap, dict)]
     overlaps = [overlap for overlap in dicts if {"found", "texts"} <= overlap.keys()]  # older editions had other keys
@@ -47,7 +49,7 @@ def seen_in_training(runs: Sequence[Run]) -> list[str]:
 def nearest_captions(runs: Mapping[str, Run]) -> list[str]:
     """The captions that each run retrieved for each query, the nearest first, as in NonLing-CSE's Table C.1.
 
-    runs: by the name of their row.
+    runs: the runs of each row, by its name.
     """
     tops = {row: cast("Json", run.data.get("retrieval", {})).get("top", {}) for row, run in runs.items()}
     lines = []

@@ -1,9 +1,10 @@
-"""How two encoders differ over test items, where neither has seeds: both are only scored.
+"""The difference of two encoders over test items. Neither has seeds, because both are only scored.
 
-It is the paired bootstrap (Efron 1979), as Koehn uses it for translation (2004, W04-3250). The same resamples of the
-test items score both encoders. The intervals are percentiles, and p is two-sided.
+The method is the paired bootstrap (Efron 1979). Koehn introduced it for translation (2004, W04-3250). The same
+resamples of the test items score both encoders. The intervals are percentiles, and p is two-sided.
 
-To read: `compare_items`. A run's score on resamples is `resampled`, made of `draw_items` and `score_on`.
+To read: `compare_items`. `resampled` is a run's score on resamples: `draw_items` draws the items, and `score_on` scores
+them.
 
 R resamples, N items, U units of each item.
 """
@@ -31,9 +32,9 @@ OVER_ITEMS = "paired bootstrap over items"
 def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidence: float, shift: float = 0.0) -> Effect:
     """Left minus right over test items, by the paired bootstrap.
 
-    The names of the first run's scores seed all draws, so two scores with the same items are paired, too. The effect
-    has no test if a run did not keep its items, if the score has none, or if the sides' items differ.
-    left, right: of each run that scored the encoder, its folder and the name of the score.
+    The names of the first run's scores seed all draws, so two scores with the same items are paired, too. There is no
+    test if a run did not keep its items, if the score has no items, or if the items of the sides differ. left, right:
+    the folder of each run that scored the encoder, with the name of the score.
     """
     try:
         draw_names = scores_with_items(*next(iter(left.items())))
@@ -50,7 +51,7 @@ def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidenc
 
 
 def why_items_differ(scores: Sequence["Resampled"]) -> str:
-    """Why these scores are not known to be over the same items; "" if they are."""
+    """Why these scores may be over different items; "" if the items are known to be the same."""
     truths = {score.truth for score in scores}
     texts = {score.texts for score in scores} - {""}
     if len(truths) > 1 or len(texts) > 1:
@@ -61,7 +62,7 @@ def why_items_differ(scores: Sequence["Resampled"]) -> str:
 
 
 def p_of_resamples(difference_R: np.ndarray, shift: float = 0.0) -> float:
-    """The two-sided p that the difference is `shift`, by the share of resamples beyond it; at least 2 / (R + 1)."""
+    """The two-sided p for a difference of `shift`, from the share of resamples beyond it; at least 2 / (R + 1)."""
     sides = ((difference_R <= shift).sum(), (difference_R >= shift).sum())
     return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(difference_R)))
 
@@ -69,9 +70,7 @@ def p_of_resamples(difference_R: np.ndarray, shift: float = 0.0) -> float:
 class Resampled(NamedTuple):
     """A score on resamples of its items.
 
-    items: how many there are.
-    truth: a checksum of their gold values and units.
-    varied: whether the gold values vary.
+    items: the number of items. truth: a checksum of their gold values and units. varied: whether the gold values vary.
     texts: a digest of their texts; "" if the run kept none.
     """
 
@@ -85,7 +84,7 @@ class Resampled(NamedTuple):
 def resampled(folder: Path, score: str, draw_names: Sequence[str]) -> Resampled:
     """A run's score on resamples of its items. Raises KeyError for a score without items.
 
-    draw_names: the names that seed the draws of its `scores_with_items`, in their order.
+    draw_names: the names that seed the draws of the score's `scores_with_items`, in the same order.
     """
     # `why_items_differ` refuses sides with other numbers of scores.
     draw_name_of = dict(zip(scores_with_items(folder, score), draw_names, strict=False))
@@ -93,7 +92,7 @@ def resampled(folder: Path, score: str, draw_names: Sequence[str]) -> Resampled:
 
 
 def scores_with_items(folder: Path, score: str) -> list[str]:
-    """The scores with items of their own that a score is the mean of, at any depth; itself if it has items.
+    """The scores with items that a mean is made of, at any depth. A score with its own items gives itself.
 
     Raises KeyError for a score without items.
     """
@@ -104,7 +103,10 @@ def scores_with_items(folder: Path, score: str) -> list[str]:
 
 
 def score_resampled(folder: Path, score: str, draw_name_of: Mapping[str, str]) -> Resampled:
-    """A run's score on resamples. draw_name_of: the draw name of each score with items, if it is not its own name."""
+    """A run's score on resamples.
+
+    draw_name_of: the draw name of each score with items, if it differs from the score's name.
+    """
     behind = kept_items(folder)[score]
     if isinstance(behind, Items):
         return items_resampled(folder, score, draw_name_of.get(score, score))
@@ -152,10 +154,10 @@ def resample(items: Items, seed: int) -> np.ndarray:
 
 
 def draw_items(items: Items, rng: np.random.Generator) -> np.ndarray:
-    """The numbers of the items in one resample, each as often as it is drawn.
+    """The numbers of the items in one resample. An item occurs as often as it is drawn.
 
-    Items that share units, such as pairs of documents, are drawn by their units: an item counts as often as the product
-    of its units' counts.
+    If items share units, such as pairs of documents, the units are drawn. An item then counts as often as the product
+    of the counts of its units.
     """
     size = len(items.gold_N)
     if items.units_UN is None:

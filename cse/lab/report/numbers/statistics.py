@@ -1,7 +1,7 @@
-"""What a few seeds can tell: intervals, tests of two groups of seeds, Holm's correction, power.
+"""Statistics over a few seeds: intervals, tests of two groups of seeds, Holm's correction, power.
 
-Values are scores of independent runs; sd is the sample's (n - 1); p is two-sided. With two to five seeds all of this is
-rough, and the t interval shows it by its width.
+Values are scores of independent runs; sd is the sample's (n - 1); p is two-sided. With two to five seeds all these
+numbers are rough. The width of the t interval shows this.
 
 To read, with the statistic behind each:
 
@@ -42,7 +42,7 @@ ROUNDING = 1e-12
 class Value:
     """A mean over n seeds with its standard deviation, ours or published.
 
-    sd: None if it is not known. note: what a garbled cell of a paper says.
+    sd: None if unknown. note: the text of a garbled cell of a paper.
     """
 
     mean: float
@@ -60,11 +60,8 @@ class Effect(NamedTuple):
 
     Without a test, p is NaN and `why` has the reason (`is_tested`). `Effect()`: nothing was compared.
 
-    size: the difference; None if nothing was compared.
-    low, high: the interval.
-    n: over how many seeds or items it is, in words.
-    test: the name of the test, as reports show it.
-    why: why there is no p; "" with a p.
+    size: the difference; None if nothing was compared. low, high: the interval. n: the number of seeds or items, in
+    words. test: the name of the test, as reports show it. why: why there is no p; "" with a p.
     """
 
     size: float | None = None
@@ -96,8 +93,9 @@ def mean_and_sd(values: Iterable[float]) -> Value:
 def prediction_half_width(ours: Value, published_n: int, seed_sd: float | None, confidence: float) -> float:
     """Half the width of a prediction interval for the mean of `published_n` further runs.
 
-    By seeds alone, their mean is so far from ours at most. The half width is t_{n-1} sd sqrt(1/n + 1/published_n). With
-    one run of ours the sd is not known: seed_sd, of other cells' seeds, takes its place, with the normal quantile.
+    If only the seeds differ, the mean of these runs is at most so far from our mean. The half width is t_{n-1} sd
+    sqrt(1/n + 1/published_n). If we have one run, our sd is unknown. Then seed_sd, from the seeds of other cells,
+    replaces it, with the normal quantile.
     """
     spread = math.sqrt(1 / ours.n + 1 / published_n)
     if ours.sd is None:
@@ -113,9 +111,9 @@ Side = Mapping[str, float] | float
 def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
     """The mean of `ours` minus the mean of `theirs`, tested two-sided against a difference of `shift`.
 
-    It is Welch's test even where the seeds are the same: two methods share nothing but a seed's number, and pairing
-    would halve the degrees of freedom. Against one score without seeds it is a one-sample t-test. With one run a side,
-    or scores that do not vary, there is no test.
+    The test is Welch's test, also if both sides have the same seeds: two methods share only the number of a seed, and
+    pairing would halve the degrees of freedom. Against one score without seeds, it is a one-sample t-test. There is no
+    test with one run on each side, or if scores do not vary.
     """
     a, b = scores_in(ours), scores_in(theirs)
     if len(a) > 1 and len(b) > 1:
@@ -129,8 +127,8 @@ def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.
 def compare_pairs(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
     """The mean difference of the same seeds, by a paired t-test; no test if the sides differ in their seeds.
 
-    It is right where one setting alone differs, such as the precision: what a seed decides is then in both sides and
-    cancels.
+    Use this test if only one setting differs, such as the precision. The effect of a seed is then the same on both
+    sides and cancels.
     """
     a, b = scores_in(ours), scores_in(theirs)
     n = f"{len(a)} and {len(b)}"
@@ -161,7 +159,7 @@ def welch(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effe
 
 
 def one_sample(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
-    """Student's one-sample t-test of several scores against one. Either side is the single score."""
+    """Student's one-sample t-test of several scores against one score. Either side may be the single score."""
     size, n = float(a.mean() - b.mean()), f"{max(len(a), len(b))} seeds against one score"
     if not (values_vary(a) or values_vary(b)):
         return untested(a, b, n, why="the scores do not vary")
@@ -183,13 +181,14 @@ def paired(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Eff
 def values_vary(values: Sequence[float] | np.ndarray, size: float | None = None) -> bool:
     """Whether values differ by more than the rounding of floats.
 
-    size: of the numbers that they were computed from, if these are larger (70.2 - 70.1 is 0.1 with an error of 1e-14).
+    size: the size of the numbers behind the values, if these numbers are larger (70.2 - 70.1 is 0.1 with an error of
+    1e-14).
     """
     return bool(np.ptp(values) > ROUNDING * (np.max(np.abs(values)) if size is None else size))
 
 
 def tost_p(compared: Callable[[float], Effect], within: float | None) -> float:
-    """The p of equivalence within a margin, by two one-sided tests, TOST (Schuirmann 1987).
+    """The p of equivalence within a margin, by two one-sided tests (TOST, Schuirmann 1987).
 
     NaN if within is None. compared: gives the two-sided test against a shift.
     """
@@ -204,7 +203,10 @@ def tost_p(compared: Callable[[float], Effect], within: float | None) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p values after Holm's step-down correction (Holm 1979), in the order given. NaN stays NaN and is no test."""
+    """p values after Holm's step-down correction (Holm 1979), in the order given.
+
+    NaN stays NaN and does not count as a test.
+    """
     p = np.array(p_values, dtype=float)
     order = np.argsort(p)  # NaN last
     steps = np.count_nonzero(~np.isnan(p)) - np.arange(len(p))
@@ -213,12 +215,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def is_significant(p: float, level: float) -> bool:
-    """Whether p is below the level. NaN, which is no test, is not."""
+    """Whether p is below the level. False for NaN, which stands for no test."""
     return not math.isnan(p) and p < level
 
 
 def power(difference: float, sd: float, num_seeds: int, level: float = 0.05, sides: int = 2) -> float:
-    """The power of a two-sided t-test: how often it detects a difference and its sign, by the noncentral t.
+    """The power of a two-sided t-test: how often the test detects a difference with the right sign, by the noncentral
+    t.
 
     The scores of both sides have the same deviation over seeds. num_seeds: on each side. sides: 1 if the other side is
     one score without seeds.
@@ -239,7 +242,7 @@ def smallest_difference(sd: float, num_seeds: int, level: float = 0.05, sides: i
 
 
 def seeds_for(difference: float, sd: float, level: float = 0.05, sides: int = 2) -> int:
-    """How many seeds on each side detect a difference with a power of 80%; at least 2."""
+    """The number of seeds on each side that detect a difference with a power of 80%; at least 2."""
     return next(num_seeds for num_seeds in count(2) if power(difference, sd, num_seeds, level, sides) >= 0.8)
 
 
@@ -254,9 +257,8 @@ def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
 class SeedSpread(NamedTuple):
     """How much scores vary over seeds.
 
-    sd: the standard deviation, pooled over groups.
-    num_seeds: of the smallest group, two or more.
-    each: the deviation of each group.
+    sd: the standard deviation, pooled over groups. num_seeds: the size of the smallest group, two or more. each: the
+    standard deviation of each group.
     """
 
     sd: float

@@ -1,8 +1,8 @@
-"""How the runs of one number, or of one table, are unlike each other: in code, training data or scoring.
+"""How the runs behind one number, or behind one table, differ in code, training data or scoring.
 
-To read: `differences_in_number` is about the runs of one number, and `remarks_on_number` says that its mean joins them.
-`notes_on_unlike_runs` is about all runs of a table. These rest on `changed_training_data` and `scoring_differences`.
-`why_not_comparable` is about two numbers: it says why their difference tells nothing.
+To read: `differences_in_number` is about the runs behind one number, and `remarks_on_number` makes a remark of the
+differences. `notes_on_unlike_runs` is about all runs of a table. These functions use `changed_training_data` and
+`scoring_differences`. `why_not_comparable` is about two numbers: it says why their difference has no meaning.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,9 +16,9 @@ from cse.score import evaluator_of
 
 
 def differences_in_number(runs: Sequence[Run], seed_key: str, also_settings: bool) -> list[str]:
-    """The differences of runs that make one number: in training files under one name, and in how they were scored.
+    """The differences of the runs behind one number: in training files with the same name, and in scoring.
 
-    also_settings: also in a setting that decides what is learned.
+    also_settings: compare also the settings that decide what is learned.
     """
     if len(runs) < 2:
         return []
@@ -34,7 +34,7 @@ def remarks_on_number(differences: Sequence[str]) -> list[str]:
 def notes_on_unlike_runs(what: str, runs: Sequence[Run], noted: Collection[str]) -> list[str]:
     """A note on the differences of all runs of a table in training files and in scoring; [] if there are none.
 
-    what: "cells" or "settings". noted: the differences that a remark on one number has already.
+    what: "cells" or "settings". noted: the differences that are already in a remark on one number.
     """
     differing = [*changed_training_data(runs, same_file_names_only=True), *scoring_differences(runs)]
     further = [difference for difference in differing if difference not in noted]
@@ -46,7 +46,7 @@ def notes_on_unlike_runs(what: str, runs: Sequence[Run], noted: Collection[str])
 def may_not_differ(key: str) -> bool:
     """Whether a key must have the same value in all runs of one number.
 
-    That holds for what is learned. `scoring_differences` reports the settings of evaluators.
+    Such keys decide what is learned. The settings of evaluators may differ: `scoring_differences` reports them.
     """
     is_seed = "seed" in key.rpartition(".")[2]
     return role_of(key).is_science and key.partition(".")[0] != "eval" and not is_seed
@@ -55,7 +55,8 @@ def may_not_differ(key: str) -> bool:
 def changed_training_data(runs: Sequence[Run], same_file_names_only: bool = False) -> list[str]:
     """The training data (text, images, sound) whose files were not the same in all runs: "the files of NAME".
 
-    same_file_names_only: compare only runs whose settings name the same files. An axis over data.path names others.
+    same_file_names_only: compare only runs whose settings name the same files. An axis over data.path names other
+    files.
     """
     contents_of: dict[tuple[str, str], set[str]] = {}
     for run in runs:
@@ -65,9 +66,9 @@ def changed_training_data(runs: Sequence[Run], same_file_names_only: bool = Fals
 
 
 def scoring_differences(runs: Sequence[Run]) -> list[str]:
-    """The differences of runs that may have changed their scores, with their values: "torch (2.11.0 | 2.10.0)".
+    """The differences of runs that may have changed scores, with both values: "torch (2.11.0 | 2.10.0)".
 
-    They are in code, libraries, an evaluator's settings and the checksum of its data.
+    These are differences in code, in libraries, in an evaluator's settings and in the checksum of its data.
     """
     values: dict[str, dict[str, None]] = {}
     for run in runs:
@@ -77,7 +78,7 @@ def scoring_differences(runs: Sequence[Run]) -> list[str]:
 
 
 def why_not_comparable(ours: Group, theirs: Group, score: str) -> str:
-    """Why the difference of two groups tells nothing of their settings; "" if it does."""
+    """Why the difference of two groups does not come from their settings; "" if nothing speaks against this."""
     both = [*ours.runs, *theirs.runs]
     if are_scored_on_other_data(both, score):
         return "they were scored on different data"
@@ -92,7 +93,7 @@ def why_not_comparable(ours: Group, theirs: Group, score: str) -> str:
 
 
 def are_scored_on_other_data(runs: Sequence[Run], score: str) -> bool:
-    """Whether runs have a score on other data: on files of one name with other contents, or on wholly other files."""
+    """Whether runs have a score on different data: on files with the same name and other contents, or on other files."""
     evaluator = evaluator_of(score)
     read = [run.data[evaluator].get("files", {}) if evaluator in run.data else {} for run in runs]
     first, *others = [{name: file.get("sha256") for name, file in files.items()} for files in read]

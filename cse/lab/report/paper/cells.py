@@ -6,7 +6,7 @@ is compared with three things:
 
 - the published number (`difference_to`, with a verdict: `verdict_on_cell`);
 - our own runs of its baseline (`gain_in`);
-- the other rows of its column (`RankedColumn`): which row is the best, and which are tied with it (`ties`).
+- the other rows of its column (`RankedColumn`): which row is the best, and which rows are tied with it (`ties`).
 
 cse.lab.report.paper.paper_table lays the cells out.
 """
@@ -51,16 +51,13 @@ NO_RUNS = Group([], 0, {}, aggregate="")
 class Cell:
     """A published number and our runs. A cell that no run fills has the defaults.
 
-    published: None if the paper publishes no number.
-    p_published: the p of the row's test against its baseline, as the paper publishes it.
-    gain_published: the published number minus the number of its baseline (ReportBlock.baseline_of).
-    group: our runs.
-    expected_runs: how many jobs are planned; None if the sweep cannot tell.
-    difference: ours minus the published number.
-    gain: ours minus ours of its baseline, by Welch's test, which does not assume equal variances.
-    p_student: the p of the gain by Student's test, as in NonLing-CSE's Table 3.
-    tied_with_best: whether it is the best of its RankedColumn, or tied with the best.
-    is_marked: whether it is tied with the best, and both have enough seeds for a verdict.
+    published: None if the paper publishes no number. p_published: the p of the row's test against its baseline, as the
+    paper publishes it. gain_published: the published number minus the number of its baseline (ReportBlock.baseline_of).
+    group: our runs. expected_runs: the number of planned jobs; None if unknown. difference: ours minus the published
+    number. gain: ours minus ours of its baseline, by Welch's test, which does not assume equal variances. p_student:
+    the p of the gain by Student's test, as in NonLing-CSE's Table 3. tied_with_best: whether the cell is the best in
+    its RankedColumn or tied with the best. is_marked: whether the cell is tied with the best, and both have enough
+    seeds for a verdict.
     """
 
     row: str
@@ -88,9 +85,8 @@ class Cell:
 class RankedColumn:
     """The rows of a column that have the same score and statistic, and so can be ranked.
 
-    groups: the runs of each row.
-    spread: how much seeds vary in the rows that have several; None without such rows.
-    tied: the best row, and the rows that are tied with it (`ties`).
+    groups: the runs of each row. spread: the variation over seeds in the rows with several seeds; None without such
+    rows. tied: the best row, and the rows that are tied with it (`ties`).
     """
 
     column: str
@@ -100,13 +96,13 @@ class RankedColumn:
 
     @property
     def marked(self) -> list[str]:
-        """The tied rows with enough seeds for a verdict, which get a mark; none if the best has too few."""
+        """The rows that get a mark: tied, with enough seeds for a verdict. None if the best row has too few seeds."""
         enough = [row for row in self.tied if not few_seeds([self.groups[row]])]
         return enough if enough[:1] == self.tied[:1] else []
 
     @property
     def seed_sd(self) -> float | None:
-        """The deviation over seeds; None if no row has several."""
+        """The standard deviation over seeds; None if no row has several seeds."""
         return self.spread.sd if self.spread else None
 
 
@@ -155,7 +151,7 @@ def published_cell(row: str, column: str, sweep: SweepRuns) -> Cell:
 
 
 def filled_cell(cell: Cell, sweep: SweepRuns, ranked: RankedColumn) -> Cell:
-    """The cell with the runs that fill it. ranked: the rows it is ranked with."""
+    """The cell with the runs that fill it. ranked: the rows of its ranking."""
     group = ranked.groups[cell.row]
     verdict = verdict_on_cell(cell, group, sweep, ranked.seed_sd)
     gain, p_student = gain_in(cell, group, sweep)
@@ -184,7 +180,7 @@ def number_of_jobs(cell: Cell, sweep: SweepRuns) -> int | None:
 def gain_in(cell: Cell, group: Group, sweep: SweepRuns) -> tuple[Effect, float]:
     """The gain of a cell's group over the cell's baseline by Welch's test, and its p by Student's test.
 
-    It is empty without runs on both sides. It has no interval and no p if a side has too few seeds for a test.
+    The gain is empty unless both sides have runs. It has no interval and no p if a side has too few seeds for a test.
     """
     baseline = sweep.block.baseline_of(cell.row, cell.column)
     base = sweep.groups[baseline, cell.column] if baseline else NO_RUNS
@@ -197,7 +193,10 @@ def gain_in(cell: Cell, group: Group, sweep: SweepRuns) -> tuple[Effect, float]:
 
 
 def difference_to(published: Value | None, group: Group, verdict: str, confidence: float) -> Effect:
-    """Ours minus the published number; empty if either is missing, and in another setting, where it means nothing."""
+    """Ours minus the published number.
+
+    Empty if one of the numbers is missing, and in another setting, where a difference has no meaning.
+    """
     if published is None or not group.values or verdict == OTHER_SETTING:
         return NO_EFFECT
     return compare_seeds(group.side, published.mean, confidence)
@@ -219,7 +218,7 @@ def verdict_on_cell(cell: Cell, group: Group, sweep: SweepRuns, seed_sd: float |
 
 
 def against_published(ours: Value, published: Value, tolerance: float, noise: float | None, confidence: float) -> str:
-    """PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED if there is a single run, and its `noise` is not known.
+    """PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED if there is a single run and `noise` is unknown.
 
     noise: see `noise_of`.
     """
@@ -232,20 +231,21 @@ def against_published(ours: Value, published: Value, tolerance: float, noise: fl
 
 
 def noise_of(groups: Sequence[Group], seed_sd: float | None) -> float | None:
-    """How much another seed would change the scores of groups; None if nothing tells.
+    """How much another seed would change the scores of groups; None if unknown.
 
-    It is 0 for encoders that are only scored: another seed would score the same. seed_sd: the pooled
-    deviation over seeds of the column's cells with the same score and statistic.
+    The noise is 0 for encoders that are only scored: another seed would score the same. seed_sd: the pooled standard
+    deviation over seeds, of the column's cells with the same score and statistic.
     """
     return 0.0 if all(group.only_scored for group in groups) else seed_sd
 
 
 def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) -> list[str]:
-    """The row with the best of a column's scores, and the rows that may differ from it by noise alone; [] if fewer
-    than two rows are filled.
+    """The best row of a column, and the rows that may differ from it by noise alone.
 
-    p is corrected by Holm over the column. Without a test (one seed), a row is tied unless it lies further off than
-    seeds explain; between two encoders that are only scored, seeds explain nothing. groups: by row. seed_sd: see
+    [] if fewer than two rows are filled.
+
+    p is Holm-corrected over the column. Without a test (one seed), a row is tied if seeds alone can explain its
+    distance. Between two encoders that are only scored, seeds explain no distance. groups: by row. seed_sd: see
     `noise_of`.
     """
     filled = {row: group for row, group in groups.items() if group.values and group.metric}

@@ -1,6 +1,6 @@
-"""What our runs say of a paper's claims: a verdict on each claim.
+"""A verdict on each claim of a paper, from our runs.
 
-To read: `judge_claims`, which has four steps, the first three with a p of their own.
+To read: `judge_claims`. It has four steps. Each of the first three has its own p.
 
 1. A claim has parts, each a comparison of two cells (`parts_of_claim`). A test of our runs gives the p of a part.
 2. One part decides the claim (`TestedClaim.deciding`): `p_of_claim`.
@@ -28,11 +28,10 @@ from cse.lab.report.verdicts import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_RUN, 
 class ClaimPart(NamedTuple):
     """A comparison of two cells.
 
-    name: the row or column in which it differs from the other parts; "" for a single part.
-    sides: the groups of both cells.
-    lacks: the cells without scores.
-    published: the difference of the published numbers; None if the paper does not publish both.
-    effect: the difference of our numbers. If it is no test of the claim, its p is NaN, and `why` has the reason.
+    name: the row or column that distinguishes this part from other parts; "" for a single part. sides: the groups of
+    both cells. lacks: the cells without scores. published: the difference of the published numbers; None if the paper
+    does not publish both. effect: the difference of our numbers. If it does not test the claim, its p is NaN, and `why`
+    has the reason.
     """
 
     name: str
@@ -66,10 +65,11 @@ class TestedClaim:
 
     @property
     def deciding(self) -> ClaimPart | None:
-        """The part that decides; None of a claim about a figure.
+        """The part that decides the claim; None for a claim about a figure.
 
-        A claim with several parts holds if every part does, so its least sure part decides. It is contradicted by its
-        worst part: the surest part against the claim. Without a test, the first part stands for the claim.
+        A claim with several parts holds if every part holds. So the part with the weakest evidence decides. If parts
+        contradict the claim, the part with the strongest evidence against the claim decides. Without a test, the first
+        part decides.
         """
         if self.against:
             return min(self.against, key=lambda part: part.effect.p)
@@ -79,20 +79,23 @@ class TestedClaim:
 
     @property
     def effect(self) -> Effect:
-        """The effect of the part that decides: positive if as claimed; for `alike`, the difference."""
+        """The effect of the deciding part. It is positive if it is as claimed. For `alike` it is the difference."""
         return self.deciding.effect if self.deciding else Effect()
 
     @property
     def p_of_claim(self) -> float:
-        """The p of the part that decides; NaN without a test. Against the claim it is multiplied by the number of
-        parts (Bonferroni), as each part is a chance to contradict."""
+        """The p of the deciding part; NaN without a test.
+
+        The p of a contradiction is multiplied by the number of parts (Bonferroni), because each part could contradict
+        by chance.
+        """
         if not self.tested:
             return math.nan
         return min(1.0, self.effect.p * len(self.tested)) if self.against else self.effect.p
 
     @property
     def parts_measured(self) -> int:
-        """How many parts the verdict rests on."""
+        """The number of parts behind the verdict."""
         return len(self.tested or self.measured)
 
     @property
@@ -105,7 +108,7 @@ class TestedClaim:
 
     @property
     def published_supports(self) -> bool | None:
-        """Whether the published numbers are as claimed, by their means alone; None without any, and for a tie.
+        """Whether the means of the published numbers are as claimed; None without numbers, and for a tie.
 
         Equal numbers support a claim with a margin.
         """
@@ -117,7 +120,7 @@ class TestedClaim:
 
     @property
     def modified(self) -> bool:
-        """Whether a measured part rests on modified data."""
+        """Whether a measured part uses scores on modified data."""
         return any(side.modified for part in self.measured for side in part.sides)
 
 
@@ -137,7 +140,7 @@ class JudgedClaim(TestedClaim):
 
     @property
     def verdict_with_parts(self) -> str:
-        """The verdict, and how many of the parts it rests on if it does not rest on all: HOLDS (1 of 3 parts)."""
+        """The verdict. If only some parts are behind it, their number follows: HOLDS (1 of 3 parts)."""
         number, parts = self.parts_measured, len(self.parts)
         return f"{self.verdict} ({number} of {parts} parts)" if 0 < number < parts else self.verdict
 
@@ -155,7 +158,7 @@ def judge_claims(sweep: SweepRuns) -> list[JudgedClaim]:
 def parts_of_claim(claim: Claim, sweep: SweepRuns) -> list[ClaimPart]:
     """The parts of a claim, each tested; [] for a claim about a figure.
 
-    A single cell is compared with each cell of the other place.
+    If one place is a single cell, it is compared with each cell of the other place.
     """
     if claim.places is None:
         return []
@@ -193,7 +196,10 @@ def part_of_claim(claim: Claim, name: str, cells: tuple[CellPlace, CellPlace], s
 
 
 def tested_effect(claim: Claim, sides: tuple[Group, Group], sweep: SweepRuns) -> Effect:
-    """The first side minus the second, with the p of the part; without a p, and with the reason, if it is no test."""
+    """The first side minus the second, with the p of the part.
+
+    If the runs do not test the claim, with the reason instead of a p.
+    """
     effect = effect_between(claim, sides, sweep.confidence)
     why = why_no_test(claim, sides, sweep.block) or effect.why
     return effect._replace(p=math.nan, why=why) if why else effect
@@ -202,8 +208,8 @@ def tested_effect(claim: Claim, sides: tuple[Group, Group], sweep: SweepRuns) ->
 def effect_between(claim: Claim, sides: tuple[Group, Group], confidence: float) -> Effect:
     """The first side minus the second, by `compare_groups`.
 
-    `alike` is two one-sided tests (Schuirmann): above -within and below within; what contradicts it is tested against
-    the nearer bound, two-sided. `more` with a margin is tested against -within, two-sided.
+    `alike` is tested by TOST (Schuirmann): above -within and below within. A contradiction of `alike` is tested
+    two-sided against the nearer bound. `more` with a margin is tested two-sided against -within.
     """
     effect = compare_groups(*sides, confidence)
     if not claim.within:
@@ -218,7 +224,7 @@ def effect_between(claim: Claim, sides: tuple[Group, Group], confidence: float) 
 
 
 def why_no_test(claim: Claim, sides: tuple[Group, Group], block: ReportBlock) -> str:
-    """Why these runs are no test of a claim; "" where they are.
+    """Why these runs do not test a claim; "" if they do.
 
     A claim is tested only on its own score, by runs in the paper's setting with enough seeds on each trained side. A
     claim with a margin needs a control.
@@ -282,9 +288,11 @@ def verdicts_of_parts(tested: TestedClaim, verdict: str, tests: int, level: floa
 
 
 def withdrawn_without_control(judged: JudgedClaim, holding: set[str]) -> JudgedClaim:
-    """The claim; NOT TESTED if its control does not hold, as runs that learnt nothing are alike too.
+    """The claim.
 
-    holding: what the claims say that hold.
+    Its verdict becomes NOT TESTED if its control does not hold, because runs that learnt nothing are also alike.
+
+    holding: the `says` of the claims that hold.
     """
     control = judged.claim.control
     if not control or control in holding or math.isnan(judged.p_holm):

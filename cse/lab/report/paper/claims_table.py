@@ -29,7 +29,7 @@ def claims_section(claims: Sequence[JudgedClaim]) -> Section:
 
 
 def headline(claims: Sequence[JudgedClaim]) -> str:
-    """How many claims have each verdict, and what the mark of modified data means."""
+    """The number of claims with each verdict, and the meaning of the mark for modified data."""
     counts = Counter(judged.verdict for judged in claims)
     counted = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
     line = f"{counted_noun(len(claims), 'claim')}: {', '.join(counted)}."
@@ -37,7 +37,7 @@ def headline(claims: Sequence[JudgedClaim]) -> str:
 
 
 def claim_facts(judged: JudgedClaim) -> dict[str, str]:
-    """The numbers behind a claim's verdict, as text; "" for what is not known."""
+    """The numbers behind a claim's verdict, as text; "" for an unknown number."""
     effect, digits = judged.effect, digits_of_claim(judged)
     return {
         "published": published_difference(judged, digits),
@@ -86,7 +86,10 @@ def claims_frame(claims: Sequence[JudgedClaim]) -> pd.DataFrame:
 
 
 def digits_of_claim(judged: JudgedClaim) -> int | None:
-    """The decimals of our difference and the published one, as for scores in any table; None: as few as each needs."""
+    """The decimals of our difference and of the published difference, as for scores in any table.
+
+    None: as few as each needs.
+    """
     values = [value for part in judged.parts for side in part.sides for value in side.values]
     sizes = [size for size in (judged.effect.size, judged.published) if size]
     return digits_of(format_of(values), sizes or [1.0])
@@ -101,7 +104,7 @@ def published_difference(judged: JudgedClaim, digits: int | None) -> str:
 
 
 def our_difference(judged: JudgedClaim, digits: int | None) -> str:
-    """Our difference, with the part that decided, marked if it rests on modified data."""
+    """Our difference, with the deciding part, and with a mark for modified data."""
     part = deciding_part(judged)
     words = [signed(judged.effect.size, digits)]
     words += [f"({part})"] if part else []
@@ -110,7 +113,7 @@ def our_difference(judged: JudgedClaim, digits: int | None) -> str:
 
 
 def deciding_part(judged: JudgedClaim) -> str:
-    """The name of the part that decided, if there are several; "" if none is measured."""
+    """The name of the deciding part if there are several parts; "" if no part is measured."""
     if len(judged.parts) < 2 or not judged.measured or judged.deciding is None:
         return ""
     return judged.deciding.name
@@ -130,13 +133,13 @@ def each_part(judged: JudgedClaim) -> str:
 
 
 def quantity_of(judged: JudgedClaim) -> str:
-    """What the paper measured, or the scores that the parts compare."""
+    """The quantity that the paper measured, or the scores that the parts compare."""
     scores = dict.fromkeys(side.metric for part in judged.parts for side in part.sides if side.metric)
     return judged.claim.quantity or first_few(list(scores))
 
 
 def data_of(judged: JudgedClaim) -> str:
-    """Whether the measured parts rest on whole or on modified data; "" without any."""
+    """Whether the measured parts use complete or modified data; "" without a measured part."""
     if not judged.measured:
         return ""
     return "partial" if judged.modified else "whole"

@@ -1,17 +1,17 @@
-"""Departures: the settings of a run that its sweep, or its paper, has otherwise. They make it another experiment.
+"""Departures: the settings in which a run differs from its sweep or its paper. They make the run another experiment.
 
-To read: `departures_of` has all departures of a run. `without_departures` says which runs of a cell count, and
-`notes_on_departures` what a reader must know of the departures.
+To read: `departures_of` has all departures of a run. `without_departures` chooses the runs of a cell that count, and
+`notes_on_departures` makes the notes.
 
 `mark_departures` finds the departures from the sweep once, and keeps them in each run (`Run.departures`). They are:
 
 1. an axis at a value that the sweep does not list (`outside_axes`);
-2. an extra choice, such as model=roberta: a choice that was typed in addition to the sweep's arguments;
-3. a setting that the planned job with these choices has otherwise (cse.lab.report.paper.planned_settings), typed or
-   not, as the sweep, a recipe or a default may have changed since.
+2. an extra choice, such as model=roberta: a choice that was given in addition to the sweep's arguments;
+3. a setting that differs from the planned job with these choices (cse.lab.report.paper.planned_settings). It need not
+   be given: the sweep, a recipe or a default may have changed since the run.
 
 If nothing is planned, as for a job that only scores, every extra argument is a departure in place of 2 and 3. A further
-seed is no departure.
+seed is not a departure.
 """
 
 from collections import Counter
@@ -28,7 +28,9 @@ from cse.lab.sweep.sweeps import Sweep, load_sweep
 
 
 def departures_of(run: Run, paper_setting: Where) -> dict[str, str]:
-    """The departures of a run from its sweep and from the paper's setting: {KEY=VALUE: what it departs from}."""
+    """The departures of a run from its sweep and from the paper's setting: {KEY=VALUE: the source that has another
+    value}.
+    """
     departures = dict.fromkeys(run.departures, "(not in the sweep)")
     for key, value in paper_setting.items():
         if not same_as_any(run.get(key), value):
@@ -49,7 +51,7 @@ def without_departures(runs: list[Run], paper_setting: Where) -> list[Run]:
 def notes_on_departures(runs: list[Run], paper_setting: Where) -> list[str]:
     """How the runs that fill a table depart from the paper's setting.
 
-    One line has what all runs have in common. Each other departure has a line, the most frequent first.
+    The first line has the departures of all runs. Each other departure has its own line, the most frequent first.
     """
     unique = list({run.folder: run for run in runs}.values())
     departures = [departures_of(run, paper_setting) for run in unique]
@@ -61,7 +63,10 @@ def notes_on_departures(runs: list[Run], paper_setting: Where) -> list[str]:
 
 
 def mark_departures(runs: Sequence[Run], sweep: str, seed_key: str) -> list[Run]:
-    """The runs, each of full size with its departures from its sweep. sweep: for a run whose command names none."""
+    """The runs. Each run of full size gets its departures from its sweep.
+
+    sweep: the sweep of runs whose command names no sweep.
+    """
     plans = Plans(seed_key)
     marked = []
     for run in runs:
@@ -98,7 +103,7 @@ def departures_from_sweep(run: Run, name: str, plans: Plans) -> tuple[str, ...]:
 
 
 def outside_axes(run: Run, sweep: Sweep, seed_key: str) -> list[str]:
-    """`KEY=VALUE` of each axis at which the run has a value that the sweep does not list."""
+    """`KEY=VALUE` of each axis on which the run has a value outside the sweep's list."""
     outside = []
     for key, values in sweep.params.items():
         if key != seed_key and run.has(key) and not is_on_axis(values, run.get(key)):

@@ -1,9 +1,10 @@
 """The papers' figures (`Plot`) drawn from runs, by matplotlib, with the published points and lines.
 
-To read: `draw_figure` collects in a `Drawing` what a figure shows and the runs of each series (`series_of`), and gives
-it to the function of the figure's kind (FIGURES), such as `curve_figure`. What several kinds need comes last.
+To read: `draw_figure` makes a `Drawing`: the content of a figure, and the runs of each series (`series_of`). It passes
+the Drawing to the function for the figure's kind (FIGURES), such as `curve_figure`. The functions for several kinds
+come last.
 
-A point is what a cell of a table would be: a statistic of each seed's runs, then the mean over seeds (`over_seeds`).
+A point is computed like a cell of a table: a statistic of each seed's runs, then the mean over seeds (`over_seeds`).
 """
 
 from collections.abc import Callable, Sequence
@@ -32,10 +33,9 @@ INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a figure shows, before it is drawn.
+    """The content of a figure before it is drawn.
 
-    series: by name, the runs that count, without departures and copies.
-    published: the paper's figure.
+    series: the runs that count in each series, without departures and copies. published: the paper's figure.
     """
 
     plot: Plot
@@ -46,8 +46,8 @@ class Drawing:
     def frame(self, *names: str, **axes: str) -> pd.DataFrame:
         """A row for each run with a number on every axis; the index has its series.
 
-        names: the series; all, if none is named. axes: a config key or a score for each column. The column `seed` is
-        text.
+        names: the names of series; without names, all series. axes: a config key or a score for each column. The column
+        `seed` is text.
         """
         rows = []
         for name in names or self.series:
@@ -59,7 +59,7 @@ class Drawing:
 
 
 def draw_figure(plot: Plot, block: ReportBlock, runs: list[Run]) -> Figure | None:
-    """The figure; None if no finished run has what it shows.
+    """The figure; None if no finished run has its numbers.
 
     In each series, runs with departures are left out as in a cell of a table, and copies of a run count once.
     """
@@ -78,8 +78,11 @@ def draw_figure(plot: Plot, block: ReportBlock, runs: list[Run]) -> Figure | Non
 
 
 def series_of(plot: Plot, block: ReportBlock, runs: list[Run]) -> dict[str, list[Run]]:
-    """The runs of each series of the plot. Without `series`, the table's rows are the series of a scatter, path or
-    cosines; any other kind has a single series."""
+    """The runs of each series of the plot.
+
+    If the plot does not name `series`, a scatter, path or cosines has the table's rows as series, and any other kind
+    has a single series.
+    """
     wheres = plot.series
     if isinstance(wheres, str):
         return grouped(runs, wheres)
@@ -110,7 +113,7 @@ def curve_figure(drawing: Drawing) -> Figure | None:
 
 
 def draw_level(axes: Axes, drawing: Drawing, name: str, color: str) -> None:
-    """Draw the mean of a series without an x as a line across."""
+    """Draw the mean of a series without an x as a horizontal line."""
     frame = drawing.frame(name, y=drawing.plot.y)
     if len(frame):
         (level,) = over_seeds(frame, "y", [np.zeros(len(frame))])["mean"]
@@ -145,7 +148,7 @@ def draw_lines(axes: Axes, drawing: Drawing, name: str, color: str) -> bool:
 
 
 def mark_values(axes: Axes, values: pd.Series) -> None:
-    """Put the ticks of x at its values, if these are few."""
+    """Put a tick at each value of x if there are few values."""
     distinct = sorted(set(values))
     if len(distinct) <= FEW_TICKS:
         axes.set_xticks(distinct, [f"{value:g}" for value in distinct])
@@ -245,7 +248,7 @@ def cosines_figure(drawing: Drawing) -> Figure | None:
 
 
 def distribution_figure(drawing: Drawing) -> Figure | None:
-    """A box of quartiles, and every score, at each x, which is a category."""
+    """A box of quartiles and every score at each x. x is a category."""
     plot = drawing.plot
     figure, axes = new_figure()
     boxes: dict[str, list[float]] = {}
@@ -282,7 +285,8 @@ def value_on(run: Run, axis: str) -> object:
 def over_seeds(frame: pd.DataFrame, value: str, by: Sequence[object], statistic: str = "mean") -> pd.DataFrame:
     """A statistic of each seed's runs, then its mean and deviation over seeds: the columns `mean` and `std`.
 
-    So a seed with two runs weighs no more than a seed with a single run. by: what the runs of a row have in common.
+    So a seed with two runs weighs no more than a seed with a single run. by: the columns that are equal for the runs of
+    a row.
     """
     by = list(by)
     each = frame[value].groupby([*by, frame["seed"].to_numpy()], sort=False).agg(STATISTICS[statistic])
@@ -303,8 +307,8 @@ def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
 def name_axes(figure: Figure, drawing: Drawing, legend: str = "", x_words: str = "", spread: str = "") -> None:
     """Name the axes, with units, and add a legend if anything drawn has a name.
 
-    legend: its title, if not the key of the series. x_words: the paper's words for x. spread: what follows the name
-    of y.
+    legend: the title of the legend, if it is not the key of the series. x_words: the paper's words for x. spread: the
+    words after the name of y.
     """
     plot, axes = drawing.plot, figure.axes[0]
     runs = [run for of_series in drawing.series.values() for run in of_series]

@@ -1,6 +1,6 @@
 """The planned jobs of a sweep that have no finished run, in lines of text.
 
-To read: `missing_jobs`. The state of each job is that of its run that got furthest (`furthest_status`).
+To read: `missing_jobs`. The state of a job is the state of its furthest run (`furthest_status`).
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ def missing_jobs(runs: Sequence[Run], expected: Sequence[Where], seed_key: str) 
 
 
 def in_one(axes: Sequence[str]) -> str:
-    """The axes of jobs of one state, in one text: "m=4, 5: "; "" if there are no axes."""
+    """The axes of jobs with the same state, as one text: "m=4, 5: "; "" if there are no axes."""
     key = axes[0].partition("=")[0]
     if all(words.startswith(f"{key}=") and words.count("=") == 1 for words in axes):
         return f"{key}={', '.join(words.removeprefix(f'{key}=') for words in axes)}: "
@@ -52,7 +52,7 @@ def in_one(axes: Sequence[str]) -> str:
 
 
 def progress_in_words(status: Status) -> str:
-    """The state of a job; of a running one, also its progress."""
+    """The state of a job. For a running job, also the progress."""
     return f"{status.state} ({status.why})" if status.state == State.RUNNING else str(status.state)
 
 
@@ -62,6 +62,6 @@ def words_of_job(job: Where) -> list[str]:
 
 
 def furthest_status(job: Where, runs: Sequence[Run]) -> Status:
-    """How far a planned job got: the status of the furthest of its runs."""
+    """The status of a planned job: the status of its furthest run."""
     statuses = [Status(run.state, run.why) for run in runs if run.matches(job)]
     return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=Status(State.NOT_STARTED))

@@ -30,7 +30,9 @@ from cse.lab.settings.values import PlainConfig
 
 
 def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
-    """A sweep's runs beside the paper's table, or beside each other if it names none, with its claims and figures.
+    """A sweep's runs beside the paper's table, with the claims and figures.
+
+    If the sweep names no table, its runs are beside each other.
 
     folders: where the runs are; []: where `cse-train sweep=...` puts them.
     """
@@ -55,8 +57,10 @@ def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
 
 
 def beside_each_other(sweep: SweepRuns) -> Section | None:
-    """A line for each setting of the runs, with the scores of the figures; None without runs, or if a run fills a
-    published cell."""
+    """A line for each setting of the runs, with the scores of the figures.
+
+    None if there are no runs, or if a run fills a published cell.
+    """
     if not sweep.runs or any(group.values for group in sweep.groups.values()):
         return None
     label, expected = (f"{sweep.name}-runs", []) if sweep.block.table else (sweep.name, sweep.expected)
@@ -92,7 +96,7 @@ def picture_of(plot: Plot, sweep: SweepRuns) -> Picture:
 
 
 def log_of_runs(runs: Sequence[Run], seed_key: str) -> pd.DataFrame | None:
-    """What made the numbers: every run's command, commit and device; None without runs."""
+    """The origin of the numbers: every run's command, commit and device; None without runs."""
     frame = rows_of_runs(runs, [seed_key], [])
     columns = ["folder", "state", seed_key, "command", "git_commit", "code", "device"]
     return frame[columns].fillna("").astype(str) if runs else None

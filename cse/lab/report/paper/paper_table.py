@@ -1,7 +1,7 @@
 """A paper's table beside ours as a section: its cells as text, and the notes that a reader needs.
 
 To read: `paper_table`. `as_section` lays out the facts of the cells (FACTS), `as_in_paper` the table as in the paper,
-and `cells_frame` report.csv. Then come the lines below the table: what is missing, the legend and the notes.
+and `cells_frame` report.csv. Then come the lines below the table: missing runs, the legend and the notes.
 """
 
 import math
@@ -48,10 +48,10 @@ def paper_table(sweep: SweepRuns) -> tuple[PaperSection, pd.DataFrame]:
 
 
 def as_section(table: PublishedTable, cells: Sequence[Cell], rows_are: str = "model") -> PaperSection:
-    """The table as text, without facts that no cell has. rows_are: what names a row.
+    """The table as text, without facts that no cell has. rows_are: the heading over the names of rows.
 
-    With up to two columns, each number has a line, with its facts side by side. With more, each row of the paper has a
-    block with a line for each fact, under the paper's own columns.
+    With up to two columns, each number has a line, and its facts are side by side. With more columns, each row of the
+    paper has a block. The block has a line for each fact, under the paper's own columns.
     """
     texts = facts_as_text(table, cells)
     best = [line for line, cell in enumerate(cells) if cell.is_marked]
@@ -70,7 +70,8 @@ def as_section(table: PublishedTable, cells: Sequence[Cell], rows_are: str = "mo
 def what_rows_are(block: ReportBlock) -> str:
     """The heading over the names of the rows.
 
-    If the rows are chosen by one key alone, and it is not `case`, it is the last part of that key; else "model".
+    If one key alone chooses the rows, and this key is not `case`, the heading is the last part of the key. Else it is
+    "model".
     """
     keys = {key for line in block.rows.values() for key in line.where}
     return keys.pop().rpartition(".")[2] if len(keys) == 1 and keys != {"case"} else "model"
@@ -88,13 +89,13 @@ def facts_as_text(table: PublishedTable, cells: Sequence[Cell]) -> pd.DataFrame:
 
 
 def in_blocks(texts: pd.DataFrame) -> pd.DataFrame:
-    """A line for each row of the paper and each fact that it has, under the paper's columns."""
+    """A line for each row of the paper and each fact of the row, under the paper's columns."""
     lines = texts.stack(future_stack=True).unstack(level=1, sort=False)
     return lines[(lines != "").any(axis=1)]
 
 
 def as_in_paper(table: PublishedTable, cells: Sequence[Cell], rows_are: str) -> pd.DataFrame:
-    """The table as its paper publishes it. rows_are: what names a row."""
+    """The table as its paper publishes it. rows_are: the heading over the names of rows."""
     lines: dict[str, list[GridCell]] = {row: [] for row in table.cells}
     for cell in cells:
         digits = table.digits(cell.column)
@@ -120,7 +121,7 @@ def with_spread(value: Value, digits: int | None) -> str:
 
 
 def published_number(cell: Cell, digits: int | None) -> str:
-    """The published number, starred if the paper's text garbles it."""
+    """The published number, with a star if the paper's text garbles the number."""
     if cell.published is None:
         return ""
     text = with_spread(cell.published, digits)
@@ -141,7 +142,7 @@ def our_number(cell: Cell, digits: int | None) -> str:
 
 
 def made_of(group: Group) -> str:
-    """How the runs of a group make its number, if a seed has several runs."""
+    """How several runs of a seed become one number; see `Measure`."""
     seeds = len(group.values)
     if seeds == 1:
         return f"{group.aggregate} of {group.num_distinct}"
@@ -150,7 +151,7 @@ def made_of(group: Group) -> str:
 
 
 def shown_verdict(cell: Cell) -> str:
-    """The verdict; "" for NOT RUN, which the empty cell says."""
+    """The verdict. "" for NOT RUN, because the empty cell already shows this."""
     return "" if cell.verdict == NOT_RUN else cell.verdict
 
 
@@ -171,7 +172,7 @@ FACTS: dict[str, Callable[[Cell, int | None], str]] = {
 
 
 def cells_frame(cells: Sequence[Cell]) -> pd.DataFrame:
-    """report.csv: a row for each cell, unrounded. None and "": it is not known."""
+    """report.csv: a row for each cell, unrounded. None and "" stand for unknown values."""
     rows = []
     for cell in cells:
         published, ours, group = cell.published, cell.ours, cell.group
@@ -212,14 +213,14 @@ def cells_frame(cells: Sequence[Cell]) -> pd.DataFrame:
 
 
 def data_of_group(group: Group) -> str:
-    """Whether a group's runs were scored on whole or on modified data; "" without runs."""
+    """Whether a group's runs were scored on complete or on modified data; "" without runs."""
     if not group.values:
         return ""
     return "partial" if group.modified else "whole"
 
 
 def known_p(p: float) -> float | None:
-    """A p; None for NaN, of no test."""
+    """A p. None for NaN, which stands for no test."""
     return None if math.isnan(p) else p
 
 
@@ -235,7 +236,7 @@ def unscored_cells(sweep: SweepRuns) -> list[str]:
 
 
 def legend_of_cells(cells: Sequence[Cell]) -> list[str]:
-    """What the signs beside numbers mean."""
+    """The meaning of the signs beside numbers."""
     signs = {
         MODIFIED: any(cell.group.modified for cell in cells),
         NO_BETTER: any(cell.group.no_better for cell in cells),
@@ -245,7 +246,7 @@ def legend_of_cells(cells: Sequence[Cell]) -> list[str]:
 
 
 def notes_on_verdicts(sweep: SweepRuns, cells: Sequence[Cell]) -> list[str]:
-    """What the verdicts, gain, p and the intervals mean."""
+    """The meaning of the verdicts, the gain, p and the intervals."""
     block, lines = sweep.block, []
     if bases := sorted(set(block.baselines.values())):
         lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
@@ -262,8 +263,9 @@ def notes_on_verdicts(sweep: SweepRuns, cells: Sequence[Cell]) -> list[str]:
 
 
 def notes_on_cells(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[str]:
-    """How runs differ from the paper's setting, what they retrieved, what their seeds detect, and which cells join
-    runs that are not alike."""
+    """Notes: how runs differ from the paper's setting, what they retrieved, which difference their seeds detect, and
+    which cells join unlike runs.
+    """
     block = sweep.block
     in_cells = [run for group in sweep.groups.values() for run in group.runs]
     lines = notes_on_departures(in_cells, block.paper_setting)
@@ -282,7 +284,10 @@ def notes_on_cells(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[str
 
 
 def notes_on_seeds(ranked: Sequence[RankedColumn], rows: int, level: float) -> list[str]:
-    """What so many seeds detect: a line for each ranked column with several rows. rows: how many runs may fill."""
+    """The difference that these numbers of seeds detect: a line for each ranked column with several rows.
+
+    rows: the number of rows that runs may fill.
+    """
     lines = []
     for column in ranked:
         note = detectable_difference(column.spread, level) if column.spread else ""

@@ -1,4 +1,4 @@
-"""The settings that a sweep plans for a job, and what a run has otherwise: `Plans`, `changes_to_plan`."""
+"""The settings that a sweep plans for a job (`Plans`), and the settings in which a run differs (`changes_to_plan`)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ GROUPS = (*ONE_CHOICE_ONLY, "data")
 
 @dataclass(frozen=True)
 class PlannedSettings:
-    """The settings of a sweep's job on which a table's numbers depend, without the sweep's axes.
+    """The settings of a sweep's job that change a table's numbers, without the sweep's axes.
 
     choices: the choice in each of GROUPS. settings: by dotted key. derived: the keys whose values follow from others.
     """
@@ -61,7 +61,10 @@ def as_arguments(chosen: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def planned_settings(sweep: Sweep, arguments: Sequence[str], seed_key: str) -> PlannedSettings | None:
-    """The settings of a sweep's job with these arguments; None if the job trains nothing, or a choice is gone."""
+    """The settings of a sweep's job with these arguments.
+
+    None if the job trains nothing, or if a choice no longer exists.
+    """
     job = job_of_row(sweep, [*map(Argument, arguments)], sweep.folder_of_jobs([]))
     if job.program != "cse-train":
         return None
@@ -83,9 +86,9 @@ def planned_settings(sweep: Sweep, arguments: Sequence[str], seed_key: str) -> P
 
 
 def changes_to_plan(run: Run, plan: PlannedSettings, extra_keys: set[str]) -> list[Change]:
-    """The settings that the plan has otherwise, and the extra settings, which it does not have.
+    """The settings with another value than in the plan, and the extra settings that the plan does not have.
 
-    extra_keys: of the extra arguments. A choice stands for its values.
+    extra_keys: the keys of the extra arguments. A choice stands for its values.
     """
     planned: PlainConfig = {**plan.choices, **plan.settings}
     written = [key for key in planned if run.has(key) and "${" not in str(run.get(key))]  # no reference to another key
@@ -101,7 +104,7 @@ def changes_to_plan(run: Run, plan: PlannedSettings, extra_keys: set[str]) -> li
 def follows(key: str, run: Run, plan: PlannedSettings) -> bool:
     """Whether a key's value follows from other values, or is a folder or file of a machine, in the run or the plan.
 
-    Such a value says nothing unless it was typed.
+    Such a value counts only if it was given on the command line.
     """
     if key in plan.derived:
         return True

@@ -43,7 +43,7 @@ FOLDER = Path(__file__).parent / "published"
 
 
 def published_value(cell: object) -> object:
-    """A cell of a row, which may be written as its number alone."""
+    """A cell of a row. In the YAML a cell may be just its number."""
     return Value(cell) if isinstance(cell, int | float) else cell
 
 
@@ -88,8 +88,10 @@ class PublishedTable(BaseModel):
 
     @property
     def notes(self) -> list[str]:
-        """A line for each garbled row: what the text prints, and how it was read. It begins with a star if cells of the
-        table have one."""
+        """A line for each garbled row: the text of the paper, and how it was read.
+
+        The line begins with a star if cells of the table have stars.
+        """
         lines = []
         for garbled in self.unreadable:
             cells = ", ".join([garbled["row"], *garbled["columns"]])
@@ -98,7 +100,7 @@ class PublishedTable(BaseModel):
         return lines
 
     def digits(self, column: str) -> int | None:
-        """How many decimals the paper publishes in a column; None: as many as a number needs."""
+        """The number of decimals that the paper publishes in a column. None: as many as each number needs."""
         return 0 if column in self.counts else self.column_decimals.get(column, self.decimals)
 
     def split_of(self, column: str) -> str:
@@ -107,7 +109,7 @@ class PublishedTable(BaseModel):
 
 
 class PublishedFigure(BaseModel):
-    """A published figure, as far as the paper's text gives it.
+    """The parts of a published figure that the paper's text gives.
 
     x: the words for the horizontal axis. points: each has x, y and label. lines: each has y and label. claims: the
     paper's sentences about the figure.
@@ -128,7 +130,7 @@ def papers() -> list[str]:
 
 @cache
 def read_paper(paper: str) -> Json:
-    """A paper's whole file. Raises UserError if it has none."""
+    """A paper's whole file. Raises UserError if there is no file."""
     if paper not in papers():
         raise UserError(f"there are no published numbers of {paper!r}, only of {', '.join(papers())}")
     return yaml.safe_load((FOLDER / f"{paper}.yaml").read_text(encoding="utf-8"))

@@ -1,4 +1,6 @@
-"""The `report:` block of a sweep's YAML. It says with which published table or figures the sweep's runs are compared.
+"""The `report:` block of a sweep's YAML.
+
+The block names the published table or figures for comparison with the sweep's runs.
 
 To read: `checked_block` makes a `ReportBlock`, with its `Row`s, `Column`s, `Claim`s and `Plot`s.
 
@@ -26,7 +28,7 @@ To read: `checked_block` makes a `ReportBlock`, with its `Row`s, `Column`s, `Cla
         - {kind: curve, name: figure1, x: objective.lambd, y: dev/stsb/spearman, statistics: [max, q75], log: true}
 
 `rows: objective.m` stands for rows that are named by the values of a config key. Without `columns`, `metric` fills all
-columns. A metric's first word is its split, which has to be the split of the published table.
+columns. A metric's first part is its split. It must be the split of the published table.
 """
 
 from collections.abc import Iterable, Iterator
@@ -57,9 +59,11 @@ CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
 class Row(BaseModel):
-    """An entry of `rows`: the runs that belong to it, and what they fill its cells with. `where` alone may be written.
+    """An entry of `rows`: the runs that belong to the row, and the number in its cells.
 
-    metric, aggregate: for columns that have none.
+    The YAML may have the mapping `where` in its place.
+
+    metric, aggregate: for columns without these keys.
     """
 
     model_config = CLOSED
@@ -77,10 +81,12 @@ class Row(BaseModel):
 
 
 class Column(BaseModel):
-    """An entry of `columns`: what fills its cells, for the runs of each row. `metric` alone may be written.
+    """An entry of `columns`: the number in its cells, for the runs of each row.
 
-    where: values that runs must have in addition to the row's.
-    config: the config key whose value fills the cells, in place of a metric.
+    The YAML may have the metric in its place.
+
+    where: values that runs must have in addition to the values of the row. config: the config key whose value fills the
+    cells, instead of a metric.
     """
 
     model_config = CLOSED
@@ -100,7 +106,10 @@ class Column(BaseModel):
 
 @with_config(CLOSED)
 class TablePlace(TypedDict, total=False):
-    """Cells of the table. A list names several rows or columns; without a key, all that runs may fill are meant."""
+    """Cells of the table. A list names several rows or columns.
+
+    Without a key, the place has all rows or columns that runs may fill.
+    """
 
     row: str | list[str]
     column: str | list[str]
@@ -113,13 +122,12 @@ class Claim(BaseModel):
     less: PLACE, than: PLACE            the first is lower, for metrics where that is better
     alike: PLACE, to: PLACE, within: 1  they differ by less than this, in the score's unit
 
-    A claim that compares no places is about a figure, and is read beside its curve.
+    A claim without places is about a figure. A reader compares it with the figure's curve.
 
-    says: the claim in our words.
-    source: where the paper says it, with a few of its words.
-    within: a margin; it needs a control, as runs that learnt nothing are alike too.
-    control: what another claim of the table says; that claim has no `within`, and must HOLD first.
-    quantity: what the paper measured, if it is none of our scores; such a claim is not tested.
+    says: the claim in our words. source: where the paper says it, with a few of its words. within: a margin. A claim
+    with a margin needs a control, because runs that learnt nothing are also alike. control: the `says` of another claim
+    of the table. The control has no `within`, and must HOLD first. quantity: the quantity that the paper measured, if
+    it is not one of our scores. Such a claim is not tested.
     """
 
     model_config = CLOSED
@@ -137,7 +145,7 @@ class Claim(BaseModel):
 
     @model_validator(mode="after")
     def check_form(self) -> "Claim":
-        """Refuse half a comparison, two comparisons, and a margin or a control where it means nothing."""
+        """Refuse half a comparison, two comparisons, and a margin or a control without a meaning."""
         given = {"more", "less", "alike", "than", "to"} & self.model_fields_set
         if given not in ({"more", "than"}, {"less", "than"}, {"alike", "to"}, set()):
             raise ValueError("a claim about cells needs one of: more and than, less and than, alike and to")
@@ -150,7 +158,10 @@ class Claim(BaseModel):
 
     @property
     def places(self) -> tuple[TablePlace, TablePlace] | None:
-        """The two places: the first is claimed to be higher, or alike. None for a claim about a figure."""
+        """The two places. The claim is that the first is higher, or that both are alike.
+
+        None for a claim about a figure.
+        """
         if self.more is not None and self.than is not None:
             return self.more, self.than
         if self.less is not None and self.than is not None:
@@ -160,7 +171,7 @@ class Claim(BaseModel):
         return None
 
     def is_borne_out(self, size: float) -> bool:
-        """Whether a difference, of our numbers or the published ones, is as claimed, by its size alone."""
+        """Whether the size of a difference, of our numbers or of the published numbers, is as claimed."""
         if self.alike is not None:
             return abs(size) <= self.within
         return size > (-self.within if self.within else 1e-9)
@@ -284,7 +295,7 @@ class ReportBlock(BaseModel):
         return base if isinstance(base, dict) else {row: base for row in self.rows if row != base}
 
     def baseline_of(self, row: str, column: str) -> str | None:
-        """The row that a cell is tested against; None without a baseline, and for the value of a config key."""
+        """The row that a cell is tested against. None without a baseline, and for the value of a config key."""
         if column not in self.columns or self.columns[column].config:
             return None
         return self.baselines.get(row)
@@ -294,7 +305,7 @@ class ReportBlock(BaseModel):
         return self.columns[column].aggregate or self.rows[row].aggregate or self.aggregate
 
     def metric_of(self, row: str, column: str) -> str | None:
-        """The metric that fills a cell: the column's, else the row's, else the table's."""
+        """The metric that fills a cell: the metric of the column, else of the row, else of the table."""
         return self.columns[column].metric or self.rows[row].metric or self.metric
 
     def cells_at(self, place: TablePlace) -> list[CellPlace]:
@@ -303,9 +314,9 @@ class ReportBlock(BaseModel):
 
 
 def checked_block(raw: PlainConfig, file: str, tolerance: float) -> tuple[ReportBlock, PublishedTable]:
-    """(the block, checked; its published table).
+    """The checked block, and its published table.
 
-    tolerance: for a block that has none. Raises UserError, which begins with the file's name.
+    tolerance: for a block without a tolerance. Raises a UserError that begins with the file's name.
     """
     try:
         table = published_table(raw.get("paper", ""), raw.get("table"))
@@ -337,7 +348,7 @@ def with_defaults(raw: PlainConfig, table: PublishedTable, tolerance: float) -> 
 
 
 def mistakes_in(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
-    """What contradicts the published table or figures, or another key of the block."""
+    """The keys of the block that contradict the published table or figures, or another key."""
     for number, claim in enumerate(block.claims):
         yield from (f"report.claims.{number}{mistake}" for mistake in mistakes_in_claim(claim, block))
     yield from unknown_names(block, table)
@@ -348,7 +359,9 @@ def mistakes_in(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
 
 
 def mistakes_in_claim(claim: Claim, block: ReportBlock) -> Iterator[str]:
-    """A control that is not another claim, or needs a control itself, and places that cannot be compared."""
+    """Mistakes in a claim: a control that is not another claim, a control that needs a control, and places that cannot
+    be compared.
+    """
     controls = [other.says for other in block.claims if other.places and not other.within]
     if claim.control and claim.control not in controls:
         yield f".control: {claim.control!r} is not what another claim `says`, or that claim needs a control itself"
@@ -362,7 +375,9 @@ def mistakes_in_claim(claim: Claim, block: ReportBlock) -> Iterator[str]:
 
 
 def unknown_names(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
-    """Names of papers, rows and columns that are not published; in claims and baselines, that are not in the block."""
+    """Unknown names: papers, rows and columns that are not published, and rows and columns of claims and baselines that
+    are not in the block.
+    """
     named: list[tuple[str, Iterable[str], Iterable[str]]] = [
         ("paper", [block.paper], papers()),
         ("rows", block.rows, table.cells),
@@ -378,7 +393,7 @@ def unknown_names(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
 
 
 def mistakes_in_cell(block: ReportBlock, table: PublishedTable, row: str, column: str) -> Iterator[str]:
-    """What a cell lacks: a score by which its best run is picked, a metric, or the paper's split."""
+    """What a cell lacks: a score that picks its best run, a metric, or the paper's split."""
     config, metric = block.columns[column].config, block.metric_of(row, column)
     if (block.aggregate_of(row, column) == "best" or config) and not block.select:
         yield f"report.select is missing: {row}, {column} needs it to pick its best run"

@@ -1,7 +1,7 @@
-"""A sweep's runs: which runs are the sweep's, and which of them fill each cell of its paper's table.
+"""The runs of a sweep, and the runs that fill each cell of its paper's table.
 
-To read: `read_sweep_runs` reads a sweep's YAML, its runs and its paper's table. `runs_of_sweep` says which runs are the
-sweep's, and `groups_of` which of them fill each cell.
+To read: `read_sweep_runs` reads a sweep's YAML, its runs and its paper's table. `runs_of_sweep` finds the runs of the
+sweep, and `groups_of` finds the runs of each cell.
 """
 
 from collections.abc import Sequence
@@ -28,15 +28,11 @@ from cse.lab.sweep.axes import combinations
 
 @dataclass(frozen=True)
 class SweepRuns:
-    """A sweep's runs, and what they are compared with.
+    """A sweep's runs, with the table to compare them with.
 
-    block: the sweep's `report:` block, checked.
-    published: the paper's table; empty if the sweep draws figures only.
-    every_run: of any size; runs of full size have their departures.
-    expected: the axes of every planned job.
-    confidence: of tests and intervals.
-    name: the sweep's.
-    places: the folders that were searched.
+    block: the sweep's `report:` block, checked. published: the paper's table; empty if the sweep draws figures only.
+    every_run: the runs of any size. Runs of full size have their departures. expected: the axes of every planned job.
+    confidence: the confidence of tests and intervals. name: the name of the sweep. places: the searched folders.
     """
 
     block: ReportBlock
@@ -98,8 +94,8 @@ def read_sweep(sweep: str) -> tuple[sweeps.Sweep, PlainConfig, str]:
 def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) -> list[Run]:
     """The sweep's own runs in the folders, which may hold runs of other sweeps too.
 
-    A run that another sweep made in the same folder counts, if its case is a case of this sweep. Raises UserError for a
-    folder that does not exist but must.
+    A run that another sweep made in the same folder counts, if its case is a case of this sweep. must_exist: raise
+    UserError for a folder that does not exist.
     """
     if not must_exist and not folders[0].is_dir():
         return []
@@ -114,7 +110,10 @@ def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) ->
 
 
 def planned_axes(sweep: sweeps.Sweep, seed_key: str) -> list[PlainConfig]:
-    """The axes' values of every job of a grid, the seed last; [] for a search, whose trials are not known."""
+    """The values of the axes for every job of a grid, the seed last.
+
+    [] for a search, because its trials are unknown.
+    """
     rows: list[PlainConfig] = []
     for job in combinations(sweep.axes()) if sweep.is_grid else ():
         axes = sorted(job, key=lambda axis: axis.key == seed_key)
@@ -144,7 +143,7 @@ def groups_of(block: ReportBlock, runs: list[Run]) -> dict[CellPlace, Group]:
 
 
 def measure_of(block: ReportBlock, row: str, column: str) -> Measure:
-    """What fills a cell: a score of its runs, or the value of a config key in each seed's best run."""
+    """The number in a cell: a score of its runs, or the value of a config key in each seed's best run."""
     key, select = block.columns[column].config, block.select or ""
     if key:
         return Measure(key, is_key=True, aggregate="best", select=select)

@@ -1,4 +1,4 @@
-"""How a report is shown. Read it in this order:
+"""Showing a report. Order of reading:
 
 document    a `Report` as data
 look        its colours, signs and verdicts

@@ -1,4 +1,4 @@
-"""A report as data: its sections, and what else its page and the terminal show."""
+"""A report as data: its sections, and the further content of its page and the terminal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ NOT_DRAWN = "Not drawn: no finished run has what it shows."
 class Picture:
     """A paper's figure, drawn from runs, with the paper's claims about it.
 
-    figure: None if no finished run has what it shows.
+    figure: None if no finished run has its numbers.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Picture:
 
     @property
     def file(self) -> str:
-        """Its file in the report's folder."""
+        """The file of the picture in the report's folder."""
         return f"figures/{self.name}.png"
 
 
@@ -33,11 +33,8 @@ class Picture:
 class Best:
     """The best setting.
 
-    by: the score that chose it.
-    leading: the score that is shown of it.
-    score: the value of that, as text.
-    doubt: why the setting has not won.
-    again: the command that trains more seeds of it.
+    by: the score that chose the setting. leading: the score that is shown. score: the value of this score, as text.
+    doubt: why the setting has not won. again: the command that trains more seeds of the setting.
     """
 
     setting: str
@@ -50,21 +47,14 @@ class Best:
 
 @dataclass(frozen=True)
 class Report:
-    """What a report shows.
+    """The content of a report.
 
-    sections: tables with notes, on the terminal and in every file but CSV.
-    csv: unrounded tables, by the name of their file; None removes the file of an earlier report.
-    best: the best setting; None if there is none.
-    pending: the state, the folder and the reason of each run or planned job that is not done.
-    hint: where a reader finds scores that the tables lack, on the terminal.
-    charts: by title, on the page.
-    pictures: figures of the paper.
-    all_runs: a table of all runs, on the page.
-    log: what made the numbers of all runs, on the page.
-    link: the paper's address.
-    start: the command that makes the runs, if no run is done.
-    gate: what a gate says, in lines.
-    is_passed: False if the gate fails the command.
+    sections: tables with notes, on the terminal and in every file but CSV. csv: the unrounded table for each file name;
+    None removes the file of an earlier report. best: the best setting; None if there is none. pending: the state, the
+    folder and the reason of each unfinished run or planned job. hint: where a reader finds scores that the tables lack,
+    on the terminal. charts: by title, on the page. pictures: figures of the paper. all_runs: a table of all runs, on
+    the page. log: the origin of the numbers of all runs, on the page. link: the paper's address. start: the command
+    that makes the runs, if no run is done. gate: the lines of a gate. is_passed: False if the gate is not passed.
     """
 
     title: str

@@ -53,10 +53,9 @@ SIZES = {"head": "1.5rem", "score": "1.9rem", "title": "1.05rem", "table": ".85r
 class Tone(NamedTuple):
     """How a verdict or the state of a run is shown.
 
-    name: its class on the page.
-    terminal: its colour on the terminal, as rich calls it.
-    ground: the colour behind it on the page, mixed with the page's own; "" for dimmed text on the page's own.
-    percent: how much of the colour is in the mixture.
+    name: its class on the page. terminal: its colour on the terminal, as rich calls it. ground: the background colour
+    on the page, mixed with the colour of the page; "" for dimmed text without a background. percent: the share of this
+    colour in the mixture.
     """
 
     name: str
@@ -103,7 +102,7 @@ TONE_OF: dict[str, Tone] = {
 
 
 def setting_colours(count: int) -> list[str]:
-    """The colours of so many settings, in the order of their table."""
+    """The colours of this number of settings, in the order of their table."""
     if count <= len(SETTINGS):
         return list(SETTINGS[:count])
     import numpy as np
@@ -113,15 +112,15 @@ def setting_colours(count: int) -> list[str]:
 
 
 def tone_of(text: str) -> Tone | None:
-    """The tone of a verdict, as in HOLDS and HOLDS (1 of 2 parts), or of a run's state; None if it has none."""
+    """The tone of a verdict (HOLDS, HOLDS (1 of 2 parts)) or of a run's state; None for any other text."""
     return TONE_OF.get(text.partition(" (")[0])
 
 
 def verdict_places(table: pd.DataFrame) -> set[tuple[int, int]]:
-    """The row and column of each cell that is a verdict or the state of a run, and so is coloured.
+    """The row and column of each coloured cell: a verdict, or the state of a run.
 
-    Such cells are in a column that is named so, or in a row whose second cell names it. Elsewhere the same word is a
-    name that a user chose.
+    Such cells are in a column of verdicts or states, or in a row whose second cell says so. Elsewhere the same word is
+    a name that a user chose.
     """
     named = ("verdict", "state")
     rows = range(len(table))
@@ -133,5 +132,5 @@ def verdict_places(table: pd.DataFrame) -> set[tuple[int, int]]:
 
 
 def legend_of(is_used: Mapping[str, object]) -> list[str]:
-    """What the signs in a table mean. is_used: of each sign, whether the table has it."""
+    """The meaning of the signs in a table. is_used: for each sign, whether the table has it."""
     return [f"{sign}: {SIGNS[sign]}." for sign, used in is_used.items() if used]

@@ -1,7 +1,7 @@
 """A report on the terminal.
 
-To read: `show_report` prints what is not done, the sections (`show_section`), and what is best. `fitted_lines` fits a
-table to the terminal's width.
+To read: `show_report` prints the unfinished runs, the sections (`show_section`), and the best setting. `fitted_lines`
+fits a table to the terminal's width.
 """
 
 import sys
@@ -22,7 +22,7 @@ MANY = 10  # unfinished runs that are named one by one
 
 
 def show_report(report: Report, out: Path, console: Console) -> None:
-    """Print the report: what is not done, its sections and pictures, and what is best. out: the report's folder."""
+    """Print the report: unfinished runs, its sections and pictures, and the best setting. out: the report's folder."""
     console.print(Text.assemble((report.title, "bold"), f"  {report.subtitle}"), soft_wrap=True)
     for state, folder, why in report.pending[:MANY]:
         coloured = Text(f"{state:8}", style=terminal_style(state))
@@ -42,18 +42,18 @@ def show_report(report: Report, out: Path, console: Console) -> None:
 
 
 def open_console() -> Console:
-    """The terminal. Into a pipe or a file, lines may be of any length."""
+    """The terminal. In a pipe or a file, lines may have any length."""
     return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
 
 
 def terminal_style(verdict: str) -> str:
-    """The colour of a verdict or a state on the terminal; "" if it has none."""
+    """The colour of a verdict or a state on the terminal; "" for any other text."""
     tone = tone_of(verdict)
     return tone.terminal if tone else ""
 
 
 def show_section(section: Section, console: Console) -> None:
-    """Print a table without cutting numbers, and the lines below it; or a paper's claims."""
+    """Print a table with its whole numbers, and the lines below it; or a paper's claims."""
     if section.layout == "claims":
         show_claims(section, console)
         return
@@ -67,10 +67,11 @@ def show_section(section: Section, console: Console) -> None:
 
 
 def fitted_lines(section: Section, width: int | None) -> list[Text]:
-    """The section's table in columns. width: of the terminal; None: lines may be of any length.
+    """The section's table in columns. width: the width of the terminal; None: lines may have any length.
 
-    If the table is wider than the terminal, names of scores lose what all of them begin with, and each folder has its
-    own line. If it is still wider, its last columns are below, and begin with the names of the rows again.
+    If the table is wider than the terminal, names of scores lose their common beginning, and each folder has its own
+    line. If the table is still too wide, its last columns form a block below it. The block repeats the names of the
+    rows.
     """
     table = section.shown.map(folded)
     heads = list(map(folded, table.columns))

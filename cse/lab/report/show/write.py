@@ -1,8 +1,8 @@
 """The files of a report: report.html, report.md, report.tex, the CSV files and the figures.
 
 To read: `write_report`. `html_of_report` fills templates/page.html: one file, which loads nothing from another file or
-machine. The scripts of Plotly and DataTables, which their Python packages ship, are inside the page that needs them,
-packed: a browser unpacks them. Its colours and sizes are in cse.lab.report.show.look.
+machine. The scripts of Plotly and DataTables come from their Python packages. A page that needs them contains them in
+packed form, and a browser unpacks them. Its colours and sizes are in cse.lab.report.show.look.
 """
 
 import base64
@@ -112,7 +112,7 @@ def template(name: str) -> Template:
 
 
 def tone_name(verdict: str) -> str:
-    """The class of a verdict or a state on the page; "" if it has none."""
+    """The class of a verdict or a state on the page; "" for any other text."""
     tone = tone_of(verdict)
     return tone.name if tone else ""
 
@@ -147,7 +147,7 @@ def packed(text: str) -> str:
 
 
 class Head(NamedTuple):
-    """The head of neighbouring columns. group: what is above their names, if one evaluator scored them; else ""."""
+    """The head of neighbouring columns. group: the words above their names, if one evaluator scored them; else ""."""
 
     group: str
     names: Sequence[Markup]
@@ -156,8 +156,8 @@ class Head(NamedTuple):
 def html_of_sortable(section: Section) -> Markup:
     """The section's table that sorts and filters, by DataTables, without empty columns.
 
-    A column of scores sorts by the number with which its cells begin. If the charts have colours for the rows, each row
-    begins with its number in its colour, in place of the star.
+    A column of scores is sorted by the number at the beginning of its cells. If the charts have colours for the rows,
+    each row begins with its number in this colour, instead of the star.
     """
     colours = section.colours
     table = section.table.drop(columns="", errors="ignore")
@@ -179,7 +179,7 @@ def html_of_sortable(section: Section) -> Markup:
 
 
 def heads_of(names: Sequence[str]) -> list[Head]:
-    """The heads of columns. The split and the evaluator, with which a score's name begins, are above it."""
+    """The heads of columns. The split and the evaluator, which begin a score's name, are above the rest of the name."""
     heads = []
     for group, alike in groupby(names, suite_of):
         parts = [str(escape(name.removeprefix(f"{group}/"))).replace("/", "/<wbr>") for name in alike]
