@@ -1,7 +1,8 @@
-"""The first lines that a run logs: what it trains, on what, how long, and where. Read `announce`; the functions below
-it are its lines, in their order.
+"""The first lines that a run logs: the encoder, the data, the steps and the device.
 
-Each `..._in_words` returns one line, "" for nothing to say.
+Read `announce`; the functions below it make its lines, in their order.
+
+Each `..._in_words` returns one line, or "".
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +34,7 @@ NEXT_LINE = "\n" + 11 * " "  # of a field of several lines
 
 
 def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
-    """Log the run in a few lines. plain: its settings. overlap: how many of its texts are scored too."""
+    """Log the run in a few lines. plain: its settings. overlap: how many of its texts are also scored."""
     parts, choice = training.parts, plain["choices"]["augmentation"]
     batches, evaluators = parts.batches, parts.evaluators
     scored_too = for_each_text(batches, lambda own: overlap_in_words(overlap_of(own, overlap))) if evaluators else ""
@@ -55,7 +56,7 @@ def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
 
 
 def for_each_text(batches: Steps, in_words: Callable[[Batches], str]) -> str:
-    """What there is to say of a run's text. For a mixture, a line for each text, its name first."""
+    """The lines about a run's text. For a mixture, a line for each text, its name first."""
     lines = {name: in_words(own) for name, own in batches.sources.items()}
     if len(lines) == 1:
         return next(iter(lines.values()))
@@ -68,7 +69,7 @@ def overlap_of(batches: Batches, overlap: Overlap) -> Overlap:
 
 
 def method_in_words(plain: PlainConfig) -> dict[str, str]:
-    """The method, by the names of its choices, and the recipes of its hyper-parameters: a line each."""
+    """The method (the names of its choices) and the recipes of its hyper-parameters, each on one line."""
     choices = plain["choices"]
     second = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
     return {
@@ -86,7 +87,7 @@ def encoder_in_words(name: str, encoder: Encoder) -> str:
 
 
 def pooling_in_words(name: str, pooling: str) -> str:
-    """The pooling, and the pooling that the encoder's folder records if it is another one."""
+    """The pooling. If the encoder's folder records another pooling, that pooling too."""
     with suppress(UserError, OSError, ValueError, KeyError):  # a remark: what cannot be read is refused elsewhere
         recorded = recorded_modules(Path(locate(name)))
         if recorded is not None and recorded.pooling != pooling:
@@ -100,7 +101,7 @@ def rows_in_words(batches: Batches) -> str:
 
 
 def text_in_words(text: Text | TextRows, rows: str = "") -> str:
-    """A text: its name, the number of its rows if it is known, the file or dataset that was named, and its columns."""
+    """A text: its name, the number of its rows if known, the named file or dataset, and its columns."""
     words = f"{text.name}{rows}"
     if text.place:
         words += f" of {text.place}"
@@ -112,7 +113,7 @@ def text_in_words(text: Text | TextRows, rows: str = "") -> str:
 
 
 def shares_in_words(parts: Parts) -> str:
-    """How many batches of each source an epoch of a mixture has, and which objective learns from them."""
+    """For each source of a mixture: the number of its batches in an epoch, and the objective that learns from them."""
     if not isinstance(parts.batches, MixedBatches):
         return ""
     shares = zip(parts.batches.names, parts.batches.shares, strict=True)
@@ -121,9 +122,9 @@ def shares_in_words(parts: Parts) -> str:
 
 
 def truncation_in_words(batches: Batches) -> str:
-    """How many rows have a text of as many tokens as a view may have, or more. Longer texts are truncated.
+    """The number of rows with a text that reaches the maximum length of a view, in tokens. Longer texts are truncated.
 
-    "" also for text that each view tokenises anew.
+    "" also for text that is tokenised anew for each view.
     """
     text, most = batches.text, batches.views.max_length
     read = [ids for column, ids in enumerate(text.token_ids) if column in batches.views.column_of_view]
@@ -133,7 +134,7 @@ def truncation_in_words(batches: Batches) -> str:
 
 
 def views_in_words(batches: Batches, choice: str) -> str:
-    """The views of a row: columns, or one text several times; and what changes them.
+    """The views of a row (columns, or one text several times), and the augmentation that changes them.
 
     choice: the value of augmentation=.
     """
@@ -154,7 +155,7 @@ def views_in_words(batches: Batches, choice: str) -> str:
 def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str:
     """How many rows share a text with another row, in all and in the first batch.
 
-    "" also for an objective without negatives. overlap: of the run; it has the count of all rows.
+    "" also for an objective without negatives. overlap: the counts of the run; they include the count of all rows.
     """
     count = overlap_of(batches, overlap)["duplicates"]
     if not (count and parts.objective.of(batches.text.name).negatives(parts.trainer.batch_size)):
@@ -174,7 +175,7 @@ def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
 
 
 def schedule_in_words(training: Training) -> str:
-    """The steps, the batch size, and how the learning rate goes."""
+    """The steps, the batch size, and the schedule of the learning rate."""
     trainer, update = training.trainer, training.update
     steps, over = f"{training.steps:,} steps", ""
     if (trainer.max_steps or 0) > training.steps:
@@ -185,8 +186,10 @@ def schedule_in_words(training: Training) -> str:
 
 
 def rate_in_words(trainer: Trainer, warmup: int | float, over: str = "") -> str:
-    """The batch size, and how the learning rate goes. warmup: steps, or a share of the schedule. over: the steps of
-    the schedule, if the run has another number of steps."""
+    """The batch size, and the schedule of the learning rate. warmup: steps, or a share of the schedule.
+
+    over: the steps of the schedule, if they differ from the steps of the run.
+    """
     words = f"batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}{over}"
     if not warmup:
         return words

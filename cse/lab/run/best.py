@@ -1,4 +1,6 @@
-"""best/, the encoder of the best step, in the order of a run. Only the process that writes the record calls these.
+"""best/, the encoder of the best step. The functions are in the order of a run.
+
+Only the process that writes the record calls them.
 
 recover_best  before a resumed run: repair best/ and check it
 save_best     at each step that is better than all before: export the encoder
@@ -42,14 +44,14 @@ SAMPLE, TOLERANCE = 32, 1e-4  # how many texts are encoded again, and by how muc
 
 
 def recover_best(training: Training) -> None:
-    """Repair a best/ that a kill left half replaced, and check it, before the run goes on.
+    """Repair a best/ that a kill left half replaced, and check it, before the run continues.
 
-    If best/ is not the one that last/ recorded, the best step is selected anew from the steps to come: the state's best
-    score becomes None. After a kill between the writes of best/ and last/ this changes nothing: the run makes these
-    steps again.
+    If best/ differs from the record in last/, the best step is selected anew from the coming steps: the state's best
+    score becomes None. After a kill between the writes of best/ and last/ the result is the same, because the run makes
+    these steps again.
 
-    Raises UserError if the exported best step is gone or damaged, or if it is another step and no step is left: the run
-    would lose its scores, or report another step's.
+    Raises UserError if best/ is missing or damaged, or if best/ has another step and no step is left. Otherwise the run
+    would lose its scores, or report the scores of another step.
     """
     best, state = training.folder / "best", training.state
     recover(best)
@@ -74,7 +76,7 @@ def recover_best(training: Training) -> None:
 
 
 def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
-    """Replace best/ by the encoder as it is now, and return the checksum of its weights.
+    """Replace best/ by the present encoder, and return the checksum of its weights.
 
     Raises RunError, and leaves the old best/, if the disk refuses.
     """
@@ -91,8 +93,10 @@ def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
 
 
 def finish_run(record: Record, training: Training, state: State) -> None:
-    """Score best/, and write and log what a finished run leaves. If no score selects a step, the last step is the best:
-    it is exported now, and noted in the state."""
+    """Score best/, and write and log what a finished run leaves.
+
+    If no score selects a step, the last step is the best. Then it is exported here, and noted in the state.
+    """
     parts, trackers = training.parts, record.trackers
     if state.best_step == 0:
         state.best_step, state.best_sum = state.step, save_best(record, parts, state.step, {})
@@ -126,8 +130,8 @@ def finish_run(record: Record, training: Training, state: State) -> None:
 def score_best(record: Record, training: Training, step: int) -> KeptItems:
     """Score best/ as a user will load it, every evaluator on all its splits. Returns the entry of items.npz.
 
-    step: of best/. If the training still knows vectors of texts by that step's encoder, and a sample of them agrees
-    with best/, all are used again.
+    step: the step of best/. The training may still have text vectors of that step's encoder. If a sample of these
+    vectors agrees with best/, all are used again.
     """
     device, known = training.accelerator.device, training.known(step)
     encode = MemoizedEncode(refuse_nan(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode))
@@ -151,7 +155,7 @@ def copy_mteb(best: Path, results: Results) -> None:
 
 
 def log_scores(record: Record, before: Mapping[str, float]) -> None:
-    """Send trackers a table of all scores, and log the headline scores. before: the untrained encoder's."""
+    """Send trackers a table of all scores, and log the headline scores. before: the scores of the untrained encoder."""
     columns = ["score", "before", "after"]
     rows = [(name, before.get(name, math.nan), scored.value) for name, scored in record.scores.items()]
     record.trackers.table("scores", columns, rows)
@@ -181,7 +185,10 @@ def headline_in_words(scored: Score, before: float | None) -> tuple[str, str, st
 
 
 def log_checkpoint(record: Record, state: State, is_no_better: bool) -> None:
-    """Log where the run is, which step it kept, and how to load it. is_no_better: than the untrained encoder."""
+    """Log the folder of the run, its best step, and how to load the encoder.
+
+    is_no_better: whether the best step is no better than the untrained encoder.
+    """
     kept = f"step {state.best_step} of {state.step}"
     if is_no_better:
         kept += ", no better than untrained"

@@ -1,4 +1,4 @@
-"""From settings to the parts of a training. Read `build`, then how each part is made, in its order.
+"""Make the parts of a training from settings. Read `build`, then the functions that make each part, in the same order.
 
 cse.lab.run.compatible refuses what does not fit together, if possible before anything is downloaded or read.
 """
@@ -51,7 +51,8 @@ UNRECORDED: Final = "cls"  # the pooling of the papers, in training, of an encod
 def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     """Make and prepare every part. Raises UserError, or one MissingResource for all that is missing.
 
-    A part that needs a missing part is not made. No text is read before everything is there: it may be many gigabytes.
+    A part that needs a missing part is not made. Text may have many gigabytes, so no text is read before everything is
+    available.
     """
     from cse.data.mixture import MixedBatches
     from cse.training.settings import Parts
@@ -87,10 +88,11 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
 
 
 def rehearse(cfg: DictConfig) -> None:
-    """Make a run's parts as far as that needs no data and no weights. The objective has the width that the encoder's
-    files say, and no numbers in it.
+    """Make a run's parts as far as possible without data and weights.
 
-    Raises the UserError that the run would end with, but for what only its weights or data can tell.
+    The objective gets the width from the encoder's files, and its parameters hold no numbers.
+
+    Raises the UserError that would end the run, except for mistakes that only its weights or data reveal.
     """
     from accelerate import init_empty_weights
 
@@ -107,7 +109,7 @@ def rehearse(cfg: DictConfig) -> None:
 
 
 def make_trainer_and_texts(cfg: DictConfig) -> tuple[Trainer, list[TextWithObjective]]:
-    """The parts that nothing can be missing for, checked: the texts are not looked for yet."""
+    """The parts that need no resource, checked. The texts are not searched yet."""
     check_combination(cfg)
     trainer: Trainer = make(cfg.trainer)
     texts = texts_with_objectives(cfg)
@@ -127,10 +129,12 @@ def make_augmentation(cfg: DictConfig, texts: list[TextWithObjective]) -> Augmen
 def make_encoder_and_objective(
     cfg: DictConfig, texts: list[TextWithObjective], dropout: float | None
 ) -> tuple[Encoder, Objective]:
-    """The two parts that need each other. The objective's width is the encoder's. The encoder needs a language-model
-    head if the objective masks, which only the objective tells: then both are made again, with that head.
+    """The two parts that depend on each other. The objective has the width of the encoder.
 
-    dropout: the encoder's in training; None for its own.
+    The encoder needs a language-model head if the objective masks, and only the objective tells this. In this case both
+    parts are made again, with that head.
+
+    dropout: the dropout of the encoder in training; None: the dropout of the checkpoint.
     """
     from accelerate.utils import set_seed
 
@@ -180,8 +184,9 @@ def make_objective(node: DictConfig, dim: int) -> Objective:
 
 
 def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
-    """Give the head that the objective keeps the weights of the checkpoint's head, if both heads are SimCSE's: a run
-    that continues another run starts where that ended, and does not put a second head on the first."""
+    """Copy the weights of the checkpoint's head into the head that the objective keeps, if both are SimCSE's heads. So
+    a run that continues another run starts with its trained head, and does not put a second head on the first.
+    """
     from torch import nn
 
     from cse.model.export import linear_of
@@ -196,8 +201,10 @@ def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
 
 
 def make_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:
-    """The second modality, bound to the objective's head in case it shares it; None for text alone, and for a preview,
-    which neither trains nor scores."""
+    """The second modality. It gets the objective's head, which it may share.
+
+    None for text alone, and for a preview, which neither trains nor scores.
+    """
     if not cfg.aux_modality or cfg.data.preview:
         return None
     check_aux(cfg.model.name, encoder)
@@ -212,7 +219,7 @@ def make_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModa
 
 
 def make_teachers(cfg: DictConfig, objective: Objective, rows: TextRows, device: torch.device) -> Teachers | None:
-    """The teachers of an objective, with their vectors of a text; None without any, and for a preview."""
+    """The teachers of an objective, with their vectors of a text; None without teachers, and for a preview."""
     from cse.training.teacher import Teachers
 
     if not objective.teachers or cfg.data.preview:

@@ -1,4 +1,4 @@
-"""The code that a run's settings name: the parts that Hydra builds from them, and functions of Python among them.
+"""The code that a run's settings name: the parts that Hydra builds, and Python functions among them.
 
 refuse_foreign_parts  a resumed or repeated run builds no part that its folder alone names
 functions_in          the evaluators that are functions, which a command cannot give; call_with is the call that can
@@ -27,10 +27,10 @@ OBJECTIVE_OF_SOURCE = re.compile(r"data\.sources\.[^.]+\.objective")
 
 
 def refuse_foreign_parts(run: str, config: DictConfig, fresh: DictConfig, arguments: Sequence[str]) -> None:
-    """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no argument names.
+    """Raise UserError for a part that is neither in conf/, nor in a --config-dir, nor in an argument.
 
-    run: resume=FOLDER or rerun=FOLDER. fresh: the config that conf/ gives for the run's choices, in which a part may
-    have its keys from several files.
+    run: resume=FOLDER or rerun=FOLDER. fresh: the config that conf/ gives for the run's choices. There a part may have
+    keys from several files.
     """
     known = [part for place in (Path(CONF_DIR), *user_folders()) for part in parts_in_folder(place)]
     known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
@@ -63,7 +63,7 @@ def parts_in_folder(conf: Path) -> Iterator[PlainConfig]:
 
 
 def parts_in(tree: object) -> Iterator[tuple[str, PlainConfig]]:
-    """(dotted key, part) of each part in a tree: its `_target_`, and its other keys that are Hydra's."""
+    """(dotted key, part) of each part in a tree. The part has its `_target_` and Hydra's other keys."""
     for key, node in nodes_in(tree):
         part = {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))} if isinstance(node, dict) else {}
         if part:

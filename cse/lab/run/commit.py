@@ -1,6 +1,6 @@
 """The commit of this code, and the versions of packages. A wheel or sdist has the commit that it was built from.
 
-hatch_build.py calls `git_commit` before anything is installed, so this imports the standard library alone.
+hatch_build.py calls `git_commit` before anything is installed, so this module imports only the standard library.
 """
 
 import logging
@@ -18,7 +18,7 @@ BUILT = "cse/commit.txt"
 
 
 def git(*words: str) -> str:
-    """What git says of this code's checkout; "" outside a checkout, and without git."""
+    """The output of git for this code's checkout; "" outside a checkout, and without git."""
     here = code_folder()
     if not (here / ".git").exists():
         return ""
@@ -35,8 +35,10 @@ def code_folder() -> Path:
 
 
 def git_commit() -> str | None:
-    """The commit of this code; None if it is not known. It ends in "+" if the checkout has changes (see git_patch), or
-    had them when the wheel was built."""
+    """The commit of this code; None if unknown.
+
+    It ends in "+" if the checkout has changes (see git_patch), or had changes when the wheel was built.
+    """
     changed = git("status", "--porcelain", "--untracked-files=no") or new_files()
     if commit := git("rev-parse", "--verify", "--quiet", "HEAD").strip():
         return f"{commit}+" if changed else commit
@@ -50,8 +52,10 @@ def new_files() -> list[str]:
 
 
 def git_patch() -> str:
-    """The changes of the checkout since its commit, and its new files of code, for `git apply`. More than PATCH bytes
-    are left out: then it is "", with a warning."""
+    """The changes of the checkout since its commit, and its new files of code, for `git apply`.
+
+    If there are more than PATCH bytes, the result is "", with a warning.
+    """
     diffs = [("HEAD",), *(("--no-index", "/dev/null", name) for name in new_files())]
     patch = "".join(git("diff", "--binary", *what) for what in diffs)
     if len(patch.encode()) > PATCH:

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 def check_combination(cfg: DictConfig) -> None:
-    """Refuse settings that contradict each other, and warn of a setting that does less than its name says."""
+    """Refuse settings that contradict each other, and warn of a setting with less effect than its name says."""
     from cse.model.export import check_exportable
 
     if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
@@ -49,8 +49,11 @@ def check_combination(cfg: DictConfig) -> None:
 
 
 def check_text(learned: TextWithObjective, batch_size: int) -> None:
-    """Refuse a batch of fewer rows than the loss compares, or takes statistics over; and text without scores for an
-    objective that learns from them, or with scores for an objective that would ignore them."""
+    """Refuse a batch with too few rows for the loss.
+
+    Refuse text without scores for an objective that learns from scores, and text with scores for an objective that
+    ignores them.
+    """
     text, objective, key = learned.text, learned.objective, learned.text_key
     if batch_size < objective.min_rows:
         raise UserError(f"trainer.batch_size={batch_size}: {objective.__name__} compares {objective.min_rows} or more")
@@ -67,7 +70,7 @@ def check_text(learned: TextWithObjective, batch_size: int) -> None:
 
 
 def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
-    """Refuse views that the objective cannot take, or that the augmentation cannot make of the text's columns.
+    """Refuse views that the objective cannot read, or that the augmentation cannot make from the text's columns.
 
     The text need not have been read.
     """
@@ -125,10 +128,10 @@ def check_one_column(learned: TextWithObjective, augmentation: Augmentation) -> 
 
 
 def check_source_objective(objective: Objective, key: str) -> None:
-    """Refuse what no objective of a mixture can have: a head that stays, as there is one embedding, and a second
-    encoder.
+    """Refuse an objective that a mixture cannot have: with a head that stays at test time (a mixture has one
+    embedding), or with a second encoder.
 
-    key: where a user gives the objective's settings.
+    key: the key of the objective's settings.
     """
     if objective.test_head() is not None:
         raise UserError(
@@ -168,7 +171,7 @@ def check_encoder(
     augmentation: Augmentation,
     texts: list[TextWithObjective],
 ) -> None:
-    """Refuse what the encoder does not allow: a length, equal views, widths."""
+    """Refuse a length, equal views or widths that the encoder does not allow."""
     encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
     for learned in texts:
         repeats_text = learned.text.num_columns == 1 and objective.of(learned.name).num_views > 1
@@ -182,7 +185,7 @@ def check_encoder(
 
 
 def check_widths(evaluators: DictConfig | None, width: int) -> None:
-    """Refuse eval.NAME.widths above the width of the embeddings, which would otherwise fail at the very end."""
+    """Refuse eval.NAME.widths above the width of the embeddings. Otherwise the run would fail at the very end."""
     for name, node in (evaluators or {}).items():
         widths = node.get("widths") or []
         if max(widths, default=0) > width:
@@ -190,7 +193,7 @@ def check_widths(evaluators: DictConfig | None, width: int) -> None:
 
 
 def check_aux(name: str, encoder: Encoder) -> None:
-    """Refuse an encoder into which no images or sound can enter. name: model.name."""
+    """Refuse an encoder that cannot read images or sound. name: model.name."""
     if not encoder.takes_embeddings:
         raise UserError(f"model.name={name}: its layers take no embeddings of images or sound: use another model")
     if encoder.dim != encoder.width:
@@ -201,7 +204,7 @@ def check_aux(name: str, encoder: Encoder) -> None:
 
 
 def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
-    """Warn of a memory that still holds vectors of a batch's own rows, from the epoch before."""
+    """Warn of a memory that still holds vectors of a batch's own rows from the previous epoch."""
     if not objective.memory_size or epochs <= 1:
         return
     rows, batch = len(batches.row_numbers), batches.batch_size

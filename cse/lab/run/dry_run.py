@@ -1,4 +1,4 @@
-"""What a command logs that trains nothing and writes nothing.
+"""The log of a command that trains nothing and writes nothing.
 
 log_forecast  dry_run=true: time, memory and work of the run, measured
 log_plan      dry_run=true, and weights or data are missing: the settings alone
@@ -71,7 +71,7 @@ def processor(device: torch.device) -> str:
 
 
 def log_plan(cfg: DictConfig, folder: Path) -> None:
-    """Log what the settings alone say of a run. Without weights or data nothing can be measured."""
+    """Log the facts of a run that its settings alone give. Without weights or data nothing can be measured."""
     trainer: Trainer = make(cfg.trainer)
     log_fields(
         **method_in_words(resolved(cfg)),
@@ -83,7 +83,7 @@ def log_plan(cfg: DictConfig, folder: Path) -> None:
 
 
 def log_rows(batches: Steps, count: int, choice: str) -> None:
-    """Log the first rows that are trained on, and their views in the first epoch. A mixture's texts come one by one.
+    """Log the first training rows, and their views in the first epoch. The texts of a mixture follow each other.
 
     choice: the value of augmentation=.
     """

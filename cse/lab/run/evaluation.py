@@ -53,7 +53,10 @@ log = logging.getLogger("cse")
 
 
 class Subject(NamedTuple):
-    """What is scored. encode: n texts -> (n, dim) float32. described: on one line. device: its name."""
+    """The encoder to score. encode: n texts -> (n, dim) float32. described: a description on one line.
+
+    device: its name.
+    """
 
     encode: Encode
     dim: int
@@ -62,7 +65,7 @@ class Subject(NamedTuple):
 
 
 def run_evaluation(job: Job) -> None:
-    """Score what the settings name, into a new folder. Raises UserError before the folder is made."""
+    """Score the encoder that the settings name, into a new folder. Raises UserError before the folder is made."""
     cfg = job.cfg
     with Heartbeat(job.folder) as heartbeat:
         subject, evaluators = load_parts(cfg)
@@ -77,7 +80,7 @@ def run_evaluation(job: Job) -> None:
 
 
 def load_parts(cfg: DictConfig) -> tuple[Subject, dict[str, Evaluator]]:
-    """What is scored, and the evaluators. Raises UserError, or one MissingResource for all that is missing."""
+    """The encoder to score, and the evaluators. Raises UserError, or one MissingResource for all missing data."""
     missing: list[MissingResource] = []
     with collecting(missing):
         subject = load_subject(cfg)
@@ -158,8 +161,10 @@ def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
 
 
 def note_training(record: Record, cfg: DictConfig, evaluators: dict[str, Evaluator]) -> None:
-    """Record the seed of the run that is scored, and how many of its texts are scored too; None for any other
-    encoder."""
+    """Record the seed of the scored run, and how many of its texts are also scored.
+
+    None if the encoder is not from a run.
+    """
     run = run_of_checkpoint(cfg)
     record.note(
         seed=run.results.get("seed") if run else None,
@@ -168,7 +173,7 @@ def note_training(record: Record, cfg: DictConfig, evaluators: dict[str, Evaluat
 
 
 def run_of_checkpoint(cfg: DictConfig) -> Run | None:
-    """The run that checkpoint= names, by its folder or its best/; None for any other encoder."""
+    """The run that checkpoint= names, by its folder or its best/. None if the encoder is not from a run."""
     if cfg.checkpoint is None:
         return None
     place = Path(cfg.checkpoint).expanduser()
@@ -177,8 +182,9 @@ def run_of_checkpoint(cfg: DictConfig) -> Run | None:
 
 
 def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
-    """How many texts that a run learned from are scored now. Logs this, and how many pairs that selected its step are
-    scored now.
+    """How many training texts of a run are scored now.
+
+    Logs this number, and how many pairs that selected its checkpoint are scored now.
 
     None if the run's text is no longer in the cache.
     """

@@ -51,7 +51,10 @@ def build_evaluators(nodes: Mapping[Any, Any] | None, splits: Sequence[str] | No
 
 
 def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict[str, Evaluator]:
-    """The evaluators that have one of the splits. Each keeps only these splits. Raises UserError if none has one."""
+    """The evaluators that have one of the splits. Each keeps only these splits.
+
+    Raises UserError if no evaluator has one.
+    """
     chosen = {}
     for name, evaluator in evaluators.items():
         own = evaluator.splits
@@ -69,8 +72,9 @@ def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict
 
 
 def selected_score(config: DictConfig) -> str | None:
-    """The full name of the score that trainer.select means. An evaluator's name means its primary score: stsb means
-    dev/stsb/spearman.
+    """The full name of the score in trainer.select.
+
+    The name of an evaluator stands for its primary score: stsb for dev/stsb/spearman.
 
     Every other name is returned as it is; `check_selection` refuses a wrong one. Raises UserError for an evaluator
     without a primary score.
@@ -98,7 +102,7 @@ def shared_pairs_in_words(
 ) -> str:
     """How many of the pairs that select the checkpoint are also test pairs of the run; "" for none.
 
-    select: the full name of the score that selects. selecting: evaluators, among them the one that gives this score.
+    select: the full name of the score that selects. selecting: evaluators, including the evaluator of this score.
     tested: the evaluators that score the run.
     """
     from cse.eval.sts import ScoredPairs

@@ -24,7 +24,7 @@ from cse.lab.settings.provenance import recorded_overridden
 
 
 def config_of(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
-    """The checked config that the arguments of one job give. What it names may not exist. Raises UserError."""
+    """The checked config from the arguments of one job. Files and encoders in it may be missing. Raises UserError."""
     with explaining(texts_of(without_added(arguments)), kind):
         config = unchecked_config(kind, arguments, earlier_run(arguments, kind))
         prepare_libraries()
@@ -32,17 +32,20 @@ def config_of(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
 
 
 def without_added(arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments that a person or a sweep gave. cse itself adds some."""
+    """The arguments that a person or a sweep gave, without the arguments that cse adds."""
     return [argument for argument in arguments if argument.by != "cse"]
 
 
 def unchecked_config(kind: Kind, arguments: Sequence[Argument], run: EarlierRun | None) -> DictConfig:
-    """The config that the arguments give. run: which they resume or repeat. Raises UserError or Hydra's errors."""
+    """The config that the arguments give. run: the run that they resume or repeat.
+
+    Raises UserError or Hydra's errors.
+    """
     return config_of_run(run, arguments) if run else composed(kind, texts_of(arguments))
 
 
 def checked_config(config: DictConfig, kind: Kind) -> DictConfig:
-    """The config with the values that its parts take, and with the score that trainer.select names in full.
+    """The config with values of the types that its parts take, and with the full name of the score in trainer.select.
 
     Imports the parts. Raises UserError, or OmegaConf's error for a reference to no key.
     """
@@ -56,7 +59,7 @@ def checked_config(config: DictConfig, kind: Kind) -> DictConfig:
 
 
 def cfg_of_new_run(config: DictConfig, kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
-    """The settings as a new run uses and records them. config: checked."""
+    """The settings that a new run uses and records. config: the checked config."""
     chosen = config.hydra.runtime.choices
     cfg = without_hydra(config)
     with open_dict(cfg):
@@ -83,7 +86,7 @@ def choice_of_each_group(
 
 
 def recipe_notes(chosen: Mapping[str, str | None], arguments: Sequence[Argument]) -> list[str]:
-    """What each recipe that applies says of its source. A later recipe overrides an earlier one.
+    """The source of each recipe that applies. A later recipe overrides an earlier recipe.
 
     chosen: the choice of each config group (Hydra's runtime choices).
     """

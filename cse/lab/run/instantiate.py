@@ -15,8 +15,8 @@ T = TypeVar("T")
 def make(node: DictConfig, **more: object) -> Any:
     """The part with these settings. more: arguments that no setting gives.
 
-    Raises the part's own UserError, where Hydra would wrap it into another. The parts in its settings are made first,
-    for the same reason.
+    Raises the part's own UserError; Hydra would wrap it into another error. For the same reason, the parts in its
+    settings are made first.
     """
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate
@@ -41,6 +41,6 @@ def is_part(value: object) -> bool:
 
 
 def call(node: DictConfig, method: Callable[[], T]) -> T:
-    """What a method of a part returns. node: the part's settings."""
+    """The result of a part's method. node: the part's settings."""
     with naming_user_keys(node):
         return method()

@@ -1,4 +1,4 @@
-"""One run or evaluation: its settings, its arguments, and the folder that it will have. Imports no torch."""
+"""One run or evaluation: its settings, its arguments, and its future folder. Does not import torch."""
 
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ LOG_FILES: dict[Kind, str] = {"train": "train.log", "evaluate": "evaluate.log"}
 
 @dataclass(frozen=True)
 class Job:
-    """One run or evaluation: its kind, its settings (read-only), its command's arguments, and its folder to be."""
+    """One run or evaluation: its kind, its settings (read-only), its command's arguments, and its future folder."""
 
     kind: Kind
     cfg: DictConfig
@@ -45,7 +45,7 @@ class Job:
         return self.folder / LOG_FILES[self.kind]
 
     def with_precision(self, precision: str) -> "Job":
-        """The same job with trainer.precision as this machine computes, where auto was given."""
+        """The same job. If trainer.precision is auto, it becomes the precision of this machine."""
         cfg = deepcopy(self.cfg)
         with read_write(cfg):
             cfg.trainer.precision = precision

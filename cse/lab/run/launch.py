@@ -33,10 +33,10 @@ PATIENCE = 30.0  # seconds of waiting for other processes before a log line says
 
 
 def run_in_processes(job: Job) -> Path:
-    """Train: as one of the processes that a launcher started, in trainer.devices new ones, or in this one alone.
+    """Train as one of a launcher's processes, in trainer.devices new processes, or in this process alone.
 
-    Returns the folder, which under a launcher is the first process's. Raises UserError, or RunError with the error of
-    the process that failed.
+    Returns the folder. Under a launcher it is the folder of the first process. Raises UserError, or RunError with the
+    error of the failed process.
     """
     from cse.device import count_gpus
     from cse.lab.run.train import run
@@ -57,7 +57,10 @@ def run_in_processes(job: Job) -> Path:
 
 
 def with_first_folder(job: Job) -> Job:
-    """The job with the folder of the first process: each process has named a folder of its own, by the clock."""
+    """The job with the folder of the first process.
+
+    Before, each process has a folder name of its own, from its clock.
+    """
     from cse.training.distributed import gather_objects, join_processes
 
     with warning_while_waiting():
@@ -67,7 +70,7 @@ def with_first_folder(job: Job) -> Job:
 
 @contextmanager
 def warning_while_waiting() -> Iterator[None]:
-    """Log, if the block in which the processes meet takes longer than half a minute, what it is waiting for.
+    """A block in which the processes meet. If it takes longer than half a minute, log what it is waiting for.
 
     It keeps waiting: a cluster may start its other nodes later. Raises UserError if RANK is set without the other
     variables of a launcher.
@@ -126,9 +129,9 @@ def spawn(job: Job) -> None:
 
 
 def worker(job: Job, kept: list[logging.LogRecord]) -> None:
-    """Train in a new process. An error also ends the other processes, which may be waiting for this one.
+    """Train in a new process. An error also ends the other processes, because they may be waiting for this process.
 
-    kept: what was logged before, which the first process puts into its log.
+    kept: the earlier log lines, which the first process puts into its log.
     """
     from cse.lab.run.train import run
 
@@ -143,7 +146,7 @@ def worker(job: Job, kept: list[logging.LogRecord]) -> None:
 
 
 def error_of_processes(error: "ChildFailedError", job: Job) -> Interrupted | UserError | RunError:
-    """The error that says what happened: a process was killed, was stopped by a signal, or failed by itself."""
+    """The error for the cause: a process was killed, was stopped by a signal, or failed."""
     devices = job.cfg.trainer.devices
     for rank, failure in error.failures.items():
         if failure.exitcode == -signal.SIGKILL:  # the others fail because it is gone
@@ -160,5 +163,5 @@ def error_of_processes(error: "ChildFailedError", job: Job) -> Interrupted | Use
 
 
 def interruption(number: int, job: Job) -> Interrupted:
-    """The Interrupted that the first process raised, raised again by the process that started it."""
+    """The first process's Interrupted, for the process that started it to raise again."""
     return Interrupted(f"stopped by {signal.Signals(number).name}; {resume_hint(job)}", 128 + number)

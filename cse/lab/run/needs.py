@@ -1,12 +1,12 @@
-"""What a run will read: encoders, text, folders and datasets. All of it is known before anything is read.
+"""The encoders, texts, folders and datasets that a run will read. They are known before anything is read.
 
-Each part of a config says what it needs (cse.needs). The settings that name encoders and text say the rest.
+Each part of a config lists its needs (cse.needs). The other needs come from the settings that name encoders and text.
 
 needs_in_order, needs_before_torch  what a config reads
 check_needs                         refuse what a setting names and is not there, before a run's work
 needs_of, look_for, fetch_need      list it, look for it and fetch it, as cse-data does
 
-What is in the files is checked when a run reads them.
+The content of the files is checked when a run reads them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,12 +31,12 @@ from cse.sources.encoder import PACKAGE, EncoderNeed, check_folder, locate
 
 
 def needs_of(config: DictConfig) -> list[Need]:
-    """All that a config reads, each need once, encoders first. Imports its parts."""
+    """All needs of a config, each once, encoders first. Imports its parts."""
     return sorted(dict.fromkeys(needs_in_order(config)), key=lambda need: not isinstance(need, EncoderNeed))
 
 
 def needs_in_order(config: DictConfig) -> Iterator[Need]:
-    """All that a config reads; nothing for a smoke test, which has synthetic data. Imports its parts."""
+    """All needs of a config; none for a smoke test, which has synthetic data. Imports its parts."""
     if config.smoke:
         return
     yield from needs_of_encoders(config)
@@ -83,7 +83,7 @@ def needs_of_part(key: str, node: DictConfig, config: DictConfig) -> Iterator[Ne
 
 
 def in_config(need: Need, part: str, config: DictConfig) -> Need:
-    """A need of the part at a key, completed: with the config's cache, and with the key that the user sets it by."""
+    """A need of the part at a key, completed with the config's cache, and with the key that the user gives."""
     setting = need.setting(part)
     key = user_key(config, setting) if setting else ""
     return replace(need, cache=Path(config.paths.cache), key=key)
@@ -107,7 +107,10 @@ def folders_referred_to(config: DictConfig) -> Iterator[Need]:
 
 
 def class_named_in(settings: Settings) -> type[Part]:
-    """The class that the settings name. A function, and what cannot be imported, count as a part that reads nothing."""
+    """The class that the settings name.
+
+    A function, or a class that cannot be imported, counts as a part that reads nothing.
+    """
     try:
         kind = get_object(str(settings["_target_"]))
     except (ImportError, ValueError, KeyError):
@@ -116,7 +119,7 @@ def class_named_in(settings: Settings) -> type[Part]:
 
 
 def plain_settings(node: DictConfig) -> dict[str, Any]:
-    """A node as plain values, without what is not set."""
+    """A node as plain values, without values that are not set."""
     settings = cast("dict[str, Any]", OmegaConf.to_container(node, resolve=True))
     return {key: value for key, value in settings.items() if value != "???"}
 
@@ -148,9 +151,10 @@ def encoder_folder(name: str | Path) -> str:
 
 
 def look_for(need: Need) -> tuple[Place, str]:
-    """(where something is, what is wrong with the place that a setting names), without asking the hub.
+    """(the place of a need, the mistake in the place that a setting names), without asking the hub.
 
-    The first is None for what is not here. The second is "" if nothing is wrong, or no place is named.
+    The place is None if the need is not on this machine. The mistake is "" if nothing is wrong, or if no setting names
+    a place.
     """
     with hub.cache_only():
         try:
@@ -164,7 +168,7 @@ def look_for(need: Need) -> tuple[Place, str]:
 
 
 def fetch_need(need: Need) -> Place:
-    """Where something is. It is fetched if it is not where runs look for it. Raises UserError."""
+    """The place of a need. It is fetched unless it is in a place where runs look. Raises UserError."""
     need.check()
     place, wrong = look_for(need)
     if wrong:
@@ -173,7 +177,7 @@ def fetch_need(need: Need) -> Place:
 
 
 def check_needs(needs: Iterable[Need]) -> None:
-    """Raise UserError for an encoder, a text, a folder or a dataset's copy that a setting names and is not there."""
+    """Raise UserError if a setting names an encoder, a text, a folder or a dataset's copy that does not exist."""
     missing: list[MissingResource] = []
     for need in needs:
         with collecting(missing):
@@ -183,5 +187,5 @@ def check_needs(needs: Iterable[Need]) -> None:
 
 
 def lacking(config: DictConfig) -> list[str]:
-    """The names of all that a config reads and that is not here."""
+    """The names of a config's needs that are not on this machine."""
     return [need.name for need in needs_of(config) if look_for(need)[0] is None]

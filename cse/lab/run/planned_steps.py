@@ -1,4 +1,4 @@
-"""How many steps a run will make, as its settings alone tell. Imports no torch: sweeps list their jobs with it.
+"""The number of steps of a run, from its settings alone. Does not import torch, because sweeps list their jobs with it.
 
 The batches of an epoch are counted as cse.data.loader.Batches makes them.
 """
@@ -9,7 +9,7 @@ from cse.sources.catalogue import DATASETS
 
 
 def steps_in_words(cfg: DictConfig) -> str:
-    """How many steps a run makes: 30,952; "at most 70" or "?" where only the text or the encoder tells."""
+    """The number of steps of a run: 30,952; "at most 70" or "?" if it depends on the text or the encoder."""
     trainer, rows = cfg.trainer, expected_rows(cfg.data)
     if rows is None:
         return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
@@ -23,13 +23,13 @@ def steps_in_words(cfg: DictConfig) -> str:
 
 
 def steps_of(trainer: DictConfig, batches: int) -> int:
-    """The steps of a run. batches: of an epoch."""
+    """The steps of a run. batches: the batches of an epoch."""
     planned = max(1, round(trainer.epochs * (batches / trainer.accumulate)))  # rounded as in cse.training.loop
     return min(trainer.max_steps or planned, planned)
 
 
 def expected_rows(data: DictConfig) -> int | None:
-    """The rows that are asked for, or a published corpus's, as its paper counts them; None for the user's own text."""
+    """The rows that the settings ask for, else the published number of a corpus's rows. None for own text."""
     published = DATASETS.get(data.name)
     rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
     rows = rows or (published.rows[0] if published and published.rows else None)

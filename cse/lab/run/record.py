@@ -1,5 +1,6 @@
-"""The record of a run. `begin_folder` writes how the run was started. A Record keeps what it reports while it works:
-results.json, metrics.jsonl, and the trackers that show its numbers.
+"""The record of a run. `begin_folder` writes how the run was started.
+
+A Record keeps the reports of the running run: results.json, metrics.jsonl, and the trackers.
 
 cse.lab.run.best saves best/, and cse.training.checkpoint saves last/.
 """
@@ -56,11 +57,13 @@ def begin_folder(job: Job) -> None:
 
 
 class Record:
-    """results.json and the trackers of one job. Its `with` block is the job's work: the trackers start with it, and its
-    end, with or without an exception, is the job's end, which is written and reported once.
+    """results.json and the trackers of one job.
 
-    precision: of training; of an evaluation, that of the scored encoder. resumed_at: the step of the checkpoint; None
-    for a new run. writes: False on all processes but the first.
+    Its `with` block is the job's work: the trackers start at its beginning. The end of the block, also by an exception,
+    is the end of the job, and is written and reported once.
+
+    precision: the precision of training, or of the scored encoder. resumed_at: the step of the checkpoint; None for a
+    new run. writes: False on all processes but the first.
 
     The attribute `results` is the content of results.json as of the next `write`; `scores` has all scores so far.
     """
@@ -90,7 +93,7 @@ class Record:
             self.end_trackers(is_done, patience=GRACE if isinstance(error, KeyboardInterrupt) else math.inf)
 
     def write(self) -> None:
-        """Write results.json as it is now. Raises RunError, and leaves the old file, if the disk refuses."""
+        """Write the present results.json. If the disk refuses, raises RunError and leaves the old file."""
         write_json(self.folder / RESULTS, self.results)
 
     def note(self, **more: Unpack[Results]) -> None:
@@ -121,9 +124,9 @@ class Record:
             self.note(status="failed", error=f"{type(error).__name__}: {message}", steps=self.step)
 
     def end_trackers(self, is_done: bool, patience: float) -> None:
-        """The last call of the trackers. A job that is done gives them its scores and, if it trained, its best step.
+        """The last call of the trackers. A finished job gives them its scores and, if it trained, its best step.
 
-        patience: the most seconds for each. After a signal they have GRACE seconds.
+        patience: the most seconds for each tracker. After a signal, the trackers have GRACE seconds.
         """
         summary: Json = values(self.scores.values()) if is_done else {}
         if is_done and "best_step" in self.results:
@@ -164,7 +167,7 @@ def first_results(job: Job, device: str, precision: str) -> Results:
 
 
 def scores_as_json(scores: Mapping[str, Score]) -> Results:
-    """The scores as entries of results.json: `metrics` has their values, `scores` has all other facts of each."""
+    """The scores as entries of results.json: `metrics` has their values, `scores` has all other facts of each score."""
     return {
         "metrics": {name: score.value for name, score in scores.items()},
         "scores": {name: score.about() for name, score in scores.items()},

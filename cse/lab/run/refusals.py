@@ -1,13 +1,14 @@
-"""What is refused before a run or an evaluation has a folder. Each refusal is a UserError. In this order:
+"""The refusals before a run or an evaluation has a folder. Each refusal is a UserError. Their order:
 
-1. resume.py refuses a folder that is no run, and code_in_settings.py code that an earlier run's folder alone names.
-2. needs.py refuses an encoder or a file that is not there, from_arguments.checked_config a wrong key or value.
-3. start.folder_of_job refuses another folder for a resumed run, check_place a folder that cannot be used,
-   check_idle_arguments an argument that has no effect.
+1. resume.py refuses a folder without a run. code_in_settings.py refuses code that only an earlier run's folder names.
+2. needs.py refuses an encoder or a file that does not exist. from_arguments.checked_config refuses a wrong key or
+   value.
+3. start.folder_of_job refuses another folder for a resumed run. check_place refuses a folder that cannot be used.
+   check_idle_arguments refuses an argument without effect.
 4. check_job refuses a folder that another run uses, and settings that contradict each other. A smoke test has written
    its synthetic data by then.
-5. compatible.py refuses parts that do not fit together, unchanged.py other data than an earlier run's. best.py refuses
-   a damaged best/. check_unused is asked again, as all this may have taken minutes.
+5. compatible.py refuses parts that do not fit together. unchanged.py refuses data that differs from an earlier run's
+   data. best.py refuses a damaged best/. check_unused is called again, because all this may have taken minutes.
 """
 
 import os

@@ -7,8 +7,8 @@ complete_arguments     what starts the same run without that run's folder
 log_ignored_variables  what a new run would read from the environment
 resume_hint            how a run that stopped is continued
 
-When everything is built, check_resumed or check_repeated (cse.lab.run.unchanged) compares what is read with what the
-folder records. Nothing in the folder is composed, interpolated or given to Hydra as an override: reading a run runs no
+When everything is built, check_resumed or check_repeated (cse.lab.run.unchanged) compares the inputs with the record in
+the folder. Nothing in the folder is composed, interpolated or given to Hydra as an override: reading a run runs no
 code.
 """
 
@@ -39,8 +39,10 @@ from cse.ranges import Mark
 
 
 class EarlierRun(NamedTuple):
-    """A run that an argument names. key: resume continues it, rerun repeats it in a folder of its own, and checkpoint
-    (of cse-eval) scores it."""
+    """A run that an argument names.
+
+    key: resume continues the run, rerun repeats it in a new folder, and checkpoint (of cse-eval) scores it.
+    """
 
     key: Literal["resume", "rerun", "checkpoint"]
     folder: Path
@@ -67,8 +69,8 @@ def earlier_run(arguments: Sequence[Argument], kind: Kind) -> EarlierRun | None:
 def config_of_run(run: EarlierRun, arguments: Sequence[Argument]) -> DictConfig:
     """The config of an earlier run with the arguments applied to it, and Hydra's node as the arguments give it.
 
-    Raises UserError for a folder that holds no run, for settings that are not plain data, for a part that neither conf/
-    nor the arguments name, for a choice from a group, and for a key that the config does not have.
+    Raises UserError for a folder without a run, for settings that are not plain data, for a part that is neither in
+    conf/ nor in the arguments, for a choice from a group, and for a key that the config lacks.
     """
     recorded = recorded_settings(run)
     refuse_what_is_set(run, recorded, arguments)
@@ -107,7 +109,7 @@ def recorded_settings(run: EarlierRun) -> PlainConfig:
 
 
 def is_about_start(argument: Argument) -> bool:
-    """Whether an argument names the earlier run, or is Hydra's; the others change settings."""
+    """Whether an argument names the earlier run, or is an argument of Hydra. All other arguments change settings."""
     return argument.key in ("resume", "rerun") or argument.key.startswith("hydra")
 
 
@@ -146,7 +148,9 @@ def arguments_about_folder(run: EarlierRun, arguments: Sequence[Argument]) -> li
 
 
 def laid_over(fresh: DictConfig, recorded: PlainConfig) -> DictConfig:
-    """The config of recorded settings. What each start decides anew, and folders that are not here, come from `fresh`.
+    """The config of recorded settings.
+
+    Settings that each start decides anew, and folders that do not exist here, come from `fresh`.
 
     fresh: the config that conf/ gives for the run's choices.
     """
@@ -163,7 +167,7 @@ def laid_over(fresh: DictConfig, recorded: PlainConfig) -> DictConfig:
 
 
 def restore_references(config: DictConfig, fresh: DictConfig) -> None:
-    """Put back each reference of conf/ that gives the run's own value, so that it follows what the user gives.
+    """Restore each reference of conf/ that gives the run's own value. So the value follows a new value from the user.
 
     A run's settings are resolved: eval.stsb.senteval repeats paths.senteval.
     """
@@ -199,7 +203,9 @@ def delete_key(config: DictConfig, argument: Argument) -> None:
 
 
 def complete_arguments(run: EarlierRun, arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments that start the same run without the earlier run's folder: that run's own, then these."""
+    """The arguments that start the same run without the earlier run's folder: first the arguments of that run, then
+    these.
+    """
     given = [argument for argument in arguments if argument.key != run.key]
     replaced = {"resume", "rerun", *(argument.key for argument in given)}
     own = [argument for argument in read_run(run.folder).arguments if argument.key not in replaced]
@@ -223,7 +229,7 @@ def log_ignored_variables(run: EarlierRun, config: DictConfig, given: Sequence[A
 
 
 def variables_of_settings() -> dict[str, str]:
-    """The environment variable of each setting of conf/ that is read from one."""
+    """For each setting of conf/ that is read from an environment variable: the variable."""
     variables = {}
     for group, choice in (("paths", "default"), ("tracker", "wandb")):
         for key, value in written_values(OmegaConf.load(file_of(group, choice))).items():

@@ -1,4 +1,4 @@
-"""The log of a run: lines on the screen and, from the moment at which the run has a folder, in a file of it.
+"""The log of a run: lines on the screen and, as soon as the run has a folder, in a file in the folder.
 
 log_fields                     a line that begins with a name
 logging_to                     around a run
@@ -25,7 +25,7 @@ def log_fields(level: int = logging.INFO, /, **lines: object) -> None:
 
 
 class Console(logging.StreamHandler):
-    """Writes to the current standard output: on a terminal with a live bar, above the bar."""
+    """Writes to the current standard output; above the bar, if the terminal has a live bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
@@ -37,8 +37,8 @@ class Console(logging.StreamHandler):
 def logging_to(path: Path, kept: Iterable[logging.LogRecord] = ()) -> Iterator[None]:
     """Log in the block to the screen and to a file; restore the handlers after it.
 
-    Lines for the file are kept in memory until `begin_log_files`; the lines of a refused run are dropped. kept: lines
-    of the process that started this one.
+    Lines for the file are kept in memory until `begin_log_files`. A refused run never writes them. kept: lines of the
+    process that started this process.
     """
     root = logging.getLogger()
     handlers, level, file = list(root.handlers), root.level, logging.FileHandler(path, encoding="utf-8", delay=True)
@@ -57,19 +57,19 @@ def logging_to(path: Path, kept: Iterable[logging.LogRecord] = ()) -> Iterator[N
 
 
 def log_files() -> list[MemoryHandler]:
-    """The handlers that keep lines in memory: the one of `logging_to`, and any that the user's program adds."""
+    """The handlers that keep lines in memory: the handler of `logging_to`, and any handler of the user's program."""
     return [handler for handler in logging.getLogger().handlers if isinstance(handler, MemoryHandler)]
 
 
 def begin_log_files() -> None:
-    """Write the kept lines to the log file, and from now on each line as it comes: the run's folder exists."""
+    """The run's folder now exists: write the kept lines to the log file, and then each new line."""
     for memory in log_files():
         memory.flushLevel = logging.NOTSET
         memory.flush()
 
 
 def take_lines() -> list[logging.LogRecord]:
-    """Take the kept lines away, for the process that will make the run's folder."""
+    """Return and forget the kept lines. They go to the process that will make the run's folder."""
     taken = []
     for memory in log_files():
         taken += memory.buffer

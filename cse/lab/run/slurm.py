@@ -33,7 +33,7 @@ def join() -> None:
 
 
 def first_host(nodes: str) -> str:
-    """The first of SLURM's node list: gpu[003-005,9]-ib,cpu1 gives gpu003-ib."""
+    """The first host of SLURM's node list: gpu[003-005,9]-ib,cpu1 gives gpu003-ib."""
     return re.sub(r"\[(\w+)[^\]]*\]", r"\1", nodes).partition(",")[0]
 
 
@@ -43,8 +43,8 @@ def first_host(nodes: str) -> str:
 def hold() -> None:
     """In a SLURM job, block its signals until `release`: the job may be preempted while this process still starts.
 
-    Before the run handles signals, one would end it as if it had failed, and SLURM would not start it again. Call this
-    before the process has threads (numpy starts some), since threads inherit what is blocked.
+    Until the run handles signals, a signal would end it like a failure, and SLURM would not start it again. Call this
+    before the process has threads (numpy starts some), because threads inherit blocked signals.
     """
     if "SLURM_JOB_ID" in os.environ:
         signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
@@ -58,7 +58,7 @@ def release() -> None:
 def requeue(number: int) -> bool:
     """Put this process's batch job back into SLURM's queue after signal `number`, if `is_wanted_later`.
 
-    Returns whether that was done. SLURM then ends the job's processes, so what follows may be cut short.
+    Returns whether the job was requeued. SLURM then ends the job's processes, so later code may not run to its end.
     """
     if "SUBMITIT_EXECUTOR" in os.environ or not is_wanted_later(number):  # submitit requeues its own jobs
         return False
@@ -69,8 +69,9 @@ def requeue(number: int) -> bool:
 def is_wanted_later(number: int) -> bool:
     """Whether a job that signal `number` stopped should start again; SLURM itself requeues only a job that it kills.
 
-    SIGUSR1 and SIGUSR2 mean so (sbatch --signal=USR1@60), SIGTERM only if the job was preempted or reached its time
-    limit: scancel sends it too. False outside a batch job, and under sbatch --no-requeue.
+    After SIGUSR1 and SIGUSR2 it should (sbatch --signal=USR1@60). After SIGTERM it should only if the job was preempted
+    or reached its time limit, because scancel also sends SIGTERM. False outside a batch job, and under sbatch
+    --no-requeue.
     """
     job = os.environ.get("SLURM_JOB_ID")
     shown = _output_of("scontrol", "show", "job", "--oneliner", job) if job else None

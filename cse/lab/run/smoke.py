@@ -1,10 +1,10 @@
-"""smoke=true: any run in seconds, on a CPU, with synthetic data, to show that all parts fit together.
+"""smoke=true: any run in seconds, on a CPU, with synthetic data. It shows that all parts fit together.
 
 `shrink` decides each value once, in this order:
 
 1. A value that the user gives is kept, unless it needs real weights or data.
-2. Otherwise it is small: as conf/smoke.yaml says, or the place of synthetic weights or data.
-3. A log line names each given value that was not kept. `replaced` in the settings has the value before of each change.
+2. Any other value is small: the value in conf/smoke.yaml, or the place of synthetic weights or data.
+3. A log line names each given value that was not kept. `replaced` in the settings has the earlier value of each change.
 
 `SmokeTest` has a method for each part of the config. A setting that no method returns stays as it is.
 """
@@ -32,7 +32,7 @@ SCORED = ("stsb", "sts")
 
 
 def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
-    """Make the settings of a run with smoke=true small, in place. keys: of the values that the user gives."""
+    """Make the settings of a run with smoke=true small, in place. keys: the keys that the user gives."""
     if not cfg.smoke:
         return
     sizes, world = OmegaConf.load(Path(CONF_DIR) / "smoke.yaml"), Path(cfg.paths.cache) / "smoke"
@@ -55,19 +55,28 @@ def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
 
 
 def values_given(cfg: DictConfig, keys: Iterable[str]) -> Json:
-    """The values that the user gives, by key. A mapping of a mixture's texts is none: each text becomes small."""
+    """The values that the user gives, by key.
+
+    A mapping of a mixture's texts does not count, because each text becomes small.
+    """
     given = {key: value_at(cfg, key) for key in keys if not is_group(key)}
     mixtures = [key for key, value in given.items() if key.startswith("data.sources") and isinstance(value, dict)]
     return {key: value for key, value in given.items() if key not in mixtures}
 
 
 def is_here(name: object) -> bool:
-    """Whether weights of that name are on this machine, in a folder or a package; null needs none."""
+    """Whether weights of that name are on this machine, in a folder or a package.
+
+    True for null, which needs no weights.
+    """
     return name is None or str(name).startswith("package://") or Path(str(name)).expanduser().exists()
 
 
 def values_before(cfg: DictConfig, small: Json) -> Json:
-    """The value of each key that changes, as a run records it. For text and for evaluators it is their names."""
+    """The earlier value of each key that changes, for the record of the run.
+
+    For text and evaluators, the value is their names.
+    """
     before: Json = {}
     for key, value in small.items():
         if key == "data" and cfg.data.name != value["name"]:
@@ -87,9 +96,9 @@ def value_at(cfg: DictConfig, key: str) -> Any:
 
 @dataclass(frozen=True)
 class SmokeTest:
-    """The settings of a smoke test in place of a run's own, and the synthetic weights and data that they name.
+    """The settings of a smoke test, instead of the run's own, and the synthetic weights and data that they name.
 
-    cfg: the run's own. given: the values in it that the user gives and that can be used here, by key. sizes:
+    cfg: the settings of the run. given: the values that the user gives and that can be used here, by key. sizes:
     conf/smoke.yaml. world: the folder of synthetic weights and data.
     """
 
@@ -108,7 +117,7 @@ class SmokeTest:
         return values | self.objectives() | self.spans() | self.aux_modality()
 
     def given_or(self, key: str, small: Any) -> Any:
-        """The value of a key: the user's if it is given, alone or in a mapping, else the small one."""
+        """The value of a key: the user's value, if it is given alone or in a mapping, else the small value."""
         is_given = any(f"{key}.".startswith(f"{name}.") for name in self.given)
         return value_at(self.cfg, key) if is_given else small
 
@@ -117,7 +126,7 @@ class SmokeTest:
         return user_key(self.cfg, key) in self.given and value_at(self.cfg, key) is not None
 
     def each_given_or(self, part: str, small: Json) -> Json:
-        """The values of keys below a part, by full key: each the user's if it is given, else the small one."""
+        """The values of keys below a part, by full key: the user's value if it is given, else the small value."""
         return {f"{part}.{name}": self.given_or(f"{part}.{name}", value) for name, value in small.items()}
 
     def node_with_given(self, key: str, node: Json) -> Json:
@@ -130,9 +139,12 @@ class SmokeTest:
         return cast("Json", OmegaConf.to_container(made[key]))
 
     def encoder(self) -> Json:
-        """A synthetic encoder of the family and width of the real one, unless that is given and here.
+        """A synthetic encoder of the same family and width as the real encoder.
 
-        It is bidirectional whatever the real one is, does not record what that records, and has a token for each byte.
+        If the user gives the real encoder and it is here, it is kept.
+
+        The synthetic encoder is always bidirectional, does not have the real encoder's records, and has a token for
+        each byte.
         """
         if "name" not in self.cfg.model or "model.name" in self.given:
             return {}
@@ -144,7 +156,7 @@ class SmokeTest:
         return one_layer | self.each_given_or("model", {"pooling": pooling, "prefix": None})
 
     def evaluators(self) -> Json:
-        """The node `eval`: the evaluators of SCORED that are chosen, on synthetic score sets unless a folder is given.
+        """The node `eval`: the chosen evaluators of SCORED, on synthetic score sets unless a folder is given.
 
         STS-B selects a step, so it also replaces any other evaluator.
         """
@@ -162,7 +174,9 @@ class SmokeTest:
         return self.node_with_given("eval", evaluators)
 
     def checkpoint(self) -> Json:
-        """A synthetic checkpoint for cse-eval, unless it is here, as a run of another smoke test is."""
+        """A synthetic checkpoint for cse-eval, unless the named checkpoint is here, for example from another smoke
+        test.
+        """
         if is_here(self.cfg.checkpoint):
             return {}
         name = synthetic.encoder(self.world, self.cfg.checkpoint)
@@ -187,12 +201,14 @@ class SmokeTest:
 
     @property
     def reads_own_text(self) -> bool:
-        """Whether the run reads a file or folder that the user gives, as the texts of a mixture all are."""
+        """Whether the run reads a file or folder that the user gives. All texts of a mixture are such files."""
         places = ("data.path", "data.rows.file", "data.rows.folder")
         return "sources" in self.cfg.data or any(map(self.gives_place, places))
 
     def fewer_rows(self, limit: float | None) -> int:
-        """A limit of a text's rows: as many as smoke.yaml says, or as a given batch has, unless its own is lower."""
+        """A limit of a text's rows: the number in smoke.yaml or the rows of a given batch, unless the text's own limit
+        is lower.
+        """
         rows = max(self.sizes.rows, self.given.get("trainer.batch_size", 0))
         return min(limit, rows) if isinstance(limit, int) else rows
 
@@ -260,7 +276,7 @@ class SmokeTest:
         return {"augmentation.min_length": min_length, "augmentation.max_length": max_length}
 
     def aux_modality(self) -> Json:
-        """Few images or clips, which are synthetic unless their folder is given."""
+        """Few images or clips. They are synthetic unless their folder is given."""
         if "data" not in self.cfg.aux_modality:
             return {}
         data = self.cfg.aux_modality.data

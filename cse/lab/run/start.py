@@ -1,4 +1,4 @@
-"""The way into one run or evaluation: the arguments of a command in, a folder out.
+"""The start of one run or evaluation: from the arguments of a command to a folder.
 
 cse-train, cse-eval and cse.train call start_training or start_evaluation. one_job makes the job and checks it.
 """
@@ -26,16 +26,16 @@ from cse.lab.settings.mistakes import explaining
 
 
 def start_training(arguments: Sequence[Argument], folder: str | Path | None = None) -> Path:
-    """Train as these arguments of cse-train say, in this process or in several. Returns the run's folder.
+    """Train with these arguments of cse-train, in this process or in several. Returns the run's folder.
 
-    folder: of a new run; None is hydra.run.dir. Raises UserError before a file is written, or RunError.
+    folder: the folder of a new run; None: hydra.run.dir. Raises UserError before a file is written, or RunError.
     """
     with one_job("train", arguments, folder) as job:
         return run_in_processes(job)
 
 
 def start_evaluation(arguments: Sequence[Argument]) -> None:
-    """Score as these arguments of cse-eval say. Raises UserError before a file is written."""
+    """Score with these arguments of cse-eval. Raises UserError before a file is written."""
     with one_job("evaluate", arguments) as job:
         from cse.lab.run.evaluation import run_evaluation
 
@@ -44,7 +44,7 @@ def start_evaluation(arguments: Sequence[Argument]) -> None:
 
 @contextmanager
 def one_job(kind: Kind, arguments: Sequence[Argument], folder: str | Path | None = None) -> Iterator[Job]:
-    """A checked job, whose folder is not made yet. The block logs into the job's log file. Raises UserError."""
+    """A checked job. Its folder is not made yet. The block logs into the job's log file. Raises UserError."""
     given = without_added(arguments)
     with explaining(texts_of(given), kind):  # not the work: an error of the user's own code needs its traceback
         run = earlier_run(arguments, kind)
@@ -72,7 +72,7 @@ def folder_of_job(
 ) -> Path:
     """The folder of a job. A resumed run keeps its own; for another job it is `folder`, else hydra.run.dir.
 
-    Raises UserError for a resumed run that is to be in another folder.
+    Raises UserError if a resumed run is given another folder.
     """
     if run is None or run.key == "rerun":
         return Path(folder or config.hydra.run.dir)

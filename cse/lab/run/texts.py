@@ -1,4 +1,7 @@
-"""What a run learns from: one text, or the texts of data=mixture, each with the objective that learns from it."""
+"""The texts that a run learns from: one text, or the texts of data=mixture.
+
+Each has the objective that learns from it.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ if TYPE_CHECKING:  # importing torch is slow
 class TextWithObjective:
     """A text, and the settings of the objective that learns from it.
 
-    name: of the text in data.sources; None for a run's only text. objective_key: where a user gives the settings of the
-    objective, which is the run's own or the source's.
+    name: the name of the text in data.sources; None for a run's only text. objective_key: the key of the objective's
+    settings. It is the objective of the run, or of the source.
     """
 
     name: str | None
@@ -33,12 +36,12 @@ class TextWithObjective:
 
     @property
     def text_key(self) -> str:
-        """Where a user gives the settings of the text."""
+        """The key of the text's settings."""
         return "data" if self.name is None else f"data.sources.{self.name}"
 
     @property
     def described(self) -> str:
-        """The text as a refusal names it."""
+        """The name of the text in an error."""
         return f"data={self.text.name}" if self.name is None else self.text_key
 
     @property
@@ -64,7 +67,7 @@ class TextWithObjective:
 
 
 def texts_with_objectives(cfg: DictConfig) -> list[TextWithObjective]:
-    """The text of a run, or each text of a mixture. A text without an objective of its own has the run's."""
+    """The text of a run, or each text of a mixture. A text without its own objective has the objective of the run."""
     from cse.data.mixture import Mixture
 
     data: Text | Mixture = make(cfg.data)
@@ -86,7 +89,7 @@ def texts_with_objectives(cfg: DictConfig) -> list[TextWithObjective]:
 
 
 def for_columns(objective: DictConfig, columns: int) -> DictConfig:
-    """An objective's settings for text of so many columns: with num_views=null each column is a view."""
+    """An objective's settings for text with this number of columns. With num_views=null each column is a view."""
     own = objective.copy()
     if "num_views" in own and own.num_views is None:
         with read_write(own):

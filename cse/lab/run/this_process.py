@@ -1,4 +1,4 @@
-"""What a run sets in its process, and what is restored after it: libraries that are quiet, and the environment.
+"""The changes of a run to its process, restored after the run: quiet libraries, and the environment.
 
 prepare_libraries  before the heavy libraries are imported
 alone              around a run: no other run in this process, and the environment restored
@@ -34,9 +34,9 @@ def prepare_libraries() -> None:
 
 
 def quiet() -> None:
-    """Silence the loading reports and warnings of libraries; cse itself reports what matters.
+    """Silence the loading reports and warnings of libraries. cse itself reports the important facts.
 
-    Raises UserError if there is no place for temporary files, on which imports would fail, each in its own words.
+    Raises UserError if there is no place for temporary files. Without one, imports would fail with various errors.
     """
     try:
         tempfile.gettempdir()
@@ -61,9 +61,9 @@ def quiet() -> None:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Run the block with the process to itself, and restore the environment after it.
+    """Run the block alone in this process, and restore the environment after it.
 
-    Raises UserError while another thread is in such a block: the two would draw from the same random states.
+    Raises UserError while another thread is in such a block, because both would draw from the same random states.
     """
     if not BUSY.acquire(blocking=False):
         raise UserError(
@@ -79,7 +79,8 @@ def alone() -> Iterator[None]:
 @contextmanager
 def environment_kept() -> Iterator[None]:
     """After the block, restore the environment variables, the filters of warnings, and the levels of the loggers that
-    `quiet` silences: a notebook has other work too."""
+    `quiet` silences. A notebook needs them for its other work.
+    """
     before = dict(os.environ)
     try:
         with levels_restored((*TALKATIVE, REPEATING)), warnings.catch_warnings():

@@ -60,7 +60,7 @@ log = logging.getLogger("cse")
 def run(job: Job) -> None:
     """Train, then score the best checkpoint on every split of every evaluator.
 
-    Raises Interrupted after a signal; SLURM then starts the job again if it can be resumed (resume=auto).
+    Raises Interrupted after a signal. If the job can be resumed (resume=auto), SLURM then starts it again.
     """
     explained = partial(explain_failures, resolved(job.cfg), partial(resume_hint, job))
     with leaving_processes(), receiving_signals(job) as signals, explained():
@@ -87,7 +87,7 @@ def run(job: Job) -> None:
 
 @contextmanager
 def leaving_processes() -> Iterator[None]:
-    """Leave the run's other processes after the block; not after a failure, when they may be inside a collective."""
+    """Leave the run's other processes after the block. After a failure, do not: they may be inside a collective."""
     yield
     leave_processes()
 
@@ -119,8 +119,10 @@ def set_up_torch(cfg: DictConfig) -> None:
 
 
 def precision_of(asked: str) -> str:
-    """The precision that trainer.precision means on this machine. auto means bf16 if the device computes in it, else
-    fp32. Raises UserError for fp16 without a GPU."""
+    """The precision of trainer.precision on this machine.
+
+    auto means bf16 if the device computes bf16 in hardware, else fp32. Raises UserError for fp16 without a GPU.
+    """
     from cse.device import computes_bf16, count_gpus
 
     if asked == "auto":
@@ -150,9 +152,11 @@ def build_parts(job: Job, accelerator: Accelerator) -> Parts:
 
 
 def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training, Overlap | None]:
-    """The training before its start, and how many of its texts are scored too, which only the first process counts.
+    """The training before its start, and how many of its texts are also scored.
 
-    Logs what the run will do; writes nothing. Raises UserError for a run with rerun= that reads other data.
+    Only the first process counts these texts.
+
+    Logs what the run will do, and writes nothing. Raises UserError if a run with rerun= reads other data.
     """
     plain = resolved(job.cfg)
     training = Training(parts, accelerator, job.folder, fixed_settings(plain))
@@ -174,9 +178,9 @@ def start_or_resume(job: Job, training: Training) -> None:
 
 
 def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
-    """Take the run's folder, start or resume, and then make the folder's first files: a refused run changes nothing.
+    """Take the run's folder, start or resume, and then make the folder's first files. So a refused run changes nothing.
 
-    heartbeat: keeps other runs out of the folder from here on. Raises UserError.
+    heartbeat: from now on it keeps other runs out of the folder. Raises UserError.
     """
     is_first = training.accelerator.is_main_process
     heartbeat.take()  # before the folder is read
@@ -189,7 +193,7 @@ def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
 
 
 def begin_record(job: Job, training: Training, overlap: Overlap | None) -> Record:
-    """The record of a training that has started. overlap: how many of its texts are scored too."""
+    """The record of a training that has started. overlap: how many of its texts are also scored."""
     is_first = training.accelerator.is_main_process
     record = Record(
         job,
@@ -206,7 +210,7 @@ def begin_record(job: Job, training: Training, overlap: Overlap | None) -> Recor
 
 
 def encoder_and_inputs(training: Training) -> Results:
-    """The entries of results.json about the encoder and about what it learns from."""
+    """The entries of results.json about the encoder and about its training data."""
     encoder, objective = training.parts.encoder, training.parts.objective
     layers = encoder.backbone.config.num_hidden_layers
     shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.width}, {encoder.size}"
@@ -221,8 +225,9 @@ def encoder_and_inputs(training: Training) -> Results:
 
 
 def kept_of_before(plain: PlainConfig, training: Training) -> Results:
-    """The entries of results.json that a resumed run keeps from before: its earlier code and numbers of processes, if
-    they have changed, and what the hub said of its first weights. Warns of changed code."""
+    """The entries of results.json that a resumed run keeps: its earlier code and numbers of processes, if they have
+    changed, and the hub's facts about its first weights. Warns of changed code.
+    """
     step, processes = training.state.step, training.accelerator.num_processes
     before: Results = read_run(training.folder).results if step else {}
     kept: Results = {

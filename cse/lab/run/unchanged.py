@@ -1,7 +1,7 @@
-"""What a run reads, compared with what another run read before: the run that it resumes, or the run that it repeats.
+"""Compare the inputs of a run with the inputs of the run that it resumes or repeats.
 
-train.py asks when everything is built and before a file is written: `check_resumed` for resume=, `check_repeated` for
-rerun=. A run's inputs are recorded by digest, in its last/.
+train.py calls `check_resumed` (resume=) or `check_repeated` (rerun=) after everything is built and before a file is
+written. last/ records the inputs of a run as digests.
 """
 
 import logging
@@ -31,7 +31,7 @@ NAMING = frozenset({"data", "augmentation", "aux_modality", "model", "objective"
 
 
 def check_resumed(training: "Training") -> None:
-    """Refuse a run with resume= that has other settings or data than its last/ records. Names what has changed."""
+    """Refuse a run with resume= whose settings or data differ from the record in last/. The error names the changes."""
     from cse.training.settings import WEIGHTS
 
     last = undamaged_last(training.folder)
@@ -54,10 +54,10 @@ def check_resumed(training: "Training") -> None:
 
 
 def check_repeated(folder: Path, plain: PlainConfig, training: "Training") -> None:
-    """Refuse a run with rerun=FOLDER that reads an input which is not that run's, and which no setting explains.
+    """Refuse a run with rerun=FOLDER that reads a different input, unless a changed setting explains the difference.
 
-    The same file with other content is refused. A file of another name is what the user asked for; it may be a copy.
-    Logs which inputs are the same, and warns of changed code and of another number of processes. plain: the settings.
+    The same file with other content is refused. A file of another name is allowed, because the user asked for it. Logs
+    which inputs are the same, and warns of changed code and of another number of processes. plain: the settings.
     """
     last = undamaged_last(folder)
     if not last:
@@ -78,7 +78,7 @@ def check_repeated(folder: Path, plain: PlainConfig, training: "Training") -> No
 
 
 def undamaged_last(folder: Path) -> Json:
-    """What last/ records beside its tensors; {} if there is no last/. Raises UserError for a damaged file."""
+    """The content of last/ without tensors; {} if there is no last/. Raises UserError for a damaged file."""
     from cse.training.checkpoint import explain_damage, read_about, read_state
 
     if about := read_about(folder):
@@ -91,7 +91,7 @@ def undamaged_last(folder: Path) -> Json:
 
 
 def changed_groups(before: PlainConfig, now: PlainConfig) -> set[str]:
-    """The groups in which two configs have different settings of what is learned and scored.
+    """The groups in which two configs differ in settings that decide training or scores.
 
     The objective of a mixture's source counts as an objective.
     """
@@ -106,14 +106,14 @@ def science_in(plain: PlainConfig) -> Facts:
 
 
 def is_explained(change: Change, groups: set[str]) -> bool:
-    """Whether changed settings explain a changed input. groups: those that have changed settings."""
+    """Whether changed settings explain a changed input. groups: the groups with changed settings."""
     if change.before is None or change.now is None:  # an input of another name
         return bool(groups & NAMING)
     return bool(groups & groups_behind(change.name))
 
 
 def groups_behind(name: str) -> set[str]:
-    """The groups whose settings change the digest of an input, and not its name."""
+    """The groups whose settings change the digest of an input without changing its name."""
     from cse.training.settings import CONFIGURATION, FROZEN_WEIGHTS, VOCABULARY, WEIGHTS
     from cse.training.teacher import TEACHER
 
@@ -128,7 +128,7 @@ def groups_behind(name: str) -> set[str]:
 
 
 def log_same_inputs(folder: Path, before: dict[str, str], now: dict[str, str]) -> None:
-    """Log how many inputs are the same, and which are replaced. before, now: digests of the inputs by name."""
+    """Log how many inputs are the same, and which inputs are replaced. before, now: digests of the inputs by name."""
     digests = set(now.values())
     other = [name for name, digest in before.items() if digest not in digests]
     but = f"; other ones in place of {', '.join(other)}" if other else ""

@@ -86,7 +86,7 @@ def with_scores(run: Run, evaluation: Run) -> Run:
 
 
 def notes_on_evaluations(runs: Sequence[Run]) -> list[str]:
-    """Notes: how many runs have scores of evaluations, and which of these scores differ from the scores in the tables."""
+    """Notes: how many runs have scores of evaluations, and which of these scores differ from the tables."""
     joined = [run for run in runs if run.evaluations]
     if not joined:
         return []

@@ -89,7 +89,7 @@ def is_near(value: object, asked: object) -> bool:
 
 
 def search_of(trial: Run) -> str:
-    """The search of a trial, as text: the folder of the search, and the trial's values at the keys of `searched_each`."""
+    """The search of a trial, as text: the folder of the search, and the trial's values at `searched_each`."""
     name = values_of(trial.arguments).get("sweep")
     keys = searched_each(name) if name in choices("sweep") else ()
     return repr([str(trial.folder.parent), *map(trial.get, keys)])

@@ -93,7 +93,7 @@ def why_not_comparable(ours: Group, theirs: Group, score: str) -> str:
 
 
 def are_scored_on_other_data(runs: Sequence[Run], score: str) -> bool:
-    """Whether runs have a score on different data: on files with the same name and other contents, or on other files."""
+    """Whether runs have a score on different data: other files, or files with the same name and other contents."""
     evaluator = evaluator_of(score)
     read = [run.data[evaluator].get("files", {}) if evaluator in run.data else {} for run in runs]
     first, *others = [{name: file.get("sha256") for name, file in files.items()} for files in read]
