@@ -77,9 +77,9 @@ class Saver:
         self.writing = self.thread.submit(write_last, self.folder, tensors, json.dumps(about))
         self.saved = time.monotonic()
 
-    def is_older_than(self, minutes: float | None) -> bool:
-        """Whether this many minutes have passed since the last save; False for None."""
-        return minutes is not None and time.monotonic() - self.saved > 60 * minutes
+    def age(self) -> float:
+        """Seconds since the last save, or since the start before the first one."""
+        return time.monotonic() - self.saved
 
     def wait(self) -> None:
         """Wait until the last save is on disk."""

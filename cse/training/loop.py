@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
+import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
 from torch import Tensor, nn
@@ -27,7 +28,7 @@ from cse.training import checkpoint
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
 from cse.training.momentum import MomentumEncoder
 from cse.training.progress import steps_shown
-from cse.training.settings import Parts, State, in_steps, no_such_score, on_other_processes, watched
+from cse.training.settings import Parts, State, Trainer, in_steps, no_such_score, on_other_processes, watched
 from cse.training.signals import Signals
 from cse.training.update import MeanLosses, Update, check_settings, geometry
 from cse.training.watch import Watch
@@ -37,12 +38,17 @@ log = logging.getLogger(__name__)
 
 Numbers = dict[str, float]
 
+GPU_SAVE_SECONDS = 60.0
+"""trainer.save_seconds on a GPU. There the 125 steps between two saves can take three seconds, and a save waits for the
+one before: BERT-base's last/ has 1.31 GB."""
+
 
 class Wishes(NamedTuple):
-    """A process's request to all processes after a step: to stop, by the number of a signal (0: no), and to save."""
+    """What a process tells all processes after a step: the number of a signal that stops the run (0: no), and the age
+    of last/ in milliseconds, by the clock of the process that writes it (0 from the others)."""
 
     signal: int
-    save: bool
+    age: int
 
 
 class Callback(Protocol):
@@ -53,6 +59,13 @@ class Callback(Protocol):
 
 OnBest = Callable[[int, Scores], str | None]
 """Called with a step and its scores, on the main process only. Returns the checksum of what it exported."""
+
+
+def save_seconds(trainer: Trainer, device: torch.device) -> float:
+    """The least age of last/, in seconds, at which a multiple of save_every replaces it."""
+    if trainer.save_seconds != "auto":
+        return trainer.save_seconds
+    return GPU_SAVE_SECONDS if is_gpu(device) and trainer.save_every is None else 0.0
 
 
 class Training:
@@ -88,6 +101,7 @@ class Training:
         self.state, self.losses = State(), MeanLosses(trainer.log_every)
         self.encoding: tuple[int, MemoizedEncode] | None = None  # (step, the encode of that step)
         self.saver = checkpoint.Saver(folder)
+        self.save_seconds = save_seconds(trainer, accelerator.device)
         self.watch = Watch(trainer, scaled=accelerator.scaler is not None)
 
     def start(self, seed: int, resume: bool) -> None:
@@ -140,7 +154,7 @@ class Training:
         """
         trainer, state = self.trainer, self.state
         batches, aux_batches = self.batches(), self.aux_batches()
-        wishes = Agreement(lambda: Wishes(int(signals.requested or 0), self.saver.is_older_than(trainer.save_minutes)))
+        wishes = Agreement(lambda: self._wishes(signals))
         with signals.waiting(True), self.saver, steps_shown(self.steps, state.step) as show:
             if self.is_due(state.step) and state.step not in dict(state.curve):  # not twice where it was resumed
                 show(state.step, self._evaluate(on_best, log, signals))
@@ -161,8 +175,8 @@ class Training:
                     metrics |= {"train/step": state.step, "train/epoch": state.step / self.epoch_steps} | rates
                     if self.accelerator.is_main_process:
                         log(state.step, metrics)
-                signal, late = wishes.answer()
-                saves = late or state.step % (trainer.save_every or self.eval_every) == 0
+                signal, age = wishes.answer()
+                saves = self._is_saved(age / 1000)
                 if logged or signal or saves or self.is_due(state.step):  # nothing broken is scored or saved
                     self.watch.check(metrics, state.best_step)
                 if signal:
@@ -222,6 +236,18 @@ class Training:
     def is_due(self, step: int) -> bool:
         """Whether a step is scored: step 0 (the untrained encoder), every eval_every steps, and the last."""
         return step % self.eval_every == 0 or step == self.steps
+
+    def _wishes(self, signals: Signals) -> Wishes:
+        """This process's. The clocks of the others do not count, because only the main process writes last/."""
+        age = self.saver.age() if self.accelerator.is_main_process else 0.0
+        return Wishes(int(signals.requested or 0), int(1000 * age))
+
+    def _is_saved(self, age: float) -> bool:
+        """Whether last/, `age` seconds old, is saved at this step."""
+        every, minutes = self.trainer.save_every or self.eval_every, self.trainer.save_minutes
+        if minutes is not None and age > 60 * minutes:
+            return True
+        return self.state.step % every == 0 and age >= self.save_seconds
 
     def _stop(self, number: int, signals: Signals) -> NoReturn:
         """Save last/, then raise Interrupted on all processes at once. A process that exits early could end the

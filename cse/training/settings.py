@@ -46,6 +46,7 @@ class Trainer:
     eval_precision: Literal["auto", "fp32", "bf16"]
     save_every: Annotated[Count | None, Mark.LOGGING]
     save_minutes: Annotated[Positive | None, Mark.LOGGING]
+    save_seconds: Annotated[NonNegative | Literal["auto"], Mark.LOGGING]
     keep_last: Annotated[bool, Mark.LOGGING]
     log_every: Annotated[Count, Mark.LOGGING]
     select: Name | None

@@ -3,6 +3,7 @@
 import json
 import random
 import threading
+from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +20,7 @@ from toys import toy_of
 
 from cse.errors import UserError
 from cse.training import checkpoint
-from cse.training.loop import Training
+from cse.training.loop import Training, save_seconds
 
 
 def test_a_resumed_run_ends_with_the_same_bits(small_run, tmp_path, cse_train):
@@ -93,17 +94,51 @@ def test_a_failed_write_of_last_is_raised_by_the_next_save(tmp_path):
         saver.save({}, {}, [checkpoint.process_random_state()], {})
 
 
-def test_save_minutes_saves_between_the_steps_of_save_every(small_run, tmp_path, cse_train, monkeypatch):
-    write, steps = checkpoint.write_last, []
+@pytest.fixture
+def saved_steps(monkeypatch):
+    """The steps at which last/ is written, by a clock that adds a second after every step and every save."""
+    write, steps, ticks = checkpoint.write_last, [], count()
 
     def noted(*given):
         steps.append(json.loads(given[2])["step"])
         return write(*given)
 
     monkeypatch.setattr(checkpoint, "write_last", noted)
-    assert cse_train([*small_run, "trainer.save_every=1000", "trainer.save_minutes=1e-9"]) == 0
-    assert steps == list(range(1, len(steps) + 1))
-    assert len(steps) > 2
+    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    return steps
+
+
+@pytest.mark.parametrize(("more", "expected"), [
+    pytest.param(["trainer.save_every=1000", "trainer.save_minutes=1e-9"], [1, 2, 3, 4, 5, 6, 7],
+                 marks=pytest.mark.nightly),
+    (["trainer.save_every=2", "trainer.save_seconds=3"], [4, 7]),
+    pytest.param(["trainer.save_every=2", "trainer.save_seconds=100", "trainer.save_minutes=0.05"], [4, 7],
+                 marks=pytest.mark.nightly),
+])  # fmt: skip
+def test_last_is_saved_by_steps_and_by_time(more, expected, small_run, cse_train, saved_steps):
+    """And at the end."""
+    line = [*small_run, *more, "trainer.max_steps=7", "trainer.keep_last=true", "trainer.eval_every=100"]
+    assert cse_train(line) == 0
+    assert saved_steps == expected
+
+
+@pytest.mark.parametrize(
+    ("device", "every", "least"), [("cpu", None, 0), ("cpu", 5, 0), ("cuda", None, 60), ("cuda", 5, 0)]
+)
+def test_only_on_a_gpu_saves_are_apart_by_themselves(device, every, least):
+    trainer = SimpleNamespace(save_seconds="auto", save_every=every)
+    assert save_seconds(trainer, torch.device(device)) == least
+
+
+def test_only_the_process_that_writes_last_knows_its_age():
+    """The others never save, so by their clocks it would be late at every step."""
+
+    def age_of(is_main: bool) -> int:
+        accelerator = SimpleNamespace(is_main_process=is_main)
+        mine = SimpleNamespace(accelerator=accelerator, saver=SimpleNamespace(age=lambda: 7.5))
+        return Training._wishes(mine, SimpleNamespace(requested=None)).age
+
+    assert (age_of(True), age_of(False)) == (7500, 0)
 
 
 def test_each_process_draws_its_own_dropout(tmp_path, monkeypatch):
