@@ -133,8 +133,9 @@ class Objective(Part, nn.Module, ABC):
     """A paper's loss, and its training head. This is the base class; it has the defaults of optional members.
 
     The loop calls it with the global batch: it gathers the views of all processes, with their gradient. So code for one
-    process is exact on several. Randomness must depend only on the objective's seed and its own buffers, so that every
-    process draws the same numbers. The constructor takes `dim`, the encoder's width, and the keys of its YAML.
+    process is exact on several. The equations of cse.objective share their rows between processes, so every process
+    must call them with the same rows. Randomness must depend only on the objective's seed and its own buffers, so that
+    every process draws the same numbers. The constructor takes `dim`, the encoder's width, and the keys of its YAML.
     """
 
     num_views: int = 2

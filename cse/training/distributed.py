@@ -1,9 +1,11 @@
 """Several processes train as one: rows are gathered with their gradient, and gradients are averaged.
 
-Every process has a contiguous part of the global batch. It computes the loss of the whole batch from the gathered rows,
-so all processes have the same loss. `gather` sums the gradients of the rows over processes; `average_gradients` divides
-by world. Together they give exactly the gradient of one process with the whole batch, for the encoder and for the
-objective's own parameters.
+Every process has a contiguous part of the global batch, and gathers the vectors of all rows. It computes the
+similarities of its share of the rows with all rows (cse.objective.blockwise), and the processes exchange the reduced
+rows. So all processes have the same loss. On each, the gradient is a part of the loss's: its mean over processes is the
+exact gradient. `gather_views` sums the gradients of the rows over processes; `average_gradients` divides by world.
+Together they give exactly the gradient of one process with the whole batch, for the encoder and for the objective's own
+parameters.
 
 torch's DistributedDataParallel is not used. Its hooks run in each backward pass. But a step may have several backward
 passes (chunks, a second modality with its own optimizer), and some parameters are used only in some steps. One message
@@ -94,19 +96,19 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
-        if ctx.scale == "exact":
-            grad = grad.contiguous()
-            dist.all_reduce(grad)
-        return grad.chunk(dist.get_world_size())[dist.get_rank()], None
+        grad = grad.contiguous()
+        dist.all_reduce(grad)
+        own = grad.chunk(dist.get_world_size())[dist.get_rank()]
+        return own if ctx.scale == "exact" else own / dist.get_world_size(), None
 
 
 def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
     """The rows of the global batch, for every view.
 
-    scale: "exact" gives the gradient of one process. "paper" gathers as SimCSE and DeCLUTR do: only a process's own
-    rows carry gradient. After averaging, the gradient is 1 / world of the true one; that is harmless to Adam, but not
-    to clipping or sums. Their language-model loss is over each process's own rows, in full. So on W processes the ratio
-    of the two losses is 1 : W.
+    scale: "exact" gives the gradient of one process. "paper" gives the gradient of SimCSE's and DeCLUTR's gathering:
+    there each process computes the whole loss, and only its own rows carry gradient. After averaging, the gradient is
+    1 / world of the true one; that is harmless to Adam, but not to clipping or sums. Their language-model loss is over
+    each process's own rows, in full. So on W processes the ratio of the two losses is 1 : W.
     """
     if world_size() == 1:
         return views

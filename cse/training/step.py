@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from cse.device import random_state, set_random_state, to_device
 from cse.errors import UserError, class_name
+from cse.objective.blockwise import shared_rows
 from cse.training.distributed import gather_views
 from cse.types import Batch, Encoded, Loss, Tokens
 
@@ -59,8 +60,12 @@ def plain_step(
 
 
 def loss_of(objective: nn.Module, views: list[Encoded]) -> Loss:
-    """The loss of the views. Raises UserError if the objective does not return a Loss."""
-    loss = objective(views)
+    """The loss of the views of the global batch. Each process computes the similarities of its share of the rows.
+
+    Raises UserError if the objective does not return a Loss.
+    """
+    with shared_rows():
+        loss = objective(views)
     name = class_name(type(objective))
     asked = f"{name}: forward must return cse.types.Loss(total, parts), scalar tensors"
     if not isinstance(loss, Loss):

@@ -1,19 +1,25 @@
 """A toy encoder, batches for every objective, and the gradients of a step: also for processes that import no more."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from omegaconf import DictConfig
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from cse.lab.run.build import make_objective
+from cse.objective import blockwise
+from cse.objective.blockwise import shared_rows
+from cse.objective.simcse import info_nce
 from cse.training.distributed import average_gradients
 from cse.training.step import Chunks, chunked_step, plain_step
 from cse.training.update import geometry
 from cse.types import Batch, Encoded, Tokens
 
 DIM, VOCABULARY, ROWS = 8, 30, 16
+SHARED = [(64, True), (64, False), (7, True), (1, True)]  # rows, and whether two processes share them
 
 
 class ToyEncoder(nn.Module):
@@ -114,9 +120,24 @@ def one_step(
     return numbers, [p.grad for m in (encoder, objective) for p in m.parameters() if p.grad is not None]
 
 
+def shared_info_nce(rows: int, is_shared: bool) -> tuple[float, int, torch.Tensor]:
+    """SimCSE's loss of vectors that all processes have: its value, the operations of its products, its gradient."""
+    generator = torch.Generator().manual_seed(rows)
+    x_BD, y_BD = (torch.randn(rows, DIM, generator=generator, dtype=torch.float64).requires_grad_() for _ in range(2))
+    with FlopCounterMode(display=False) as counter:
+        with shared_rows() if is_shared else nullcontext():
+            loss = info_nce(x_BD, y_BD, temperature=0.5)
+        loss.backward()
+    return loss.item(), counter.get_total_flops(), torch.stack([x_BD.grad, y_BD.grad])
+
+
 def worker(rank: int, meeting: Path, cases: list, results) -> None:
-    """One of two processes: its step of every case."""
+    """One of two processes: SHARED, and its step of every case, in blocks of a few rows if in chunks."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=2)
-    results[rank] = [one_step(rank, 2, *case) for case in cases]
+    shared, steps = [shared_info_nce(*case) for case in SHARED], []
+    for case in cases:
+        blockwise.MAX_ELEMENTS = 2**26 if case[2] is None else 100
+        steps.append(one_step(rank, 2, *case))
+    results[rank] = steps, shared
     dist.destroy_process_group()
