@@ -5,7 +5,7 @@
 S_ij is the cosine of view 0 of row i and view 1 of row j. S' = S^T is the other direction. T is the teachers' weighted
 mean of the same cosines. L_rank is ListNet or ListMLE. ListNet is the cross entropy between softmax(T / t3) and
 softmax(S / t2). ListMLE is -log of the Plackett-Luce probability of the order of T under S / t2. B is the number of
-rows in the global batch, E the width of the teachers' vectors.
+rows in the global batch, b of some of them, E the width of the teachers' vectors.
 """
 
 import math
@@ -14,18 +14,26 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, normalize
+from torch.nn.functional import cross_entropy, nll_loss, normalize
 
 from cse.equation import at_least, equation, finite
+from cse.objective.blockwise import blockwise
 from cse.ranges import AnyPooling, EncoderName, NonNegative, Positive, Share
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
 
-def off_diagonal(x_BB: Tensor) -> Tensor:
-    """(B, B - 1): each row without its own entry."""
-    rows = len(x_BB)
-    return x_BB.flatten()[1:].view(rows - 1, rows + 1)[:, :-1].reshape(rows, rows - 1)
+def off_diagonal(x_bB: Tensor, start: int) -> Tensor:
+    """(b, B - 1): each row without its own entry. start: the number of the first row."""
+    rows, columns = x_bB.shape
+    own_b1 = torch.arange(start, start + rows, device=x_bB.device)[:, None]
+    return torch.where(torch.arange(columns - 1, device=x_bB.device) < own_b1, x_bB[:, :-1], x_bB[:, 1:])
+
+
+def divergences(p_bB: Tensor, q_bB: Tensor) -> Tensor:
+    """The Jensen-Shannon divergence of two distributions in each row, (b,). Both are log-probabilities."""
+    middle_bB = torch.logaddexp(p_bB, q_bB) - math.log(2)
+    return (p_bB.exp() * (p_bB - middle_bB) + q_bB.exp() * (q_bB - middle_bB)).sum(1) / 2
 
 
 @equation()
@@ -40,9 +48,15 @@ def consistency(similarities_BB: Tensor, temperature: Positive) -> Tensor:
     """
     p_BB = (similarities_BB / temperature).log_softmax(1)
     q_BB = (similarities_BB.T / temperature).log_softmax(1)
-    middle_BB = torch.logaddexp(p_BB, q_BB) - math.log(2)
-    divergences = (p_BB.exp() * (p_BB - middle_BB) + q_BB.exp() * (q_BB - middle_BB)).sum(1) / 2
-    return divergences.mean()
+    return divergences(p_BB, q_BB).mean()
+
+
+def listnet_costs(
+    student_bB: Tensor, teacher_bB: Tensor, temperature: float, teacher_temperature: float, start: int
+) -> Tensor:
+    """`listnet` of each row, (b,). start: the number of the first row."""
+    target = (off_diagonal(teacher_bB, start) / teacher_temperature).softmax(1)
+    return -(target * (off_diagonal(student_bB, start) / temperature).log_softmax(1)).sum(1)
 
 
 @equation(B=at_least(2), teacher_BB=finite)
@@ -56,8 +70,14 @@ def listnet(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive, teach
         >>> listnet(student, teacher, temperature=0.5, teacher_temperature=0.25)
         tensor(0.7094)
     """
-    target = (off_diagonal(teacher_BB) / teacher_temperature).softmax(1)
-    return -(target * (off_diagonal(student_BB) / temperature).log_softmax(1)).sum(1).mean()
+    return listnet_costs(student_BB, teacher_BB, temperature, teacher_temperature, start=0).mean()
+
+
+def listmle_costs(student_bB: Tensor, teacher_bB: Tensor, temperature: float) -> Tensor:
+    """`listmle` of each row, (b,)."""
+    order_bB = teacher_bB.argsort(stable=True, dim=1, descending=True)
+    ranked_bB = student_bB.gather(1, order_bB) / temperature
+    return (ranked_bB.flip(1).logcumsumexp(1).flip(1) - ranked_bB).sum(1)
 
 
 @equation(teacher_BB=finite)
@@ -71,10 +91,7 @@ def listmle(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive) -> Te
         >>> listmle(student, teacher, temperature=0.5)
         tensor(1.2525)
     """
-    order_BB = teacher_BB.argsort(stable=True, dim=1, descending=True)
-    ranked_BB = student_BB.gather(1, order_BB) / temperature
-    costs_BB = ranked_BB.flip(1).logcumsumexp(1).flip(1) - ranked_BB
-    return costs_BB.sum(1).mean()
+    return listmle_costs(student_BB, teacher_BB, temperature).mean()
 
 
 class Rankcse(Objective):
@@ -117,22 +134,35 @@ class Rankcse(Objective):
         """The weighted sum of the three terms. The parts are the terms, unweighted."""
         vectors = [self.head(view.pooled_BD) for view in views] + [view.known["teacher_BE"] for view in views]
         with full_precision(*vectors) as (x_BD, y_BD, of_first_BE, of_second_BE):
-            student_BB = normalize(x_BD, dim=1) @ normalize(y_BD, dim=1).T
-            teacher_BB = of_first_BE @ of_second_BE.T
-            rows_B = torch.arange(len(x_BD), device=x_BD.device)
-            parts = {
-                "contrastive": cross_entropy(student_BB / self.temperature, rows_B),
-                "consistency": consistency(student_BB, self.temperature),
-                "ranking": self.rank(student_BB, teacher_BB),
-            }
+            x_BD, y_BD = normalize(x_BD, dim=1), normalize(y_BD, dim=1)
+
+            def costs(start: int, end: int) -> Tensor:  # (b, 3): the terms of each row
+                some = slice(start, end)
+                student_bB, teacher_bB = x_BD[some] @ y_BD.T, of_first_BE[some] @ of_second_BE.T
+                places_b = torch.arange(start, end, device=x_BD.device)
+                contrastive_b = cross_entropy(student_bB / self.temperature, places_b, reduction="none")
+                p_bB = (student_bB / self.temperature).log_softmax(1)
+                back_bB = student_bB.T if len(student_bB) == len(x_BD) else y_BD[some] @ x_BD.T
+                q_bB = (back_bB / self.temperature).log_softmax(1)
+                ranking_b = self.rank(student_bB, teacher_bB, start)
+                return torch.stack([contrastive_b, divergences(p_bB, q_bB), ranking_b], 1)
+
+            contrastive_B, *others_B = blockwise(costs, len(x_BD), len(x_BD)).T.contiguous()
+            # cross_entropy adds rows in another order than mean
+            means = (
+                nll_loss(-contrastive_B[:, None], torch.zeros_like(contrastive_B, dtype=torch.long)),
+                *(costs_B.mean() for costs_B in others_B),
+            )
+            parts = dict(zip(("contrastive", "consistency", "ranking"), means, strict=True))
         weighted = self.consistency_weight * parts["consistency"] + self.ranking_weight * parts["ranking"]
         return Loss(parts["contrastive"] + weighted, parts)
 
-    def rank(self, student_BB: Tensor, teacher_BB: Tensor) -> Tensor:
-        """L_rank."""
+    def rank(self, student_bB: Tensor, teacher_bB: Tensor, start: int) -> Tensor:
+        """L_rank of each row, (b,). start: the number of the first row."""
         if self.ranking == "listnet":
-            return listnet(student_BB, teacher_BB, self.student_temperature, self.teacher_temperature)
-        return listmle(student_BB, teacher_BB, self.student_temperature)
+            temperatures = self.student_temperature, self.teacher_temperature
+            return listnet_costs(student_bB, teacher_bB, *temperatures, start=start)
+        return listmle_costs(student_bB, teacher_bB, self.student_temperature)
 
     def negatives(self, anchors: int) -> int:
         """All other rows."""
