@@ -1,7 +1,7 @@
-"""Tables with what a reader must know of them, as Markdown and as LaTeX.
+"""Tables with their notes, as Markdown and as LaTeX.
 
-To read: a `Section` is a table, and its docstring says what each medium takes from it. A `PaperSection` is a table of a
-paper. `markdown` and `latex` write a list of sections; cse.lab.report.show has the terminal and the page.
+To read: a `Section` is a table. Its docstring lists the parts that each medium shows. A `PaperSection` is a table of a
+paper. `markdown` and `latex` write a list of sections. The terminal and the page are in cse.lab.report.show.
 """
 
 import re
@@ -41,9 +41,9 @@ FITTED = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}
 
 @dataclass(frozen=True)
 class Section:
-    """A table of text with its title and what a reader must know of it.
+    """A table of text with its title and its notes.
 
-    What each medium takes from it:
+    The parts that each medium shows:
         terminal    `shown` and `lines_below`; or a paragraph for each claim
         Markdown    `shown` and `lines_below`
         LaTeX       `shown`; the legend is in the caption, and the notes are in comments
@@ -52,14 +52,14 @@ class Section:
 
     table: text in each cell; "" in an empty cell.
     notes: lines below the table.
-    legend: lines on what the signs in it mean, and what else a caption must say.
-    label_columns: how many columns, the first ones of `shown`, name a row.
+    legend: lines on the meaning of its signs, and further text for a caption.
+    label_columns: how many of the first columns of `shown` name a row.
     bold: the best cells, by row and column of `shown`.
-    missing: what has not run, and why.
-    caption: LaTeX's; "": the title.
-    label: what \\ref names, after "tab:"; "" for a table that no paper would print.
-    column_prefix: what names of columns may begin with; LaTeX leaves it out, as the caption says it.
-    hidden: the columns that only a page has, where a reader may switch them on.
+    missing: the missing runs, with reasons.
+    caption: the caption in LaTeX; "": the title.
+    label: the name for \\ref, after "tab:"; "" for a table that no paper would publish.
+    column_prefix: a beginning of column names. LaTeX leaves it out, because the caption has it.
+    hidden: the columns that only a page has. There a reader may switch them on.
     layout: how a page shows the table: its rows; rows that a reader sorts and filters; in the layout of the paper; or
         as a paper's claims. The columns of claims are claim, source, verdict and further facts. Each claim is a
         paragraph, on the terminal too.
@@ -87,7 +87,7 @@ class Section:
 
     @property
     def lines_below(self) -> list[str]:
-        """The lines below the table: the legend, the notes, and what is missing."""
+        """The lines below the table: the legend, the notes, and the missing runs."""
         missing = [f"Missing: {'; '.join(self.missing)}."] if self.missing else []
         return [*self.legend, *self.notes, *missing]
 
@@ -121,7 +121,7 @@ class GridCell(NamedTuple):
 
 @dataclass(frozen=True)
 class PaperSection(Section):
-    """A section whose table is in a paper, too. A page and LaTeX show it in the layout of the paper.
+    """A section with a table that is also in a paper. A page and LaTeX show it in the layout of the paper.
 
     table: all facts of its cells. grid: the table in the layout of the paper, with a GridCell in each cell.
     """
@@ -146,7 +146,7 @@ class PaperSection(Section):
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:
-    """report.md. title: of the report, with what follows it."""
+    """report.md. title: the title of the report, with the text after it."""
     return "\n".join([f"# {title}\n", *(section.markdown() for section in sections)])
 
 
@@ -165,7 +165,7 @@ def to_markdown(table: "pd.DataFrame") -> str:
 def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, list[tuple[int, int]]]":
     """A grid as a table of text, and the row and column of its best cells.
 
-    Each row of the paper has a line of published numbers. If runs fill it, it has a line of ours below.
+    Each row of the paper has a line of published numbers. If runs fill the row, a line of our numbers is below it.
     """
     import pandas as pd
 
@@ -205,7 +205,7 @@ def booktabs(cells: "pd.DataFrame", label_columns: int, caption: str, label: str
 
 
 def latex_head(name: str) -> str:
-    """The head of a column for LaTeX. The parts of a score's name are below each other, as they are long."""
+    """The head of a column for LaTeX. The parts of a score's name are below each other, because they are long."""
     parts = [part.translate(LATEX) for part in name.split("/")]
     stack = r" \\ ".join(parts)
     return rf"\shortstack[r]{{{stack}}}" if len(parts) > 1 else stack

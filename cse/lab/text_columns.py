@@ -46,7 +46,8 @@ def terminal_width() -> int:
 def at_width(line: str) -> str:
     """A line of help at the terminal's width.
 
-    Of two columns the right one is wrapped. It stands below the left one if that takes more than half of the width.
+    If the line has two columns, the right column is wrapped. If the left column takes more than half of the width, the
+    right column is below it.
     """
     width = terminal_width()
     indent = indentation(line)
@@ -66,7 +67,10 @@ def at_width(line: str) -> str:
 
 
 def command_at_width(command: str, indent: str, width: int) -> str:
-    """A command in several lines of this width that a shell reads as one command: each ends with a backslash."""
+    """A command in several lines of this width.
+
+    A shell reads them as one command, because each line ends with a backslash.
+    """
     lines = textwrap.wrap(command, width - 2 - len(BELOW), break_long_words=False, break_on_hyphens=False)
     return f" \\\n{BELOW}".join([indent + lines[0], *lines[1:]])
 
@@ -77,7 +81,7 @@ def list_at_width(head: str, values: str, width: int) -> str:
 
 
 def yaml_at_width(lines: Sequence[str]) -> list[str]:
-    """Lines of YAML at the terminal's width. If a line is wider, comments are wrapped, and its comment is above it."""
+    """Lines of YAML at the terminal's width. If a line is too wide, its comment is wrapped and stands above it."""
     width = terminal_width()
     if all(len(line) <= width for line in lines):
         return list(lines)

@@ -3,17 +3,18 @@
 The files are in the order of reading, and each imports only files before it.
 
 1. `roberta` is a choice of the group `model`: the file conf/model/roberta.yaml (conf_files.py, groups.py).
-2. Each KEY=VALUE is an Argument, with who gave it (arguments.py). Its value may refer to another key or to the
-   environment (references.py).
-3. A wrong argument becomes one message, which says what may be meant (lookup.py with other_trainers.yaml, mistakes.py).
+2. Each KEY=VALUE is an Argument, which also records who gave it (arguments.py). Its value may refer to another key or
+   to the environment (references.py).
+3. A wrong argument becomes one message with a suggestion (lookup.py with other_trainers.yaml, mistakes.py).
 4. A command is read into Arguments and flags (command.py).
-5. Hydra composes conf/train.yaml, the files of the choices and the Arguments into a config, and the config knows which
-   file of the user's own gave a value (provenance.py, compose.py).
-6. Each value is checked by the signature of the part that takes it, or as a key that no part takes (schema.py,
-   nodes.py, parts.py, check.py). The result is the same config with 1e-5 as a float, which cse.lab.run builds and runs.
-7. Each key has a role, such as science or machine, by the same signatures (signatures.py, roles.py).
-8. --config-dir adds choices of the user's own. The plugin hydra_plugins/cse_own.py gives them to Hydra, and a file that
-   sets what nothing reads is refused (user_files.py).
+5. Hydra composes conf/train.yaml, the files of the choices and the Arguments into a config. The config also records
+   which of the user's files gave a value (provenance.py, compose.py).
+6. Each value is checked by the signature of the part that takes it. The schema checks the keys that no part takes
+   (schema.py, nodes.py, parts.py, check.py). The result is the same config with 1e-5 as a float. cse.lab.run builds and
+   runs it.
+7. Each key has a role, such as science or machine, from the same signatures (signatures.py, roles.py).
+8. --config-dir adds the user's own choices. The plugin hydra_plugins/cse_own.py gives them to Hydra. A file with
+   settings that nothing reads is refused (user_files.py).
 
-values.py comes first of all: settings as one flat dictionary, and when two values are the same.
+Read values.py first: settings as one flat dictionary, and the comparison of two values.
 """

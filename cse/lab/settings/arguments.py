@@ -1,10 +1,10 @@
-"""An Argument is one KEY=VALUE of a command, with who gave it.
+"""An Argument is one KEY=VALUE of a command, with the giver: a person, a sweep or cse.
 
-It is written in one form, Hydra's grammar: in a command that is given, in run.yaml, and in a command that is shown.
+It always has the form of Hydra's grammar: in a given command, in run.yaml, and in a command that is shown.
 
 1. Argument has a key and a value.
 2. `arguments_of` makes Arguments of texts, `texts_of` texts of Arguments.
-3. `values_of` and the functions after it say what a list of Arguments gives.
+3. `values_of` and the functions after it read the values from a list of Arguments.
 4. `parse_argument` reads Hydra's grammar, `spell_argument` writes it, and `shell_line` writes a command for a shell.
 """
 
@@ -34,7 +34,7 @@ PLAIN_TEXT = re.compile(r"(?!(null|true|false|nan|inf)$)[a-z_]\w*", re.ASCII | r
 
 @dataclass(frozen=True)
 class Argument:
-    """One KEY=VALUE, +KEY=VALUE or ~KEY. text: in Hydra's grammar. by: who gave it."""
+    """One KEY=VALUE, +KEY=VALUE or ~KEY. text: the text in Hydra's grammar. by: the giver."""
 
     text: str
     by: Giver = "person"
@@ -66,7 +66,7 @@ class Argument:
 
     @property
     def parsed(self) -> object:
-        """The value that Hydra reads: a text, a number, a list, ...; for several values, a sweep of Hydra's."""
+        """The value that Hydra reads: a text, a number or a list. For several values: Hydra's object for a sweep."""
         return parse_argument(self.text).value()
 
     @property
@@ -95,7 +95,7 @@ Among texts it is the last one of a sweep: so the command of a job's process, ru
 
 
 def arguments_of(texts: Sequence[str]) -> list[Argument]:
-    """The arguments that texts write: the sweep's up to RUN_ALONE, the others a person's."""
+    """The arguments in texts. The arguments up to RUN_ALONE are from the sweep, the others from a person."""
     count = texts.index(RUN_ALONE.text) + 1 if RUN_ALONE.text in texts else 0
     return [*(Argument(text, by="sweep") for text in texts[:count]), *map(Argument, texts[count:])]
 
@@ -107,8 +107,10 @@ def texts_of(arguments: Iterable[Argument]) -> list[str]:
 
 
 def recorded_arguments(texts: Sequence[str]) -> list[Argument]:
-    """The arguments that a run or a plan recorded. An older one lacks the quotes that the grammar wants. What is no
-    argument is left out."""
+    """The arguments that a run or a plan recorded. An older record lacks the quotes that the grammar needs.
+
+    Texts that are not arguments are left out.
+    """
     readable: list[str] = []
     for text in texts:
         key, equals, value = text.partition("=")
@@ -129,7 +131,7 @@ def values_of(arguments: Iterable[Argument]) -> dict[str, str]:
 
 
 def keys_of_person(arguments: Iterable[Argument]) -> list[str]:
-    """The keys that a person gave, and no sweep."""
+    """The keys that a person gave, without the keys of a sweep."""
     return [argument.key for argument in arguments if argument.by == "person"]
 
 
@@ -164,9 +166,10 @@ def settings_of_arguments(arguments: Iterable[Argument]) -> tuple[PlainConfig, d
 
 @cache
 def parse_argument(text: str) -> "Override":
-    """What Hydra's parser makes of an argument. Raises Hydra's error for a text that it cannot read.
+    """An argument, read by Hydra's parser. Raises Hydra's error for a text that the parser cannot read.
 
-    The values of range(0.01,0.08,0.01) are exact. Hydra adds binary fractions, up to 0.060000000000000005.
+    The values of range(0.01,0.08,0.01) are exact. Hydra itself adds binary fractions, and would give
+    0.060000000000000005.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import RangeSweep
@@ -200,7 +203,7 @@ def value_in(text: str) -> object:
 
 
 def spell_argument(key: str, value: object) -> str:
-    """KEY=VALUE in Hydra's grammar: text has the quotes that it needs, and no others."""
+    """KEY=VALUE in Hydra's grammar. Text has only the quotes that it needs."""
     if not isinstance(value, str | Path):
         return f"{key}={spell_value(value)}"
     text = str(value)

@@ -7,8 +7,8 @@ unread_keys         keys that nothing reads
 sentences_of        the refusal
 with_converted      or the config with values of the right types
 
-One error has all violations, each with its key as given and in pydantic's words. A value from a file of the user's own
-has the file and the line behind it:
+One error has all violations, each with its key as given and in pydantic's words. For a value from the user's own file,
+the file and the line follow:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 """
@@ -62,9 +62,10 @@ def validate_settings(config: DictConfig, types: type) -> DictConfig:
 
 
 def check_nodes(settings: PlainConfig, types: type, helpers: Collection[str]) -> list[CheckedNode]:
-    """Check the keys that no part takes, then each part, also one inside another.
+    """Check the keys that no part takes, then each part, also a part inside another part.
 
-    helpers: the keys at the top to which only other values refer, as my_lr in `my_lr: 1e-3, trainer.lr: ${my_lr}`.
+    helpers: the top-level keys that exist only for references of other values, such as my_lr in `my_lr: 1e-3,
+    trainer.lr: ${my_lr}`.
     """
     top = {key: value for key, value in settings.items() if key not in helpers}
     nodes = [check_node("", top, types)]
@@ -88,7 +89,7 @@ def unread_keys(settings: PlainConfig, helpers: Collection[str], referred: Colle
 
 
 def sentences_of(violations: Iterable[Violation], config: DictConfig) -> Iterator[str]:
-    """What is wrong with each setting, KEY=VALUE or KEY, and the line of the user's own file that sets it."""
+    """For each wrong setting, KEY=VALUE or KEY: the mistake, and the line of the user's own file that sets it."""
     reasons: dict[tuple[str, str | None], list[str]] = defaultdict(list)
     for key, reason, value in violations:
         if reason not in reasons[key, value]:
@@ -102,7 +103,7 @@ def sentences_of(violations: Iterable[Violation], config: DictConfig) -> Iterato
 def with_converted(config: DictConfig, nodes: Sequence[CheckedNode], written: PlainConfig) -> DictConfig:
     """A copy of the config with the values that its checked nodes convert. written: the config's values, unresolved.
 
-    A key that refers to another keeps its reference if the other key, converted by its own type, gives the same value.
+    A key that refers to another key keeps its reference if the converted value of the other key is the same.
     """
     checked = deepcopy(config)
     converted = {key: value for node in nodes for key, value in node.converted.items()}

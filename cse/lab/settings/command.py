@@ -3,7 +3,7 @@
 1. `normalized` writes each text in Hydra's grammar. Everything else reads its result, --help and --config-dir too.
 2. `read_command` makes a Command of them: `split_flags` finds the flags, `read_arguments` reads the arguments.
 
-Below them stands how a call's values of Python become texts.
+The functions below them turn the Python values of a call into texts.
 """
 
 import ast
@@ -43,9 +43,9 @@ AS_GIVEN = re.compile(r"\d+|null")
 
 
 def normalized(texts: Sequence[str]) -> list[str]:
-    """The texts in Hydra's grammar, whether a shell, a W&B agent (--trainer.lr=1e-5) or Python gave them.
+    """The texts in Hydra's grammar. They may come from a shell, a W&B agent (--trainer.lr=1e-5) or Python.
 
-    Raises UserError for letters that cannot be read, in a text or in the environment.
+    Raises UserError for unreadable letters in a text or in the environment.
     """
     set_here = [value for name, value in os.environ.items() if name == "HOME" or name.startswith("CSE_")]
     check_letters([*texts, os.getcwd(), *set_here])
@@ -68,7 +68,7 @@ def check_letters(names: Sequence[str]) -> None:
 
 
 def is_from_agent(text: str) -> bool:
-    """Whether a W&B agent may have given it: --KEY=VALUE, which is no flag of Hydra's."""
+    """Whether a W&B agent may have given it: --KEY=VALUE that is not a flag of Hydra."""
     return text.startswith("--") and "=" in text and key_of(text) not in WITH_VALUE
 
 
@@ -76,8 +76,8 @@ def is_from_agent(text: str) -> bool:
 class Command:
     """A command that was given.
 
-    texts: all of it, as `normalized` returns it. arguments: the settings in it. flags: the flags in it, such as -m,
-    each with its value behind it.
+    texts: the whole command, as `normalized` returns it. arguments: its settings. flags: its flags, such as -m. A
+    flag's value follows the flag.
     """
 
     kind: Kind
@@ -130,13 +130,18 @@ def read_arguments(texts: Sequence[str], kind: Kind) -> list[Argument]:
 
 
 def without_plus(text: str) -> str:
-    """The argument without a +, by which Hydra adds a key: nothing reads a key that conf/ lacks, but Hydra's own."""
+    """The argument without the + that adds a key in Hydra.
+
+    Only Hydra reads keys that conf/ lacks, so + is useless for all others.
+    """
     return text if key_of(text).startswith("hydra") else text.lstrip("+")
 
 
 def with_home(text: str) -> str:
-    """The argument with the home folder for ~/ at the start of each value without quotes. A shell does so only for ~/
-    at the start of an argument."""
+    """The argument, in which the home folder replaces ~/ at the start of each value without quotes.
+
+    A shell replaces ~/ only at the start of an argument.
+    """
     parts = QUOTED.split(text)  # every second one is in quotes
     parts[::2] = [AT_HOME.sub(lambda start: f"{start[1]}{Path.home()}/", part) for part in parts[::2]]
     return "".join(parts)
@@ -160,8 +165,10 @@ def without_null_groups(arguments: Sequence[Argument]) -> list[Argument]:
 
 
 def with_evaluator(arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments with the evaluator's name in each key of its settings, if a single one is chosen: for `eval=mteb
-    eval.benchmark=NAME` the key is eval.mteb.benchmark."""
+    """The arguments, with the evaluator's name in the keys of its settings, if a single evaluator is chosen.
+
+    For `eval=mteb eval.benchmark=NAME` the key becomes eval.mteb.benchmark.
+    """
     evaluators = choices("eval")
     chosen = {argument.key: argument.parsed for argument in arguments}.get("eval")
     names = chosen if isinstance(chosen, list) else [chosen]
@@ -177,10 +184,12 @@ def with_evaluator(arguments: Sequence[Argument]) -> list[Argument]:
 
 
 def without_evaluators(arguments: Sequence[Argument], kind: Kind) -> list[Argument]:
-    """The arguments with eval=[] for `eval=null` or `eval=[]`, which score nothing. In training no score can then
-    select a step: so trainer.select and trainer.watch are empty too, unless they are given.
+    """The arguments, with eval=[] for `eval=null` or `eval=[]`.
 
-    A person gives these arguments: a run records them, and smoke=true keeps them.
+    A run with eval=[] scores nothing, so in training no score can select a step. Therefore trainer.select and
+    trainer.watch become empty too, unless they are given.
+
+    They count as arguments of a person: a run records them, and smoke=true keeps them.
     """
     given = values_of(arguments)
     if given.get("eval") not in ("", "null", "[]"):
@@ -194,10 +203,12 @@ def without_evaluators(arguments: Sequence[Argument], kind: Kind) -> list[Argume
 
 
 def from_python(text: str) -> list[str]:
-    """The texts of an argument that may write a value of Python: model.prefix=null for `model.prefix=None` and for
-    `model={'prefix': None}`, data.columns=[a,null] for `data.columns=['a', None]`.
+    """The texts of an argument that may contain a Python value.
 
-    A group's mapping becomes an argument for each of its keys, since the group's own value is a choice.
+    `model.prefix=None` and `model={'prefix': None}` become model.prefix=null; `data.columns=['a', None]` becomes
+    data.columns=[a,null].
+
+    The mapping of a group becomes one argument for each key, because the value of the group itself is a choice.
     """
     key, _, value = text.partition("=")
     if value == "None":
@@ -214,8 +225,10 @@ def from_python(text: str) -> list[str]:
 
 
 def texts_of_settings(settings: Mapping[str, object]) -> list[str]:
-    """The texts of arguments that give these settings: seed=3, splits=[test], data.path='a,b.txt'. Raises UserError
-    for a value that no text can say."""
+    """The texts of arguments that give these settings: seed=3, splits=[test], data.path='a,b.txt'.
+
+    Raises UserError for a value that cannot be a text.
+    """
     texts = []
     for key, value in settings.items():
         if not (value is None or isinstance(value, str | Path | Number | list | tuple | Mapping)):

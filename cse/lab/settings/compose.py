@@ -1,7 +1,7 @@
-"""Compose the config that arguments give: Hydra composes conf/, then cse fills in what Hydra cannot.
+"""Compose the config from arguments: Hydra composes conf/, then cse adds the parts that Hydra cannot.
 
-`composed` has the four steps. Below it stand the first, which refuses what Hydra would ignore, and the third, which
-completes the sources of data=mixture.
+`composed` has four steps. The code of two steps is below it: the first refuses arguments that Hydra would ignore, and
+the third completes the sources of data=mixture.
 """
 
 import threading
@@ -31,9 +31,10 @@ OF_MIXTURE = ("name", "cache_dir", "preview")
 
 
 def composed(kind: Kind, texts: Sequence[str]) -> DictConfig:
-    """The config that arguments give, with Hydra's own node in it. texts: of the arguments.
+    """The config from arguments, including Hydra's own node. texts: the texts of the arguments.
 
-    Raises UserError for an argument that Hydra would ignore or fail on, Hydra's error for one that it refuses.
+    Raises UserError for an argument that Hydra would ignore or fail on, and Hydra's error for an argument that Hydra
+    refuses.
     """
     refuse_arguments(texts, kind)
     with COMPOSING:
@@ -44,8 +45,11 @@ def composed(kind: Kind, texts: Sequence[str]) -> DictConfig:
 
 
 def composed_by_hydra(kind: Kind, texts: Sequence[str]) -> DictConfig:
-    """What Hydra composes. Its own node also names the user's files in it, so that a refusal can name the file, and
-    the values of these files that later files replace."""
+    """The config that Hydra composes.
+
+    Its `hydra` node also names the user's files in the config, for errors, and the values in these files that later
+    files replace.
+    """
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.types import RunMode
@@ -85,9 +89,11 @@ def parsed_value(argument: str) -> object:
 
 
 def refuse_arguments(texts: Sequence[str], kind: Kind) -> None:
-    """Raise Hydra's error for a text that it cannot read, and UserError for an argument that it would ignore, or fail
-    on: one without a key or with a very long one, a recipe that does not exist, and a group's value that cannot be a
-    choice."""
+    """Raise Hydra's error for a text that it cannot read.
+
+    Raise UserError for an argument that Hydra would ignore or fail on: an argument without a key or with a very long
+    key, a recipe that does not exist, and a group's value that cannot be a choice.
+    """
     for text in texts:
         parse_argument(text)
     for argument in map(Argument, texts):
@@ -103,7 +109,7 @@ def refuse_arguments(texts: Sequence[str], kind: Kind) -> None:
 
 
 def names_choices(argument: Argument) -> bool:
-    """Whether a group's value can be a choice or several. A mapping can, as Hydra refuses it by itself."""
+    """Whether a group's value can be one or several choices. True for a mapping, because Hydra itself refuses it."""
     if argument.is_axis:
         return True
     value = argument.parsed
@@ -116,11 +122,11 @@ def names_choices(argument: Argument) -> bool:
 
 
 def complete_sources(config: DictConfig) -> None:
-    """Give each source of data=mixture all settings of a text, and the settings of its objective for the objective's
-    name. Hydra cannot: a source is no choice of a group.
+    """Give each source of data=mixture all settings of a text, and replace the name of its objective by the objective's
+    settings. Hydra cannot do this, because a source is not a choice of a group.
 
-    What is complete stays as it is. Raises UserError for a source that is no mapping, a key that is the mixture's, and
-    an objective that does not exist.
+    A complete source stays unchanged. Raises UserError for a source that is not a mapping, for a key that belongs to
+    the mixture, and for an unknown objective.
     """
     sources = OmegaConf.select(config, "data.sources")
     if not OmegaConf.is_dict(sources):  # not set, or refused by its type
@@ -142,9 +148,12 @@ def complete_sources(config: DictConfig) -> None:
 
 
 def whole_objective(config: DictConfig, key: str, objective: Any) -> DictConfig | None:
-    """The settings of an objective that a source names, NAME or {choice: NAME, KEY: VALUE}; None for the run's.
+    """The settings of an objective that a source names, NAME or {choice: NAME, KEY: VALUE}.
 
-    config: its encoder has a say in an objective's values (conf/recipe). key: of the source's objective.
+    None if it is the run's objective.
+
+    config: the config; an objective's values may depend on its encoder (conf/recipe). key: the key of the source's
+    objective.
     """
     if objective is None or (OmegaConf.is_dict(objective) and "_target_" in objective):
         return objective

@@ -1,6 +1,6 @@
 """Read a YAML file of conf/, of sweeps/ or of the user's own as text: its comments, its defaults list, its lines.
 
-A YAML reader drops comments, so a file's lines are read as text. PyYAML says where in them the defaults list is.
+A YAML reader drops comments, so a file's lines are read as text. PyYAML finds the lines of the defaults list.
 """
 
 import re
@@ -36,7 +36,10 @@ def text_of(file: Path) -> str:
 
 
 def declared_package(file: Path) -> str | None:
-    """Where in a config the settings lie, as the file's comment says: _global_ at the top; None without a comment."""
+    """The place of the settings in a config, from the file's `# @package` comment. _global_ is the top.
+
+    None without a comment.
+    """
     comment = PACKAGE.search(text_of(file))
     return comment[1] if comment else None
 
@@ -65,7 +68,10 @@ def defaults_in(text: str) -> DefaultsList:
 
 
 def last_line(node: "yaml.Node") -> int:
-    """The line that a node's text ends in. The mark of a block's end is behind the comments that follow it."""
+    """The last line of a node's text.
+
+    PyYAML's mark for the end of a block is too late: it is behind the comments after the block.
+    """
     if isinstance(node.value, str) or node.flow_style or not node.value:
         return int(node.end_mark.line)
     last = node.value[-1]
@@ -73,14 +79,14 @@ def last_line(node: "yaml.Node") -> int:
 
 
 def pair_of(node: "yaml.Node | None", key: str) -> "tuple[yaml.Node, yaml.Node] | None":
-    """A key of a mapping and its value; None for another node, and without the key."""
+    """A key of a mapping and its value. None for a node that is not a mapping, and for a missing key."""
     if node is None or node.id != "mapping":
         return None
     return next((pair for pair in node.value if pair[0].value == key), None)
 
 
 class Default(NamedTuple):
-    """The line of a group in a defaults list: its choices, which a command has if it names none, and its comment."""
+    """The line of a group in a defaults list: its default choices and its comment."""
 
     choices: list[str]
     comment: str
@@ -102,12 +108,12 @@ def groups_listed(file: Path) -> dict[str, Default]:
 
 
 def names_listed(file: Path) -> list[str]:
-    """The choices of its own group that a choice's defaults list names, and `_self_` for its own settings."""
+    """The choices that a choice's defaults list includes from its own group. `_self_` stands for its own settings."""
     return [entry.value for entry in defaults_in(text_of(file)).entries if entry.id == "scalar"]
 
 
 def first_sentence(file: Path) -> str:
-    """The first sentence of the comment that opens a file, without its period, `# @package`, and a choice's command."""
+    """The first sentence of a file's first comment, without the period, `# @package`, and the command of the choice."""
     words: list[str] = []
     for line in text_of(file).splitlines():
         if not line.startswith("#"):
@@ -118,7 +124,7 @@ def first_sentence(file: Path) -> str:
 
 
 def body(file: Path, comment: bool = False) -> list[str]:
-    """A file's lines without its defaults list. comment: keep the comment that it opens with."""
+    """A file's lines without its defaults list. comment: keep the first comment."""
     text = text_of(file)
     lines = text.splitlines()
     opening = list(takewhile(lambda line: line.startswith("#"), lines))
@@ -148,7 +154,7 @@ def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def line_of(file: Path, keys: Sequence[str]) -> str:
-    """FILE:LINE of a key; FILE alone if another file sets it. keys: those above it and itself, ["trainer", "lr"]."""
+    """FILE:LINE of a key; FILE alone if another file sets the key. keys: the path of the key, ["trainer", "lr"]."""
     import yaml
 
     node: yaml.Node | None = yaml.compose(text_of(file))

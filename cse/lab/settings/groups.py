@@ -39,13 +39,13 @@ def groups(kind: Kind) -> dict[str, Default]:
 
 
 def is_group(key: str) -> bool:
-    """Whether a key chooses from a folder of conf/, or a sweep."""
+    """Whether a key is a group: it chooses from a folder of conf/, or chooses a sweep."""
     root = key.partition("@")[0].partition("/")[0]
     return root == "sweep" or os.path.isdir(Path(CONF_DIR, root))  # Path.is_dir raises OSError for a name too long
 
 
 def choices(group: str) -> list[str]:
-    """The choices of `GROUP=`, sorted. A file whose name begins with _ is none: other files include it."""
+    """The choices of `GROUP=`, sorted. A file whose name begins with _ is not a choice: other files include it."""
     pattern = "*/*.yaml" if group == "sweep" else "[!_]*.yaml"  # PAPER/TABLE
     names = [path.relative_to(folder) for folder in folders_of(group) for path in folder.glob(pattern)]
     return sorted(name.with_suffix("").as_posix() for name in names)
@@ -128,7 +128,8 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
 def check_folders(folders: Sequence[Path]) -> None:
     """Raise UserError for a folder that does not exist, has no choices, or has a name that cannot be in CSE_CONF.
 
-    Also for a file that cse or an earlier folder has too, at any depth: only the first would be read.
+    Also raise it for a file that is in cse or in an earlier folder too, at any depth, because only the first file would
+    be read.
     """
     group_folders = [*sorted(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()), "sweep"]
     for folder in folders:

@@ -1,8 +1,8 @@
 """Look up a name: among our settings and choices, among near names of ours, and among other trainers' names.
 
-1. `settings_of_command` and `all_choices` are what there is, read from the text of conf/.
-2. `nearest` is the hint of a refusal: the name of ours that a wrong name means. `meant` finds it.
-3. `answer_to` finds another trainer's name in other_trainers.yaml, `note_on` says what differs here.
+1. `settings_of_command` and `all_choices` list our names, read from the text of conf/.
+2. `nearest` is the hint in an error: our name for a wrong name. `meant` finds it.
+3. `answer_to` finds another trainer's name in other_trainers.yaml. `note_on` gives the difference here.
 
 Nothing slow is imported.
 """
@@ -24,8 +24,8 @@ TABLE = Path(__file__).with_name("other_trainers.yaml")
 class Entry(NamedTuple):
     """A setting, with its value and its comment, or a choice of a group.
 
-    key, value: of a choice, its group and its name. name: what a search looks at, a setting's key or a choice's own
-    name. choice: the GROUP=CHOICE that sets a setting; "" if every command has it.
+    key, value: for a choice, its group and its name. name: the name for searches: a setting's key or a choice's name.
+    choice: the GROUP=CHOICE that sets a setting; "" if every command has the setting.
     """
 
     key: str
@@ -78,18 +78,20 @@ def keys_of_command(kind: Kind) -> dict[str, list[str]]:
 
 
 def nearest(name: str, ours: Collection[str]) -> str:
-    """` (did you mean NAME?)` with the name of ours that a name means, or ""."""
+    """` (did you mean NAME?)` with our name for a wrong name, or ""."""
     return did_you_mean(meant(name, ours))
 
 
 def did_you_mean(names: Sequence[str]) -> str:
-    """` (did you mean NAME or NAME?)`, which follows what is wrong; "" without a name."""
+    """` (did you mean NAME or NAME?)`, for the end of an error; "" without a name."""
     return f" (did you mean {' or '.join(names)}?)" if names else ""
 
 
 def meant(name: str, ours: Collection[str]) -> list[str]:
-    """The name of ours that a name means: what the first of GUESSES finds. Several choices if all are called so; [] if
-    none is near."""
+    """Our names for a wrong name: the result of the first of GUESSES that finds one.
+
+    Several choices if they share the name; [] if no name is near.
+    """
     for guess in GUESSES:
         guesses = guess(name, ours)
         if guesses:
@@ -126,7 +128,7 @@ def spelled_alike(name: str, ours: Collection[str]) -> list[str]:
 
 
 def with_a_last_part_alike(name: str, ours: Collection[str]) -> list[str]:
-    """`trainer.temperature` is objective.temperature, which is not spelled like it as a whole."""
+    """`trainer.temperature` is objective.temperature: only the last part is alike."""
     by_last = {last_part(known): known for known in ours}
     return [by_last[end] for end in difflib.get_close_matches(last_part(name.lower()), by_last, 1, 0.7)]
 
@@ -139,9 +141,9 @@ GUESSES = (of_another_trainer, of_a_choice, with_the_last_part, begun, spelled_a
 
 
 class Answer(NamedTuple):
-    """A row of the table: a trainer's arguments with one meaning, what to give here, and what differs.
+    """A row of the table: a trainer's arguments with one meaning, our arguments for it, and the differences.
 
-    type: one or more arguments of ours; "" if nothing here corresponds.
+    type: one or more of our arguments; "" if nothing here corresponds.
     """
 
     trainer: str
@@ -151,16 +153,16 @@ class Answer(NamedTuple):
 
     @property
     def first(self) -> str:
-        """The first argument of ours: a KEY, or a KEY=VALUE."""
+        """Our first argument: a KEY, or a KEY=VALUE."""
         return self.type.partition(" ")[0]
 
     @property
     def key(self) -> str:
-        """The setting, or the group, of the first argument of ours."""
+        """The setting, or the group, of our first argument."""
         return self.first.partition("=")[0]
 
     def sentence(self) -> str:
-        """What to give and what differs, for a terminal."""
+        """Our arguments and the differences, for a terminal."""
         return ": ".join(part for part in (self.type, self.note.replace("`", "")) if part)
 
 
@@ -177,7 +179,7 @@ def trainers() -> dict[str, tuple[str, list[Answer]]]:
 
 
 def row(trainer: str, names: str, answer: str | dict[str, str]) -> Answer:
-    """The row of one line or mapping of the table."""
+    """The row for a line or a mapping of the table."""
     columns = {"type": answer} if isinstance(answer, str) else answer
     return Answer(trainer, str(names).split(", "), columns["type"], columns.get("note", ""))
 
@@ -186,7 +188,7 @@ def row(trainer: str, names: str, answer: str | dict[str, str]) -> Answer:
 def rows_by_name() -> dict[str, list[Answer]]:
     """The rows of each name that a person may give: a trainer's argument, with its group and without.
 
-    An argument without a note is left out if ours has the same name.
+    An argument without a note is left out if our setting has the same name.
     """
     by_name: dict[str, list[Answer]] = defaultdict(list)
     for _, rows in trainers().values():
@@ -210,8 +212,10 @@ def simplified(name: str) -> str:
 
 
 def answer_to(name: str, ours: Collection[str] = ()) -> Answer | None:
-    """The row of a name, or of its last part if ours has another name; None without a row. If there are several, a row
-    whose setting is in `ours` comes first."""
+    """The row of a name, or of its last part if our setting has another name. None without a row.
+
+    If there are several rows, a row whose setting is in `ours` comes first.
+    """
     last = simplified(last_part(name))
     of_last = [answer for answer in rows_by_name().get(last, []) if last_part(answer.key) != last]
     rows = rows_by_name().get(simplified(name), of_last)
@@ -219,13 +223,13 @@ def answer_to(name: str, ours: Collection[str] = ()) -> Answer | None:
 
 
 def note_on(name: str, ours: Collection[str] = ()) -> str:
-    """What the table says of a name; "" if it says no more than our name for it."""
+    """The table's note on a name; "" if the table has only our name for it."""
     answer = answer_to(name, ours)
     return answer.sentence() if answer and answer.note else ""
 
 
 def sentences_with(word: str) -> list[str]:
-    """What the table says of the trainers and of their arguments where it uses a word."""
+    """The sentences of the table about trainers and arguments that contain a word."""
     whole = re.compile(rf"(?<![\w.]){re.escape(word)}(?!\w)", re.IGNORECASE)
     sentences: list[str] = []
     for trainer, (about, rows) in trainers().items():
@@ -237,7 +241,7 @@ def sentences_with(word: str) -> list[str]:
 
 
 def value_here(setting: str, value: str) -> str:
-    """Our value of a setting for another trainer's value; "" if no note has it."""
+    """Our value of a setting for another trainer's value; "" if no note gives it."""
     pattern = re.compile(rf"(?<!\w){re.escape(value)}`? is `(?:\w+\.)*{re.escape(setting)}=(\w+)`")
     for _, rows in trainers().values():
         for answer in rows:

@@ -1,9 +1,9 @@
-"""Write one message for a mistake in a command, which says what was meant.
+"""Write one message for a mistake in a command, with a suggestion.
 
-`explaining` is a block in which an error of Hydra, OmegaConf or YAML becomes such a message, and in which no secret of
-the environment gets into a setting. `message_of` says which of the four mistakes it is: a choice that does not exist
-(`no_choice`), a key (`no_key`), a text that is no KEY=VALUE (`no_setting`), or another one. `no_flags` is for flags.
-Where several hints apply, the first one counts.
+`explaining` is a block in which an error of Hydra, OmegaConf or YAML becomes such a message. In this block no secret of
+the environment gets into a setting. `message_of` distinguishes four mistakes: an unknown choice (`no_choice`), an
+unknown key (`no_key`), a text that is not KEY=VALUE (`no_setting`), and any other mistake. `no_flags` is for flags. If
+several hints apply, the first hint counts.
 """
 
 import os
@@ -72,7 +72,10 @@ def explaining(texts: Sequence[str], kind: Kind) -> Iterator[None]:
 
 
 def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
-    """The message for an error of Hydra or OmegaConf: its own, unless that names neither key nor choices."""
+    """The message for an error of Hydra or OmegaConf.
+
+    The error's own message is kept, unless it names neither a key nor choices.
+    """
     from hydra.errors import OverrideParseException
 
     if isinstance(error.__cause__, UserError):  # of a value from the environment
@@ -100,13 +103,13 @@ def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
 
 
 def lines_for_people(text: str) -> list[str]:
-    """The lines of an error that say something to a person."""
+    """The lines of an error that help a person."""
     lines = [line.strip() for line in text.partition("See https")[0].splitlines()]
     return [line for line in lines if line.strip("^") and "object_type=" not in line]
 
 
 def as_one_text(argument: str) -> str:
-    """The argument in the quotes with which Hydra reads its value as one text."""
+    """The argument with quotes, so that Hydra reads its value as one text."""
     key, _, value = argument.partition("=")
     return f"as text it is {shell_argument(spell_argument(key, value))}"
 
@@ -115,13 +118,13 @@ def as_one_text(argument: str) -> str:
 
 
 def no_choice(group: str, choice: str, kind: Kind) -> str:
-    """The message for a choice that the group lacks, with what was meant or what there is."""
+    """The message for a choice that the group lacks, with a suggestion or the existing choices."""
     wrong, hint = f"{group}={choice} is not a choice", next(hints_for_choice(group, choice, kind), "")
     return f"{wrong}; {hint}" if hint else wrong + what_there_is(group, choice, kind)
 
 
 def hints_for_choice(group: str, choice: str, kind: Kind) -> Iterator[str]:
-    """What is surely meant by a choice that the group lacks, the surest hint first."""
+    """Suggestions for a choice that the group lacks, the surest first."""
     for folder in user_folders():  # FOLDER/mine.yaml in place of FOLDER/objective/mine.yaml
         for path in folder.rglob("*.y*ml"):
             if path.stem == choice:
@@ -141,7 +144,7 @@ def hints_for_choice(group: str, choice: str, kind: Kind) -> Iterator[str]:
 
 
 def choices_with_encoder(group: str, encoder: str) -> list[str]:
-    """GROUP=CHOICE of each choice whose encoder has this name, with or without its owner's."""
+    """GROUP=CHOICE of each choice whose encoder has this name, with or without the owner's name."""
     found: list[str] = []
     for choice in choices(group):
         for key, value, _ in keys_of_text(text_of(file_of(group, choice))):
@@ -151,7 +154,7 @@ def choices_with_encoder(group: str, encoder: str) -> list[str]:
 
 
 def what_there_is(group: str, choice: str, kind: Kind) -> str:
-    """The nearest choice or all choices, and what else the group offers: the end of the message."""
+    """The nearest choice or all choices, and the further options of the group: the end of the message."""
     names = choices(group)  # none of Hydra's own groups
     offer = INSTEAD[kind].get(group, "").format(choice)
     near = nearest(choice, names)
@@ -168,7 +171,7 @@ def what_there_is(group: str, choice: str, kind: Kind) -> str:
 
 
 def no_key(key: str, texts: Sequence[str], kind: Kind) -> str:
-    """The message for a key that the command's choices lack, with what was meant."""
+    """The message for a key that the command's choices lack, with a suggestion."""
     if key in groups(kind):  # model={...}
         return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE"
     choices_by_key, chosen = keys_of_command(kind), choices_given(texts, kind)
@@ -180,9 +183,9 @@ def no_key(key: str, texts: Sequence[str], kind: Kind) -> str:
 def hints_for_key(
     key: str, kind: Kind, choices_by_key: Mapping[str, Sequence[str]], keys_of_choices: Collection[str]
 ) -> Iterator[str]:
-    """What is surely meant by a key that the command's choices lack, the surest hint first.
+    """Suggestions for a key that the command's choices lack, the surest first.
 
-    choices_by_key: of all keys. keys_of_choices: the keys that the command's choices have.
+    choices_by_key: the choices with each key. keys_of_choices: the keys that the command's choices have.
     """
     note = "" if key in choices_by_key else note_on(key, choices_by_key)
     if note:  # num_train_epochs
@@ -201,15 +204,18 @@ def hints_for_key(
 
 
 def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Collection[str]) -> str:
-    """The nearest of all keys, if the command's choices have neither it nor a key that is as near; else ""."""
+    """The nearest of all keys, if the command's choices have neither this key nor an equally near key; else ""."""
     near = next(iter(meant(key, keys)), "")
     near_ones = [last_part(guess) for guess in meant(key, keys_of_choices)]
     return "" if near in keys_of_choices or last_part(near) in near_ones else near
 
 
 def choices_given(texts: Sequence[str], kind: Kind) -> set[str]:
-    """Each GROUP=CHOICE of a command, and "" for what every command has. If the command has an experiment, a variant or
-    a sweep, which may choose, these are all choices of a group that is not given."""
+    """Each GROUP=CHOICE of a command, and "" for the settings of every command.
+
+    An experiment, a variant or a sweep may choose for other groups. So if the command has one, a group that is not
+    given contributes all its choices.
+    """
     given = {argument.key: argument.parsed for argument in recorded_arguments(texts)}
     may_choose = not given.keys().isdisjoint(OPTIONAL_GROUPS)
     chosen = {""}
@@ -246,7 +252,7 @@ def no_setting(text: str, texts: Sequence[str], kind: Kind) -> str:
 
 
 def no_flags(flags: Sequence[str], kind: Kind) -> str:
-    """The message for flags that do not exist, with what to give in place of each."""
+    """The message for flags that do not exist, with our argument for each."""
     known = list(keys_of_command(kind))
     if len(flags) == 1:
         near = did_you_mean([f"{key}=..." for key in meant(simplified(flags[0]), known)])
@@ -260,7 +266,7 @@ def no_flags(flags: Sequence[str], kind: Kind) -> str:
 
 
 def short_hint(flag: str, known: Sequence[str]) -> str:
-    """What to give in place of a flag, or why nothing; "" for a flag that means nothing."""
+    """Our argument for a flag, or why it needs none; "" for an unknown flag."""
     answer = answer_to(flag, known)
     if answer is None:
         return " or ".join(meant(simplified(flag), known))

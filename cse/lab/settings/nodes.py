@@ -36,7 +36,7 @@ CONVERSIONS = {
 
 
 class Violation(NamedTuple):
-    """What is wrong with a setting. value: as given; None if it is missing or its key alone is wrong."""
+    """A mistake in a setting. value: the given value; None if the value is missing or only the key is wrong."""
 
     key: str
     reason: str
@@ -44,8 +44,10 @@ class Violation(NamedTuple):
 
 
 class CheckedNode(NamedTuple):
-    """The result of the check of a node. converted: the new value of each setting that pydantic converts, by dotted key
-    of the config; empty if there are violations."""
+    """The result of the check of a node.
+
+    converted: the new value of each setting that pydantic converts, by dotted key; empty if there are violations.
+    """
 
     converted: PlainConfig
     violations: Sequence[Violation] = ()
@@ -109,7 +111,7 @@ def converting(schema: Any) -> Any:
 
 
 def accept_part(value: object) -> object:
-    """NESTED. Raises ValueError for any other value, which is no part."""
+    """NESTED. Raises ValueError for any other value, because it is not a part."""
     if value is not NESTED:
         raise ValueError(
             "should be a mapping with a _target_ (MODULE.CLASS), its own or that of a file in its defaults"
@@ -118,7 +120,7 @@ def accept_part(value: object) -> object:
 
 
 def setting_at(error: ErrorDetails, node: PlainConfig) -> tuple[str, str | None]:
-    """(dotted key, value as given) of the setting that an error of pydantic's is about; None if it is missing.
+    """(dotted key, given value) of the setting in an error of pydantic. The value is None if it is missing.
 
     Pydantic's location also names members of unions and places in lists; a list is one setting.
     """
@@ -134,7 +136,7 @@ def setting_at(error: ErrorDetails, node: PlainConfig) -> tuple[str, str | None]
 
 
 def reason_of(error: ErrorDetails, settings: Sequence[str] = ()) -> str:
-    """What is wrong, in pydantic's words or our own. settings: the names that there are, as another may be meant."""
+    """The mistake, in pydantic's words or our own. settings: the existing names, for a suggestion."""
     if error["input"] is NESTED:
         return f"is one part where several may be: its YAML opens with # @package {error['loc'][0]}.NAME"
     match error["type"]:

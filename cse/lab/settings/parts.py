@@ -36,10 +36,10 @@ class UnusablePart(Exception):
 
 
 class Slot(NamedTuple):
-    """What the class of a part must fit at its key.
+    """The requirements for the class of a part at its key.
 
-    base: the class that it must inherit; "" for any. passed: what cse.lab.run.build passes to it in addition to its
-    settings. extras: a TypedDict of the keys in its node that it does not take.
+    base: the class that it must inherit; "" for any. passed: the arguments that cse.lab.run.build adds to its settings.
+    extras: a TypedDict of the keys in its node that the class does not take.
     """
 
     base: str = ""
@@ -58,7 +58,7 @@ SLOTS = {
 
 
 def check_part(key: str, node: PlainConfig) -> CheckedNode:
-    """Check the part at a dotted key: its settings and, if they are right, that its class can be made of them."""
+    """Check the part at a dotted key: its settings and, if they are right, whether its class can be built from them."""
     target = str(node["_target_"])
     slot = SLOTS.get(re.sub(r"^eval\.[^.]+$", "eval.NAME", key), Slot())
     try:
@@ -75,7 +75,7 @@ def check_part(key: str, node: PlainConfig) -> CheckedNode:
 
 @cache
 def types_of(target: str, extras: type | None = None) -> type:
-    """A TypedDict of the settings that a class or function takes. None is required: our code passes the rest.
+    """A TypedDict of the settings that a class or function takes. No key is required, because our code passes the rest.
 
     extras: a TypedDict of further keys. Raises UnusablePart for a class that cannot be imported.
     """
@@ -93,7 +93,7 @@ def types_of(target: str, extras: type | None = None) -> type:
 
 
 def why_not_imported(target: str, error: Exception) -> str:
-    """Why importing a class, or reading its annotations, raised an error: for example, its module has no such name."""
+    """Why importing a class or reading its annotations raised an error. For example, its module has no such name."""
     if isinstance(error, NameError):
         return f"cannot be checked, as an annotation of its constructor names what is not imported ({in_short(error)})"
     absent = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
@@ -108,7 +108,7 @@ def why_not_imported(target: str, error: Exception) -> str:
 
 
 def takers_of(part: Callable[..., object]) -> list[Callable[..., object]]:
-    """What takes the settings of a part: a function itself, or the constructor of a class.
+    """The callables that take the settings of a part: the function itself, or the constructor of the class.
 
     If this constructor passes **settings on to its bases, their constructors take settings too.
     """
@@ -143,12 +143,12 @@ def fields_of(taker: Callable[..., object]) -> dict[str, object]:
 
 
 def null_for_none(value: object) -> object:
-    """The value of a part that may be left out: null for the word none, by which groups name it."""
+    """The value of an optional part. The word none, as groups call it, becomes null."""
     return None if value == "none" else value
 
 
 def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
-    """The type, or `object`, which allows anything, for one that pydantic cannot check, as a Protocol."""
+    """The type. A type that pydantic cannot check, such as a Protocol, becomes `object`, which allows anything."""
     try:
         TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
     except (PydanticUserError, SchemaError):
@@ -160,7 +160,7 @@ def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
 
 
 def check_contract(slot: Slot, node: PlainConfig) -> None:
-    """Raise UnusablePart unless a part can be made of its settings and of what cse passes, and fits its slot.
+    """Raise UnusablePart unless a part can be built from its settings and cse's arguments, and fits its slot.
 
     A part with `_partial_` or `_args_` is not checked.
     """
@@ -181,7 +181,7 @@ def check_contract(slot: Slot, node: PlainConfig) -> None:
 
 
 def check_methods(part: type, base: type) -> None:
-    """Raise UnusablePart unless each method of a part takes what cse passes to that of its base."""
+    """Raise UnusablePart unless each method of a part takes the arguments that cse passes to the base's method."""
     for name, of_base in vars(base).items():
         method = getattr(part, name)
         if name == "__init__" or not (isfunction(of_base) and isfunction(method)):
@@ -216,7 +216,7 @@ def check_level(part: Any, base: Any) -> None:
 
 
 def check_call(part: Any, slot: Slot, node: PlainConfig) -> None:
-    """Raise UnusablePart unless a part's constructor, or a function, takes its settings and what cse passes."""
+    """Raise UnusablePart unless a part's constructor, or a function, takes its settings and cse's arguments."""
     extras = slot.extras.__annotations__ if slot.extras else ()
     settings = {key: value for key, value in node.items() if key not in (*HYDRA_KEYS, *extras)}
     try:

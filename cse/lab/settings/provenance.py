@@ -1,4 +1,6 @@
-"""Say which file of the user's own gave a value of a config: a refusal names its line, and a run what replaced it.
+"""Find which of the user's own files gave a value of a config.
+
+An error names its line, and a run names replaced values.
 
 UserFile        a file, and where its settings lie in a config
 find_user_files, recorded_user_files   the files that a config was composed of
@@ -27,7 +29,7 @@ OVERRIDDEN_AT = "hydra.user_values_overridden"
 
 
 class UserFile(NamedTuple):
-    """A file of the user's own. package: the key of the config at which its settings lie; "" at the top."""
+    """A file of the user's own. package: the key of the config that contains its settings; "" for the top."""
 
     path: Path
     package: str
@@ -43,7 +45,7 @@ class UserFile(NamedTuple):
 
 
 def find_user_files(defaults: Iterable[ResultDefault]) -> list[UserFile]:
-    """The files of the user's own in a defaults list of Hydra's, in its order."""
+    """The user's own files in a defaults list of Hydra, in the same order."""
     files: list[UserFile] = []
     for default in defaults:
         name = f"{default.config_path}.yaml"
@@ -54,14 +56,16 @@ def find_user_files(defaults: Iterable[ResultDefault]) -> list[UserFile]:
 
 
 def recorded_user_files(config: DictConfig) -> list[UserFile]:
-    """The files of the user's own that a config was composed of, in Hydra's order, from the config's node `hydra`."""
+    """The user's own files in a composed config, in Hydra's order, from the config's node `hydra`."""
     recorded = OmegaConf.select(config, RECORDED_AT) or {}
     return [UserFile(Path(path), package) for path, package in recorded.items()]
 
 
 def written_at(config: DictConfig, key: str, value: object) -> str:
-    """FILE:LINE of the last file of the user's own that gives a key this value; FILE if it gives keys inside this key;
-    "" without such a file."""
+    """FILE:LINE of the user's last file that gives a key this value.
+
+    FILE if the file gives keys inside this key. "" without such a file.
+    """
     for file in reversed(recorded_user_files(config)):
         if file.package and file.prefix.startswith(f"{key}."):
             return str(file.path)
@@ -75,9 +79,9 @@ def written_at(config: DictConfig, key: str, value: object) -> str:
 
 
 def find_overridden(config: DictConfig, files: Sequence[UserFile], given: Collection[str]) -> list[str]:
-    """A sentence for each value of these files that a later file of cse replaces.
+    """A sentence for each value in these files that a later file of cse replaces.
 
-    config: as Hydra composed it: cse writes some values in another form later. given: the keys of the command.
+    config: the config from Hydra, because cse later writes some values in another form. given: the keys of the command.
     """
     sentences: dict[str, str] = {}
     for file in files:
@@ -95,7 +99,7 @@ def find_overridden(config: DictConfig, files: Sequence[UserFile], given: Collec
 
 
 def final_value(config: DictConfig, key: str) -> object:
-    """The plain value of a key, with references filled in; None if it cannot be read, which is refused later."""
+    """The plain value of a key, with references filled in. None if it cannot be read; this is refused later."""
     with guarded_environment(), suppress(OmegaConfBaseException):
         value = OmegaConf.select(config, key)
         return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
@@ -103,5 +107,5 @@ def final_value(config: DictConfig, key: str) -> object:
 
 
 def recorded_overridden(config: DictConfig) -> list[str]:
-    """What find_overridden found when the config was composed, from the config's node `hydra`."""
+    """The result of find_overridden at composition, from the config's node `hydra`."""
     return [*(OmegaConf.select(config, OVERRIDDEN_AT) or [])]

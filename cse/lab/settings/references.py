@@ -1,9 +1,9 @@
 """A value may refer to another key, ${other.key}, or to a variable of the environment, ${oc.env:NAME}.
 
 1. `resolved` fills in the references of a config, `written_values` keeps them. `referred_keys` are the keys that values
-   refer to. `given_key` is the key that sets a value: the other key.
-2. `user_key` is what a user gives to set a value: a key or a variable. Refusals name it.
-3. `fill_in_environment` reads variables. `guarded_environment` is for each block that does so: in it, no secret gets
+   refer to. `given_key` is the key that a value refers to, and that therefore sets it.
+2. `user_key` is the key or the variable that a user gives to set a value. Errors name it.
+3. `fill_in_environment` reads variables. Each block that does so needs `guarded_environment`: in it, no secret gets
    into a run's files.
 """
 
@@ -68,20 +68,20 @@ def referred_keys(written: PlainConfig) -> set[str]:
 
 
 def user_key(config: Container, key: str) -> str:
-    """What a user gives to set a key of this config: the key that its value refers to, or the variable behind it."""
+    """The key or variable that a user gives to set a key of this config: the target of the reference in its value."""
     written = written_values(config)
     key = given_key(key, written)
     return set_variable(written.get(key)) or key
 
 
 def naming_user_keys(node: DictConfig) -> AbstractContextManager[None]:
-    """A block that calls a part with the settings of this node. Its UserErrors name what a user gives for them."""
+    """A block that calls a part with the settings of this node. Its UserErrors have the names that a user gives."""
     key, config = node._get_full_key(None), node._get_root()
     return renaming(lambda parameter: user_key(config, f"{key}.{parameter}".lstrip(".")))
 
 
 def set_variable(value: object) -> str:
-    """The variable that gives a value as it is written; "" if it is no variable, or one that is not set."""
+    """The variable that a written value refers to; "" if there is no variable, or if it is not set."""
     variable = VARIABLE.fullmatch(str(value))
     return variable[1] if variable and os.environ.get(variable[1]) else ""
 
@@ -90,11 +90,10 @@ def set_variable(value: object) -> str:
 
 
 def fill_in_environment(config: DictConfig) -> None:
-    """Fill in the values that the environment gives, and `~` in paths.cache. Parts refer to them when they are built,
-    in several processes.
+    """Fill in the values from the environment, and `~` in paths.cache. Parts in several processes refer to them later.
 
-    A variable that is set stays a reference: so an error can name it. A value that cannot be read stays too: it is
-    refused with the other settings, unless a run that is resumed has another value.
+    A variable that is set stays a reference, so that an error can name it. An unreadable value stays too. It is refused
+    with the other settings, unless a resumed run has another value.
     """
     with guarded_environment():
         for key, text in written_values(config).items():
@@ -114,8 +113,11 @@ REPLACING = threading.Lock()
 
 @contextmanager
 def guarded_environment() -> Iterator[None]:
-    """In the block, ${oc.env:NAME} is `from_environment`, in all threads. After the last such block, OmegaConf's own is
-    there again for other configs in this process: a notebook's, or a program's that imports cse."""
+    """In the block, `from_environment` reads ${oc.env:NAME}, in all threads.
+
+    After the last such block, OmegaConf's own reader is restored for other configs in this process, such as the configs
+    of a notebook.
+    """
     with REPLACING:
         REPLACED.append(BaseContainer._resolvers["oc.env"])
         OmegaConf.register_new_resolver("oc.env", from_environment, replace=True)
@@ -127,11 +129,13 @@ def guarded_environment() -> Iterator[None]:
 
 
 def from_environment(name: str, *default: str | None, _node_: Node, _root_: BaseContainer) -> str | None:
-    """The value of ${oc.env:NAME,DEFAULT}. An empty variable counts as not set: shells and container files often name
-    variables without a value.
+    """The value of ${oc.env:NAME,DEFAULT}.
+
+    An empty variable counts as not set, because shells and container files often name variables without a value.
 
     Raises UserError for a value that could be a secret: values end up in results.json, train.log and every tracker.
-    Only `paths` may use any variable; another key may use a variable that conf/ uses. Configs of others may use all.
+    Only `paths` may use any variable. Another key may only use a variable that conf/ uses. Configs outside cse may use
+    all.
     """
     key = str(_node_._get_full_key(None))
     ours = isinstance(_root_, DictConfig) and {"paths", "eval", "hydra"} & set(_root_)

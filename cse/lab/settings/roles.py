@@ -1,9 +1,9 @@
-"""What a key of the settings is for: its role, as the annotation of the key says.
+"""The role of a key of the settings, from the annotation of the key.
 
-The annotation is in the signature of the part that takes the key or, for a key that no part takes, in
-cse.lab.settings.schema. It may name marks: `workers: Annotated[Natural, Mark.MACHINE]` makes trainer.workers a matter
-of the machine. cse.ranges.Mark lists all marks. A key without a mark of purpose has the purpose of the key above it. If
-no key above it has one, it is science. Parts of the user's own declare in the same way.
+The annotation is in the signature of the part that takes the key. For a key that no part takes, it is in
+cse.lab.settings.schema. An annotation may have marks: `workers: Annotated[Natural, Mark.MACHINE]` gives trainer.workers
+the purpose machine. cse.ranges.Mark lists all marks. A key without a mark of purpose has the purpose of the key above
+it. If no key above it has one, its purpose is science. The user's own parts declare marks in the same way.
 
 Role, role_of            what a key is for, by its marks and the marks of the keys above it
 annotations_on_path      the annotations of trainer and of trainer.lr for trainer.lr
@@ -35,13 +35,13 @@ SCHEMA = "cse.lab.settings.schema"
 
 @dataclass(frozen=True)
 class Role:
-    """What a key is for. marks: of its annotation, and of the keys above it."""
+    """The role of a key. marks: the marks of its annotation, and of the keys above it."""
 
     marks: frozenset[Mark]
 
     @property
     def purpose(self) -> Literal["science", "machine", "logging", "bookkeeping"]:
-        """What the key is for: science, which decides what is learned and scored, unless a mark says otherwise."""
+        """The purpose of the key. Without a mark it is science: the key decides training or scores."""
         if Mark.MACHINE in self.marks:
             return "machine"
         if Mark.LOGGING in self.marks:
@@ -50,12 +50,12 @@ class Role:
 
     @property
     def is_science(self) -> bool:
-        """Whether the key decides what is learned or scored, so that reports compare it."""
+        """Whether the key decides training or scores. Reports compare such keys."""
         return self.purpose == "science"
 
     @property
     def is_fixed(self) -> bool:
-        """Whether a resumed run must share the value with the run that it continues."""
+        """Whether a resumed run must have the same value as the run that it continues."""
         return self.is_science and Mark.UNFIXED not in self.marks
 
     @property
@@ -65,20 +65,20 @@ class Role:
 
     @property
     def names_a_job(self) -> bool:
-        """Whether the hash of a job's folder depends on the key, whose value then may not change between two starts."""
+        """Whether the hash of a job's folder depends on the key. Then the value may not change between two starts."""
         return self.is_science or Mark.NAMED in self.marks
 
     @property
     def is_verbatim(self) -> bool:
-        """Whether the value is used as it is given: a place, a name on the hub, a sentence."""
+        """Whether the given value is used unchanged: a place, a name on the hub, a sentence."""
         return Mark.VERBATIM in self.marks
 
 
 def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
     """The role of a dotted key, or of a group such as hydra/launcher.
 
-    settings: the config that has the key. Without a config, or if its parts do not take the key, a choice of the key's
-    group says which part takes it.
+    settings: the config with the key. Without a config, or if no part in it takes the key, a choice of the key's group
+    names the part.
     """
     key = key.replace("/", ".")
     annotations = annotations_on_path(key, settings or {})
@@ -98,7 +98,7 @@ def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
 
 
 def annotations_on_path(key: str, settings: Mapping[str, object]) -> list[Annotation | None]:
-    """The annotations of trainer and of trainer.lr for trainer.lr; None for a key that no signature declares."""
+    """For trainer.lr, the annotations of trainer and of trainer.lr; None for a key that no signature declares."""
     declared = declared_by(f"{SCHEMA}.Train") | declared_by(f"{SCHEMA}.Evaluate") | declared_by(f"{SCHEMA}.OnlyMarks")
     node: object = settings
     annotations: list[Annotation | None] = []
@@ -138,7 +138,10 @@ def declared_inside(annotation: Annotation) -> dict[str, Annotation]:
 
 @cache
 def annotations_in_choices(key: str, folders: Sequence[Path]) -> list[Annotation | None]:
-    """The annotations on the path to a key in the choice of its group that declares most. folders: its group's."""
+    """The annotations on the path to a key, from the choice of its group that declares most of them.
+
+    folders: the folders of the group.
+    """
     best = annotations_on_path(key, {})
     for config in configs_of_choices(key.partition(".")[0], folders):
         annotations = annotations_on_path(key, config)
@@ -149,7 +152,7 @@ def annotations_in_choices(key: str, folders: Sequence[Path]) -> list[Annotation
 
 @cache
 def configs_of_choices(group: str, folders: Sequence[Path]) -> list[PlainConfig]:
-    """The config that each choice of a group gives by its own file alone."""
+    """The config of each choice of a group, from its own file alone."""
     configs: list[PlainConfig] = []
     for folder in folders:
         for file in sorted(folder.glob("*.yaml")):
@@ -174,7 +177,7 @@ def keys_with(mark: Mark, settings: Mapping[str, object]) -> dict[str, object]:
 def fixed_settings(settings: Mapping[str, object]) -> dict[str, object]:
     """The settings, by dotted key, that a resumed run must share with the run that it continues. settings: resolved.
 
-    An evaluator may change, but not how the one scores whose score selects a step.
+    Evaluators may change. The settings of the evaluator that selects the checkpoint may not.
     """
     flat = flattened(settings)
     chooser = evaluator_of(str(flat.get("trainer.select")))
@@ -184,7 +187,7 @@ def fixed_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
-    """How each evaluator scores, by dotted key: its settings without the place of its data. settings: resolved."""
+    """The settings of each evaluator, by dotted key, without the places of data. settings: resolved."""
     flat = flattened(settings)
     paths = [value for key, value in flat.items() if key.startswith("paths.") and value is not None]
     scoring: dict[str, object] = {}
@@ -196,6 +199,6 @@ def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def repeats_a_run(text: str) -> bool:
-    """Whether an argument belongs in the command that repeats a run: its science, its sweep and its data do."""
+    """Whether an argument belongs in the command that repeats a run. Arguments of science, sweeps and data do."""
     role = role_of(key_of(text))
     return not text.startswith("~") and (role.is_science or Mark.REPEATED in role.marks)

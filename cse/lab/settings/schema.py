@@ -32,7 +32,10 @@ Part = Callable[..., object]
 
 
 def check_empty(node: dict[str, object]) -> dict[str, object]:
-    """The node of a group without a choice. Raises ValueError for settings in it, which nothing would read."""
+    """The empty node of a group without a choice.
+
+    Raises ValueError for settings in it, because nothing would read them.
+    """
     if node:
         raise ValueError("has settings, but no choice reads them: choose aux_modality=visual or audio")
     return node
@@ -57,7 +60,7 @@ class Starting(TypedDict):
 
 
 class Card(TypedDict):
-    """What best/'s card says that no file here does."""
+    """The facts for the model card in best/ that no other file has."""
 
     languages: Annotated[list[Name], MinLen(1)] | None
     data_licence: Annotated[Sentence, MinLen(1)] | None
@@ -132,7 +135,7 @@ class ObjectiveExtras(TypedDict):
 
 
 class Paths(TypedDict):
-    """The one path that has no data of the user's: what is in the cache is made again."""
+    """The only path without the user's data: the content of the cache can be made again."""
 
     cache: Annotated[Folder | None, Mark.MACHINE]
 
@@ -148,7 +151,7 @@ class HydraSettings(TypedDict):
 
 
 class OnlyMarks(TypedDict):
-    """Keys whose types are checked elsewhere: a path's by Shared, the others' by the sweep and by Hydra."""
+    """Keys whose types are checked elsewhere: Shared checks paths, the sweep and Hydra check the others."""
 
     sweep: Annotated[str, Mark.BOOKKEEPING, Mark.START, Mark.REPEATED]
     paths: Annotated[Paths | dict[str, Folder | None], Mark.MACHINE, Mark.NAMED, Mark.REPEATED]

@@ -1,7 +1,7 @@
-"""What a signature declares of each parameter, read from the source: the full names in its annotation.
+"""The full names in the annotation of each parameter of a signature, read from the source.
 
-Nothing is imported: torch takes seconds, and the folder of a run may name somebody else's code, which reading a run
-must not run. For this reason alone, parts.py reads the same signatures in another way, from the imported part.
+Nothing is imported, for two reasons: torch takes seconds, and a run's folder may name somebody else's code, which must
+not run when the folder is read. parts.py reads the same signatures from the imported part.
 """
 
 import ast
@@ -19,8 +19,8 @@ Annotation = frozenset[str]
 def declared_by(target: str) -> dict[str, Annotation]:
     """The annotation of each parameter of the class or function with this full name.
 
-    A class that has no constructor, or passes **settings on, also has the parameters of its bases. The fields of a
-    dataclass or a TypedDict count as parameters. Empty if there is no source.
+    A class without a constructor, or with a constructor that passes **settings on, also has the parameters of its
+    bases. The fields of a dataclass or a TypedDict count as parameters. Empty if there is no source.
     """
     full_name, definition = definition_of(target)
     module = full_name.rpartition(".")[0]
@@ -54,7 +54,10 @@ def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Annotation]:
 
 
 def names_in_annotation(annotation: ast.expr | None, module: str) -> Annotation:
-    """The full names in an annotation of a module, also of one in quotes. Text inside it, as in a Literal, has none."""
+    """The full names in an annotation of a module, also if the annotation is in quotes.
+
+    Text inside it, as in a Literal, has no names.
+    """
     if isinstance(annotation, ast.Constant):
         with suppress(SyntaxError):
             annotation = ast.parse(str(annotation.value), mode="eval").body
@@ -67,10 +70,10 @@ def names_in_annotation(annotation: ast.expr | None, module: str) -> Annotation:
 
 
 def full_name_of(name: str, module: str) -> str:
-    """The full name of what a module calls by this name: "cse.ranges.Mark.MACHINE" of "Mark.MACHINE".
+    """The full name behind a name in a module: "cse.ranges.Mark.MACHINE" for "Mark.MACHINE".
 
-    What the module does not import is its own. A name from another package stays as imported: to follow it would mean
-    to read the long sources of typing and torch.
+    A name that is not imported belongs to the module. A name from another package is not followed further, because the
+    sources of typing and torch are long.
     """
     first, dot, rest = name.partition(".")
     target = imports_of(module).get(first, f"{module}.{first}")
@@ -81,8 +84,10 @@ def full_name_of(name: str, module: str) -> str:
 
 @cache
 def definition_of(target: str) -> tuple[str, ast.FunctionDef | ast.ClassDef | None]:
-    """(full name, source) of a class or function, through the modules that import it from each other. Of anything else
-    the source is None."""
+    """(full name, source) of a class or function, also if modules import it from each other.
+
+    For any other name the source is None.
+    """
     followed: set[str] = set()
     while target not in followed:
         followed.add(target)
@@ -115,9 +120,9 @@ def imports_of(module: str) -> dict[str, str]:
 
 @cache
 def tree_of(module: str) -> ast.Module:
-    """The source of a module, parsed; empty if it has none here.
+    """The parsed source of a module; empty if there is no source.
 
-    A source with a mistake counts as empty: the check of a config imports the part, and says what is wrong.
+    A source with a mistake counts as empty. The check of a config imports the part and reports the mistake.
     """
     spec = spec_of(module)
     if spec is not None and spec.origin is not None and spec.origin.endswith(".py"):
@@ -127,7 +132,7 @@ def tree_of(module: str) -> ast.Module:
 
 
 def spec_of(module: str) -> ModuleSpec | None:
-    """Where a module's source is. `find_spec` alone would import the packages around it."""
+    """The place of a module's source. `find_spec` alone would import the packages around the module."""
     package, *inside = module.split(".")
     try:
         spec = find_spec(package) if package else None

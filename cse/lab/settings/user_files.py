@@ -1,10 +1,10 @@
-"""Load the files of the user's own in the config groups, or refuse them.
+"""Load the user's own files of the config groups, or refuse them.
 
 UserSource    loads a file, as Hydra does. The plugin hydra_plugins/cse_own.py gives it to Hydra
 check_file    refuses what Hydra would take and nothing would read
 
 A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config, and an evaluator lies in eval.NAME,
-with or without a comment `# @package`. Where in the file this comment is does not matter.
+with or without a comment `# @package`. The comment may be anywhere in the file.
 """
 
 from pathlib import Path
@@ -53,8 +53,10 @@ class UserSource(FileConfigSource):
 
 
 def package_of(path: Path, group: str, content: DictConfig) -> str | None:
-    """Where a file's settings lie in a config: as its comment says or, without one, as in its group; None is Hydra's
-    default."""
+    """The place of a file's settings in a config, from its comment. Without a comment, the place of its group.
+
+    None is Hydra's default.
+    """
     package = declared_package(path)
     if package is not None:
         return package
@@ -64,7 +66,10 @@ def package_of(path: Path, group: str, content: DictConfig) -> str | None:
 
 
 def check_file(path: Path, group: str, package: str | None, content: PlainConfig) -> None:
-    """Raise UserError for what Hydra would take and nothing would read. group: without its subgroups."""
+    """Raise UserError for settings that Hydra would accept and nothing would read.
+
+    group: the group without its subgroups.
+    """
     check_spelling(path, content)
     defaults = content.get("defaults") or []
     place = line_of(path, ["defaults"])
@@ -81,7 +86,7 @@ def check_file(path: Path, group: str, package: str | None, content: PlainConfig
 
 
 def check_spelling(path: Path, content: PlainConfig) -> None:
-    """Raise UserError for a key at the top that is no text, or has a dot."""
+    """Raise UserError for a top-level key that is not text, or has a dot."""
     for key in content:
         if not isinstance(key, str):
             raise UserError(f"{path}: the key {key} is no text: put it in quotes, or name a setting")
@@ -107,8 +112,9 @@ def check_entry(place: str, entry: object) -> None:
 
 
 def check_choices(place: str, group: str, entry: PlainConfig, group_names: set[str]) -> None:
-    """Raise UserError for an entry of a defaults list that has no effect: a choice of Hydra's own groups, which is read
-    on the command line, and a choice that Hydra would look for in the file's own group."""
+    """Raise UserError for an entry of a defaults list without effect: a choice of Hydra's own groups, which only the
+    command line can make, and a choice that Hydra would search in the file's own group.
+    """
     for name, choice in entry.items():
         if "hydra/" in name and not (group == "sweep" and "hydra/sweeper" in name):
             raise UserError(f"{place}: {name}: {choice} has no effect in a file: give it on the command line")
@@ -118,8 +124,9 @@ def check_choices(place: str, group: str, entry: PlainConfig, group_names: set[s
 
 
 def check_effects(path: Path, group: str, content: PlainConfig, group_names: set[str]) -> None:
-    """Raise UserError for a setting that has no effect: a choice written as a setting, what a run records, and what is
-    read on the command line alone."""
+    """Raise UserError for a setting without effect: a choice written as a setting, a key that a run records, and a
+    key that is read only on the command line.
+    """
     for key, value in content.items():
         if key in group_names and isinstance(value, str | list):
             choice = value if isinstance(value, str) else f"[{','.join(map(str, value))}]"

@@ -1,4 +1,4 @@
-"""The settings of a config as plain values: all of them by dotted key, and whether two values are the same.
+"""The settings of a config as plain values by dotted key, and the comparison of two values.
 
 A command, YAML and JSON write the same value in different ways: 1e-3, "1e-3" and 0.001.
 """
@@ -26,7 +26,7 @@ def flattened(config: Mapping[str, object], prefix: str = "") -> PlainConfig:
 
 
 def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted key, value) of a tree of mappings and lists itself, and of everything in it."""
+    """(dotted key, value) of a tree of mappings and lists, and of everything in it."""
     yield key, tree
     children: list[tuple[object, object]] = []
     if isinstance(tree, dict):
@@ -45,15 +45,20 @@ def format_value(value: object) -> str:
 
 
 def same_as_any(value: object, others: object) -> bool:
-    """Whether a value is the same as another or, if only the other is a list, as a value in that list."""
+    """Whether two values are the same.
+
+    If only the second is a list: whether the first is the same as a value in the list.
+    """
     if isinstance(others, (list, tuple)) and not isinstance(value, (list, tuple)):
         return any(same(value, item) for item in others)
     return same(value, others)
 
 
 def same(value: object, other: object) -> bool:
-    """Whether a value is the same as another. 32, "32" and 32.0 are, and 1.1 and "1.1". Two texts are only if they are
-    written alike, as "1.10" and "1.1" may be versions. 1 and true are not."""
+    """Whether two values are the same. 32, "32" and 32.0 are the same, and so are 1.1 and "1.1".
+
+    Two texts must be identical, because "1.10" and "1.1" may be versions. 1 and true are not the same.
+    """
     if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(value) == len(other) and all(map(same, value, other))
     ours, theirs = in_one_form(value), in_one_form(other)
@@ -65,8 +70,11 @@ def same(value: object, other: object) -> bool:
 
 
 def in_one_form(value: object) -> Any:
-    """The value in a form that same values share: a number as a float of twelve digits, by which 0.01 * 6 is 0.06;
-    1e-3, which YAML reads as text, as this number; a bool as text. Other text stays: 1.10 is not 1.1, 007 is not 7."""
+    """The value in a form that is equal for same values.
+
+    A number becomes a float of twelve digits, so 0.01 * 6 is 0.06. The text 1e-3 becomes a number, because YAML reads
+    it as text. A bool becomes text. Other text stays: "1.10" is not "1.1", and "007" is not "7".
+    """
     if isinstance(value, (list, tuple)):
         return [in_one_form(item) for item in value]
     if isinstance(value, dict):

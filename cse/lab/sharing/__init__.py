@@ -1,4 +1,4 @@
-"""What people are shown of one run. Any order will do.
+"""The files of one run for people. They may be read in any order.
 
 card           README.md of best/, the model card
 hub_metadata   the YAML at its top, by which the hub shows and finds best/

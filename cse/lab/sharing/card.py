@@ -1,8 +1,8 @@
 """The model card: README.md of best/, in the hub's format, so that best/ can be shared as it is.
 
 `model_card` writes the hub's metadata, and then `card_text`. The functions below `card_text` make its paragraphs, in
-their order: what made the encoder, what it learned from, its hyper-parameters, its scores, how it makes vectors. Whom
-to cite: cse.lab.sharing.methods.
+this order: the program and command, the training data, the hyper-parameters, the scores, the vectors. The citations are
+in cse.lab.sharing.methods.
 """
 
 import math
@@ -89,7 +89,7 @@ def fenced(language: str, text: str) -> str:
 
 
 def program_in_words(record: Results) -> str:
-    """The version of cse, the digest of its code and its commit, as far as the run recorded them."""
+    """The version of cse, the digest of its code and its commit, if the run recorded them."""
     named = {"code": record.get("code"), "commit": record.get("git_commit")}
     parts = [", ".join(f"{name} `{value}`" for name, value in named.items() if value)]
     for earlier in record.get("earlier_code") or []:
@@ -102,12 +102,12 @@ def program_in_words(record: Results) -> str:
 
 
 def shareable(command: str) -> str:
-    """The command without what is about the machine that ran it: trackers, schedulers, and the folders of paths."""
+    """The command without arguments about the machine: trackers, schedulers, and the folders of paths."""
     return shell_line(*(LOCAL.sub("", word) for word in shlex.split(command) if repeats_a_run(word)))
 
 
 def training_in_words(record: Results) -> str:
-    """What it was trained on, how many of these texts are scored too, and the encoder's architecture."""
+    """The training data, how many of its texts are also scored, and the encoder's architecture."""
     sentences = [f"Trained on {learned_from(record['config'], record.get('training_data') or {})}."]
     overlap, architecture = record.get("overlap"), record.get("architecture")
     if overlap and overlap["found"]:
@@ -118,7 +118,7 @@ def training_in_words(record: Results) -> str:
 
 
 def learned_from(config: PlainConfig, trained: TrainingData) -> str:
-    """The name of what it was trained on, with the licence of a published corpus. trained: what the run recorded."""
+    """The name of the training data, with the licence of a published corpus. trained: the record of the run."""
     name = config["data"]["name"]
     if name in DATASETS:
         text = f"`{name}`: {DATASETS[name].about} ({DATASETS[name].licence})"
@@ -140,7 +140,7 @@ def sources_named(config: PlainConfig) -> list[str]:
 
 
 def facts_of_own_text(config: PlainConfig, trained: TrainingData) -> list[str]:
-    """The rows, the digest and the licence of the user's own text, as far as they are known."""
+    """The rows, the digest and the licence of the user's own text, if known."""
     facts = []
     if "rows" in trained:
         facts.append(f"{trained['rows']:,} rows")
@@ -152,7 +152,7 @@ def facts_of_own_text(config: PlainConfig, trained: TrainingData) -> list[str]:
 def hyper_parameters(config: PlainConfig) -> PlainConfig:
     """The settings that decide what was learned, by dotted key, without nulls and paths.
 
-    If each source of a mixture has an objective of its own, nothing learns by the run's, and it is left out.
+    If each source of a mixture has its own objective, the run's objective is left out, because nothing learns by it.
     """
     settings = {group: config[group] for group in DECIDING if isinstance(config.get(group), dict)}
     sources = config["data"].get("sources") or {}
@@ -166,7 +166,9 @@ def hyper_parameters(config: PlainConfig) -> PlainConfig:
 
 
 def is_hyper_parameter(key: str, value: object, config: PlainConfig) -> bool:
-    """Whether a setting is a hyper-parameter: set, no path, no key of Hydra's, and it decides what was learned."""
+    """Whether a setting is a hyper-parameter: it has a value, is neither a path nor a key of Hydra, and decides what
+    was learned.
+    """
     role = role_of(key, config)
     return value is not None and "._" not in key and role.changes_a_table and not role.is_verbatim
 
@@ -182,7 +184,7 @@ def score_table(scores: Collection[Score]) -> str:
 
 
 def selection_rule(record: Results, scores: Collection[Score]) -> str:
-    """By which scores the step is selected, and whether training improved that score."""
+    """The score that selects the checkpoint, and whether training improved this score."""
     rule = "Model selection uses scores that begin with `dev/`"
     select = str(record["config"]["trainer"].get("select"))
     if no_better({score.name: score for score in scores}, select, record.get("untrained") or {}):
@@ -191,7 +193,7 @@ def selection_rule(record: Results, scores: Collection[Score]) -> str:
 
 
 def vectors_of_export(encoder: "Encoder", head: "nn.Module | None") -> ExportedVectors:
-    """How an exported encoder makes vectors, as results.json records it. head: what the objective keeps of its own."""
+    """How an exported encoder makes vectors, for results.json. head: the objective's head that stays at test time."""
     return {
         "made": encoder.described,
         "kept_head": head is not None,

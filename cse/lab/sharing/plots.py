@@ -20,8 +20,8 @@ BUCKETS = 5  # of the gold score
 def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | None) -> dict[str, Path]:
     """Draw every figure that has data into folder/plots, as PNG and SVG. Returns the PNG files by name.
 
-    select: the selection metric, drawn first; best_step: the step that was kept; seed: for the titles. Raises RunError
-    if the disk refuses.
+    select: the selection metric, drawn first. best_step: the step of best/. seed: for the titles. Raises RunError if
+    the disk refuses.
     """
     curve = dev_curve(metric_events(folder), select, best_step)
     figures = cosines_by_gold(folder)
@@ -91,8 +91,8 @@ def cosine_histograms(
 ) -> Figure:
     """Cosines in buckets of the gold score (noncontrastive's Figure 4).
 
-    columns: {title: (cosines, gold scores)}; edges: of the buckets, a row each; low: the start of the cosine axis
-    (None: each column's least cosine).
+    columns: {title: (cosines, gold scores)}. edges: the edges of the buckets; each bucket is a row. low: the start of
+    the cosine axis; None: the lowest cosine of each column.
     """
     rows = len(edges) - 1
     figure = Figure(figsize=(2.6 * len(columns), 0.9 * rows + 0.5), layout="constrained")

@@ -1,7 +1,8 @@
 """The scores of one encoder as tables: on the terminal, and as scores.csv, scores.md and scores.tex.
 
-To read: `csv_frame` has a row for each score, and `footnotes` what the rows have in common. `write_score_files` writes
-the three files, and `terminal_table` is the table on the terminal. MODIFIED marks scores on modified data everywhere.
+To read: `csv_frame` has a row for each score, and `footnotes` has the facts that the rows share. `write_score_files`
+writes the three files, and `terminal_table` is the table on the terminal. MODIFIED marks scores on modified data
+everywhere.
 """
 
 import re
@@ -32,9 +33,10 @@ def marked_name(score: Score) -> str:
 def csv_frame(
     scores: Iterable[Score], sources: Mapping[str, Source], dtype: str, encoder: str, versions: Mapping[str, str]
 ) -> "pd.DataFrame":
-    """scores.csv: a row for each score, with what it rests on.
+    """scores.csv: a row for each score, with the facts behind it.
 
-    sources: by evaluator. dtype: of the encoder's weights. encoder: its description. versions: of packages.
+    sources: the source of each evaluator. dtype: the dtype of the encoder's weights. encoder: the description of the
+    encoder. versions: the versions of packages.
     """
     import pandas as pd
 
@@ -53,9 +55,9 @@ def problems_of(sources: Mapping[str, Source]) -> list[str]:
 
 
 def footnotes(frame: "pd.DataFrame") -> list[str]:
-    """What rows have in common: a line for each evaluator, two for the run, and what the mark means.
+    """The facts that rows share: a line for each evaluator, two lines for the run, and the meaning of the mark.
 
-    frame: of `csv_frame`.
+    frame: the result of `csv_frame`.
     """
     lines = {evaluator_of(name): row for name, row in zip(frame["name"], frame.to_dict("records"), strict=True)}
     of_data = []
@@ -72,7 +74,7 @@ def write_score_files(
 ) -> None:
     """Write scores.csv and scores.md with all scores, and scores.tex with a table for each suite of the headlines.
 
-    label: the name of the encoder's row in scores.tex; "": the encoder's own.
+    label: the name of the encoder's row in scores.tex; "": the name of the encoder.
     """
     import pandas as pd
 
@@ -108,7 +110,10 @@ def suite_tables(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFra
 
 
 def row_and_column(name: str, encoder: str) -> tuple[str, str]:
-    """The row and the column of a score in the table of its suite. name: the score's, without split and evaluator."""
+    """The row and the column of a score in the table of its suite.
+
+    name: the name of the score without split and evaluator.
+    """
     row = encoder
     if width := re.match(r"width(\d+)/", name):
         row, name = f"{encoder}, {width[1]} wide", name[width.end() :]

@@ -3,8 +3,8 @@
     of a grid      KEY=A,B, KEY=range(A,B): every combination of the values is a job
     of a search    KEY=interval(A,B), KEY=int(interval(A,B)), both with tag(log,...), KEY=A,B or KEY=choice(A,B)
 
-First the values of a grid's axes; then an axis of a search: its interval or choices, what is checked, and the values
-that are tried before a start.
+First come the values of a grid's axes. Then comes an axis of a search: its interval or choices, its checks, and the
+values that are tried before a start.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ UNEVEN = 3.1
 def combinations(arguments: Iterable[Argument]) -> list[list[Argument]]:
     """The arguments of every combination of `key=a,b` and `key=range(...)`. The last value of a key counts.
 
-    Raises UserError for key=interval(...), whose values no grid lists.
+    Raises UserError for key=interval(...), because a grid cannot list its values.
     """
     return [list(row) for row in product(*(one_by_one(argument) for argument in merged(arguments)))]
 
@@ -40,7 +40,7 @@ def one_by_one(argument: Argument) -> list[Argument]:
 
 
 class Interval(NamedTuple):
-    """The range of an axis that may have any value between two. is_log: a search chooses the logarithm."""
+    """The range of an axis that may have any value between two ends. is_log: the search is over the logarithm."""
 
     start: float
     end: float
@@ -60,7 +60,7 @@ def interval_of(argument: Argument) -> Interval | None:
 
 
 def choices_of(axis: Argument) -> list[str]:
-    """The values of an axis that is no interval."""
+    """The values of an axis that is not an interval."""
     return list(parse_argument(axis.text).sweep_string_iterator())
 
 

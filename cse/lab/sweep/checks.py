@@ -4,7 +4,7 @@ check_jobs       for every command
 refusals_of      for a dry run: the jobs that would end before their first step
 needs_of_jobs    for a dry run and cse-data: what the jobs read
 
-Then which jobs answer for others:
+Then the functions that find jobs that stand for others:
 
 unlike_jobs             if these compose, all jobs do
 but_for_seed            jobs that share it end in the same way, after as many steps
@@ -36,10 +36,12 @@ COMPUTING = ("seed", "case", "trainer", "objective", "augmentation", "masking")
 
 
 def check_jobs(jobs: Sequence[PlannedJob], trials: int = 1) -> None:
-    """Check the settings and the selection of the jobs before any starts. trials: how many runs each stands for.
+    """Check the settings and the selection of the jobs before the first starts.
+
+    trials: the number of runs that each job stands for.
 
     Raises UserError for a key or a choice that does not exist in some job, if no job has valid settings, or if several
-    runs would have the same W&B id. A value that is invalid only in some jobs makes these fail and lets the others run.
+    runs would have the same W&B id. If a value is invalid only in some jobs, these jobs fail and the others run.
     """
     unlike = unlike_jobs(jobs)
     for job in unlike:
@@ -55,8 +57,8 @@ def check_jobs(jobs: Sequence[PlannedJob], trials: int = 1) -> None:
 def check_some_valid(unlike: Sequence[PlannedJob], jobs: Sequence[PlannedJob]) -> None:
     """Raise the first mistake if no job has valid settings. unlike: the jobs that are checked first, see unlike_jobs.
 
-    If the message is the same for all of these, it is about an argument that every job has. Else another job, which
-    combines their arguments, may be valid.
+    If all these jobs have the same message, it is about an argument of every job. Otherwise another job with a
+    combination of their arguments may be valid.
     """
     mistakes: list[UserError] = []
     for job in unlike:
@@ -70,7 +72,10 @@ def check_some_valid(unlike: Sequence[PlannedJob], jobs: Sequence[PlannedJob]) -
 
 
 def check_wandb_ids(jobs: Sequence[PlannedJob], trials: int) -> None:
-    """Raise UserError for a W&B id of several runs, which would log over each other. trials: see check_jobs."""
+    """Raise UserError if several runs have the same W&B id, because they would overwrite each other's log.
+
+    trials: see check_jobs.
+    """
     counts = Counter(map(wandb_id, jobs))
     for name, count in counts.items():
         if name and count * trials > 1:
@@ -81,7 +86,7 @@ def check_wandb_ids(jobs: Sequence[PlannedJob], trials: int) -> None:
 
 
 def wandb_id(job: PlannedJob) -> str:
-    """The id in W&B that a job's settings give to its run; "" for none, without W&B, or if they refer to no key."""
+    """The W&B id in a job's settings. "" without an id, without W&B, or if the id refers to a missing key."""
     try:
         with explaining(texts_of(job.arguments), job.kind):
             settings = OmegaConf.select(job.config, "tracker.wandb")
@@ -117,7 +122,10 @@ def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
 
 
 def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
-    """The jobs with an argument, or a combination of choices, that no job before them has: if these compose, all do."""
+    """The jobs with an argument or a combination of choices that no earlier job has.
+
+    If these jobs compose, all jobs do.
+    """
     texts_before: set[str] = set()
     choices_before: set[frozenset[str]] = set()
     unlike: list[PlannedJob] = []
@@ -141,16 +149,16 @@ def one_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable
 
 
 def but_for_seed(job: PlannedJob) -> Hashable:
-    """A job's program and its arguments, except `case` and a seed that a run takes.
+    """A job's program and its arguments, except `case` and a valid seed.
 
-    Jobs that share them end in the same way, after the same number of steps.
+    Jobs with the same result end in the same way, after the same number of steps.
     """
     arguments = [argument for argument in job.arguments if argument.key != "case" and not is_valid_seed(argument)]
     return (job.program, *texts_of(arguments))
 
 
 def is_valid_seed(argument: Argument) -> bool:
-    """Whether an argument is a seed that a run takes."""
+    """Whether an argument is a valid seed."""
     if argument.key != "seed":
         return False
     try:

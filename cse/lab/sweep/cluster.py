@@ -1,7 +1,7 @@
 """Run jobs on a cluster through submitit. Each job is a SLURM job that calls sweep.process.run_job on its node.
 
 To read: Cluster, on the login node, which submits the jobs and waits for them; then OnNode, on a job's node. sbatch.py
-has what is asked of SLURM.
+has the requests to SLURM.
 """
 
 import os
@@ -32,7 +32,7 @@ POLL = 1.0  # seconds between two checks for results
 class Cluster:
     """SLURM as a place of jobs (see cse.lab.sweep.plan).
 
-    Raises UserError for an invalid value of hydra.launcher.*, or without SLURM, which a dry run does not need.
+    Raises UserError for an invalid value of hydra.launcher.*, or without SLURM. A dry run does not need SLURM.
     """
 
     advice = ""  # only a cluster knows what is idle there
@@ -108,9 +108,9 @@ class OnNode(Checkpointable):
     """What submitit calls in each task of a job. If the job is preempted, submitit asks SLURM to start it again."""
 
     def __call__(self, job: PlannedJob, folder: Path) -> Outcome | None:
-        """Run a job; its first task returns what became of it. The processes of all tasks are one run.
+        """Run a job. Its first task returns the outcome. The processes of all tasks are one run.
 
-        If a signal stopped it and it should start again, submitit's handler ends this process.
+        If a signal stopped the job and it should start again, submitit's handler ends this process.
         """
         signals = SignalForwarder(str, waits=True)
         outcome = None
@@ -127,7 +127,7 @@ class OnNode(Checkpointable):
 
 
 def run_beside_first_task(job: PlannedJob, folder: Path, signals: SignalForwarder) -> None:
-    """Run the process of another task, until it ends or the first task has an outcome.
+    """Run the process of another task until the process ends or the first task has an outcome.
 
     The first task alone asks whether the job may run: another node may see an older state of the folder.
     """

@@ -1,7 +1,7 @@
 """Several jobs by one command: cse-train sweep=PAPER/TABLE, cse-train -m KEY=A,B and cse-eval -m KEY=A,B.
 
-`run_sweep` does it all. A command has a Plan, which says what to run, and a Place, which says where (plan.py). Each
-job is a process of its own, in a folder named after what it runs.
+`run_sweep` does everything. A command has a Plan (the jobs to run) and a Place (the machine or cluster); see plan.py.
+Each job is a process of its own, in a folder named after what it runs.
 """
 
 from cse.files import make_folder

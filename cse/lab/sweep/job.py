@@ -1,4 +1,4 @@
-"""One job of a command that starts several. It has the arguments, and checks the settings before the process starts.
+"""One job of a command that starts several. It has the arguments. It checks the settings before its process starts.
 
 A job is checked in this order:
 
@@ -7,7 +7,7 @@ A job is checked in this order:
 3. rehearsed (`PlannedJob.rehearse`): it would reach its first step. Only a dry run asks.
 4. In its own process, with its data and weights.
 
-checks.py asks this of all jobs of a command.
+checks.py checks all jobs of a command in this way.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ from cse.lab.settings.mistakes import explaining
 class PlannedJob:
     """One job of a command that starts several. Its own process makes a cse.lab.run.job.Job of it.
 
-    name: its folder's name. arguments: what `program` (cse-train or cse-eval) gets, without the folder. scores: the run
-    that it scores; None if it scores no run.
+    name: the name of its folder. arguments: the arguments of `program` (cse-train or cse-eval), without the folder.
+    scores: the run that it scores; None if it scores no run.
     """
 
     name: str
@@ -45,8 +45,8 @@ class PlannedJob:
     def config(self) -> DictConfig:
         """The config of its arguments, with the node `hydra`, composed once. Nothing may change it.
 
-        A smoke test has the config of the run that it stands for: its own process makes the sizes small. Raises
-        UserError for a key or a choice that does not exist.
+        A smoke test has the config of the full run, because its own process makes the sizes small. Raises UserError for
+        a key or a choice that does not exist.
         """
         texts = texts_of(self.arguments)
         with explaining(texts, self.kind):
@@ -59,7 +59,7 @@ class PlannedJob:
 
     @property
     def trains_in_full(self) -> bool:
-        """Whether it trains in the sizes of its config. A smoke test has its own, and selects by a score of its own."""
+        """Whether it trains in the sizes of its config. A smoke test has other sizes and another selection score."""
         return self.program == "cse-train" and not self.config.smoke
 
     def checked(self) -> DictConfig:
@@ -71,7 +71,7 @@ class PlannedJob:
         return config
 
     def find_mistake(self) -> UserError | None:
-        """What is wrong with its settings; None if nothing is."""
+        """The mistake in its settings; None if there is none."""
         try:
             self.checked()
         except UserError as error:
@@ -91,7 +91,7 @@ class PlannedJob:
         return steps_in_words(self.checked()) if self.trains_in_full else "a smoke test"
 
     def count_devices(self) -> int:
-        """How many devices it works on; 1 if its own process will refuse what it was given."""
+        """The number of its devices; 1 if its own process will refuse the given number."""
         trains = self.trains_in_full or (
             self.program == "cse-train" and "trainer.devices" in keys_of_person(self.arguments)
         )
@@ -100,7 +100,7 @@ class PlannedJob:
 
     @property
     def command_in_sweep(self) -> str:
-        """The command that makes this job of its sweep, and no other."""
+        """The command that runs only this job of its sweep."""
         keys = ("sweep", "case", "seed", "smoke", "hydra.sweep.dir")
         return shell_line(self.program, *texts_of(argument for argument in self.arguments if argument.key in keys))
 

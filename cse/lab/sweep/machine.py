@@ -1,4 +1,4 @@
-"""This machine as a place of jobs: several run at a time, each on GPUs of its own if there are any."""
+"""This machine as a place of jobs. Several jobs run at a time. If there are GPUs, each job has its own GPUs."""
 
 import os
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from cse.lab.sweep.outcomes import Outcome, Start
 class Machine:
     """This machine as a place of jobs (see cse.lab.sweep.plan). parallel: how many jobs run at a time.
 
-    Raises UserError if they need more GPUs than there are.
+    Raises UserError if the jobs need more GPUs than the machine has.
     """
 
     submission = ""  # to nobody
@@ -52,9 +52,10 @@ class Machine:
 
 
 def shares_of(jobs: Sequence[PlannedJob], parallel: int) -> list[str | None]:
-    """The GPUs that each of `parallel` jobs sees, as a value of CUDA_VISIBLE_DEVICES; None: all of this machine's.
+    """The GPUs that each of `parallel` jobs sees, as a value of CUDA_VISIBLE_DEVICES; None: all GPUs of this machine.
 
-    A job gets as many as it has devices. Jobs of one device may share a GPU; raises UserError if others would.
+    A job gets one GPU for each device. Jobs with one device may share a GPU. Raises UserError if jobs with more devices
+    would share GPUs.
     """
     gpus = visible_gpus()
     devices = max(job.count_devices() for job in jobs) if gpus else 1
@@ -70,7 +71,7 @@ def shares_of(jobs: Sequence[PlannedJob], parallel: int) -> list[str | None]:
 
 
 def visible_gpus() -> list[str]:
-    """The GPUs of this process, as CUDA_VISIBLE_DEVICES names them."""
+    """The GPUs of this process, by their names in CUDA_VISIBLE_DEVICES."""
     from cse.device import count_gpus
 
     count = count_gpus()

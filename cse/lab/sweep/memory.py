@@ -1,8 +1,8 @@
-"""What searches remember: .smac/*.jsonl in a sweep's folder, a file for each search.
+"""The memory of searches: .smac/*.jsonl in a sweep's folder, a file for each search.
 
-The first line of a file is {"ranges": ..., "fixed": ...}, what the search varies and what its trials share, as given by
-key. Then comes a line {"asked": point} for each point, written before its job runs. So a search that is started again
-continues, and a report finds a search's trials among other runs.
+The first line of a file is {"ranges": ..., "fixed": ...}: the arguments that the search varies, and the arguments that
+its trials share, by key. Then comes a line {"asked": point} for each point, written before its job runs. So a restarted
+search continues, and a report finds a search's trials among other runs.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ Point = dict[str, object]
 
 
 class PastSearch(NamedTuple):
-    """What the file of a search has.
+    """The content of a search's file.
 
-    ranges: what the search varies. fixed: what its trials share. Both are None in older files. points: each point that
-    the search asked for.
+    ranges: the arguments that the search varies. fixed: the arguments that its trials share. Both are None in older
+    files. points: each point that the search asked for.
     """
 
     ranges: dict[str, str] | None
@@ -32,7 +32,7 @@ class PastSearch(NamedTuple):
 
 
 def read_memory(file: Path) -> PastSearch:
-    """The search that a file has; an empty one without the file."""
+    """The search in a file; an empty search without the file."""
     lines = [line for line in json_lines(file) if line]
     first: dict[str, dict[str, str]] = next((line for line in lines if "ranges" in line), {})
     asked = [line["asked"] for line in lines if "asked" in line]
@@ -49,20 +49,25 @@ def past_searches(folder: Path) -> list[PastSearch]:
 
 @cache
 def memory_as_written(file: Path, written: int) -> PastSearch:
-    """The search that a file has, read again only after a new write: a report asks for each of its runs."""
+    """The search in a file.
+
+    The file is read again only after a new write, because a report asks once for each of its runs.
+    """
     return read_memory(file)
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The file of a search that runs. ranges, fixed: what its first line has."""
+    """The file of a running search. ranges, fixed: the content of its first line."""
 
     file: Path
     ranges: dict[str, str]
     fixed: dict[str, str]
 
     def check(self) -> None:
-        """Raise UserError if the folder holds a search with other ranges or settings, whose trials would be mixed."""
+        """Raise UserError if the folder holds a search with other ranges or settings, because trials of both would
+        be mixed.
+        """
         for file in self.file.parent.glob("*.jsonl"):
             past = read_memory(file)
             ranges = self.ranges if past.ranges is None else past.ranges
@@ -88,5 +93,5 @@ class Memory:
         add_json_lines(self.file, lines)
 
     def ranges_in_words(self) -> str:
-        """What it searches, as given."""
+        """The ranges of the search, as given."""
         return " ".join(f"{key}={value}" for key, value in self.ranges.items())

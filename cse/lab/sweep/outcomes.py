@@ -1,4 +1,4 @@
-"""One start of a command: what became of each of its jobs so far, and whether a further job may start."""
+"""One start of a command: the outcome of each of its jobs so far, and whether a further job may start."""
 
 import time
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from cse.training.signals import SignalForwarder
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job in one start.
+    """The outcome of a job in one start.
 
-    score: the score that selects. detail: the reason, or what to do. seconds: how long the job took.
+    score: the score that selects. detail: the reason, or the next step. seconds: the duration of the job.
     """
 
     job: str
@@ -27,7 +27,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether the job ended in a way that it should not have."""
+        """Whether the job ended without success."""
         return self.state in (State.FAILED, State.KILLED, State.INTERRUPTED)
 
 
@@ -35,8 +35,8 @@ class Start:
     """One start of a command.
 
     folder: the folder that holds the jobs' folders. signals: after the first signal no further job starts. fail_fast:
-    no further job starts after a failure, either. outcomes: what became of each job, by its name, in the order in which
-    the jobs ended.
+    no further job starts after a failure, either. outcomes: the outcome of each job, by its name, in the order of the
+    ends.
     """
 
     def __init__(self, folder: Path, signals: SignalForwarder, *, fail_fast: bool = False):
@@ -44,7 +44,10 @@ class Start:
         self.outcomes: dict[str, Outcome] = {}
 
     def record(self, outcome: Outcome) -> None:
-        """Keep a job's outcome and print it. Unless the job is done or runs, write it into the folder's plan too."""
+        """Keep a job's outcome and print it.
+
+        If the job is neither done nor running, also write it into the folder's plan.
+        """
         self.outcomes[outcome.job] = outcome
         if outcome.state not in (State.DONE, State.DONE_BEFORE, State.RUNNING):
             jobs_file.add_job_end(self.folder, outcome.job, outcome.state, outcome.detail)

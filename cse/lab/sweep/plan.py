@@ -1,6 +1,6 @@
-"""What a command runs, a Plan, and where, a Place.
+"""A Plan is the jobs of a command. A Place is where they run.
 
-A Plan is a Grid, below, or Searches (search.py). A Place is this Machine (machine.py) or a Cluster (cluster.py). A plan
+A Plan is a Grid (below) or Searches (search.py). A Place is a Machine (machine.py) or a Cluster (cluster.py). A plan
 writes each job into its folder's jobs.jsonl before the place runs it.
 """
 
@@ -19,21 +19,21 @@ from cse.lab.sweep.sweep_command import SweepCommand
 
 
 class Plan(Protocol):
-    """What a command runs: all jobs of a grid, or the jobs that searches propose."""
+    """The jobs of a command: all jobs of a grid, or the jobs that searches propose."""
 
     @property
     def examples(self) -> list[PlannedJob]:
-        """The jobs that are checked and shown before a start: all jobs of a grid, one of each search."""
+        """The jobs that are checked and shown before a start: all jobs of a grid, and one job of each search."""
 
     @property
     def summary(self) -> str:
-        """How much there is to run, and in which folder."""
+        """The number of jobs, and their folder."""
 
     def check(self) -> None:
         """Raise UserError for a mistake in any job."""
 
     def run(self, place: "Place", start: Start) -> list[str]:
-        """Run the jobs. Returns the names of all, also of jobs that did not start."""
+        """Run the jobs. Returns the names of all jobs, also of jobs that did not start."""
 
 
 class Place(Protocol):
@@ -41,11 +41,11 @@ class Place(Protocol):
 
     @property
     def advice(self) -> str:
-        """What a start leaves idle there; "" for nothing."""
+        """A line about the devices that a start leaves idle; "" if it leaves none."""
 
     @property
     def submission(self) -> str:
-        """What a dry run shows after the jobs; "" for nothing."""
+        """The text of a dry run after the jobs; "" for no text."""
 
     def run(self, jobs: Sequence[PlannedJob], start: Start) -> list[Outcome]:
         """Run jobs and record their outcomes. Returns these in the order of the jobs."""
@@ -65,7 +65,7 @@ class Grid:
 
     @cached_property
     def examples(self) -> list[PlannedJob]:
-        """A job for each row. Equal jobs (a cse-eval that no axis changes) come once."""
+        """A job for each row. Equal jobs (a cse-eval that no axis changes) occur once."""
         by_name = {job.name: job for job in map(self.command.job, self.rows)}
         return list(by_name.values())
 
@@ -80,8 +80,10 @@ class Grid:
         return f"{self.command.name}: {count} {'job' if count == 1 else 'jobs'}, in {self.command.folder}"
 
     def run(self, place: Place, start: Start) -> list[str]:
-        """Run the jobs, last the jobs that score runs of the others. Returns the names of all, also of jobs that did
-        not start."""
+        """Run the jobs. Jobs that score runs of other jobs come last.
+
+        Returns the names of all jobs, also of jobs that did not start.
+        """
         write_plan(start.folder, self.examples)
         made = {(start.folder / job.name).absolute() for job in self.examples}
         last = {job.name for job in self.examples if job.scores and job.scores.folder in made}
@@ -98,5 +100,5 @@ def write_plan(folder: Path, jobs: Sequence[PlannedJob], search: str | None = No
 
 
 def write_trials(folder: Path, search: str, trials: int) -> None:
-    """Write into the folder's plan how many trials a search is to make."""
+    """Write the number of a search's trials into the folder's plan."""
     jobs_file.add_jobs(folder, [{"search": search, "trials": trials}])

@@ -1,5 +1,7 @@
-"""One job as a process. `run_job` runs it from its last checkpoint on, unless it is done already. The job's outcome is
-read from its folder. The heartbeat there keeps another start from running the job too.
+"""One job as a process.
+
+`run_job` runs the job from its last checkpoint on, unless the job is already done. The job's outcome is read from its
+folder. The heartbeat there prevents a second start from running the same job.
 """
 
 import os
@@ -32,7 +34,7 @@ LOG_END = 2**16  # bytes at the end of a job's log that hold its last line
 def run_job(job: PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
     """Run one job, unless it is done or already running.
 
-    signals: forwards signals to its process. gpus: the value of its CUDA_VISIBLE_DEVICES; None: all GPUs.
+    signals: forwards signals to its process. gpus: the value of CUDA_VISIBLE_DEVICES for the process; None: all GPUs.
     """
     try:
         if (known := known_outcome(job, folder)) is not None:
@@ -66,7 +68,7 @@ def known_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
 
 
 def doubts_about(run: Run) -> str:
-    """What a reader of a finished run's score must know: training did not help, or which code has changed since."""
+    """The doubts about a finished run's score: training did not help, or code has changed since."""
     doubts = ["no better than untrained"] if run.no_better else []
     if changed := changed_code(run.results, run.config):
         doubts.append(f"by other code of {', '.join(change.name for change in changed)}")
@@ -138,7 +140,7 @@ def command_of(job: PlannedJob, folder: Path) -> list[str]:
 
 
 def differences(job: PlannedJob, run: Run) -> list[Change]:
-    """The settings of a finished run that the job has no longer, then the files it read whose content has changed."""
+    """The settings of a finished run that differ from the job, then the changed files that the run read."""
     if run.is_smoke:  # its settings were shrunk
         return changed_files(run)
     config = without_hydra(job.config)
@@ -151,7 +153,7 @@ def differences(job: PlannedJob, run: Run) -> list[Change]:
 
 
 def score_of(run: Run) -> Score | None:
-    """A finished run's score that selects; if nothing selects, its first average, else its first score.
+    """The score that selects, of a finished run. If no score selects: its first average, else its first score.
 
     None without a score, and for NaN (null in results.json).
     """

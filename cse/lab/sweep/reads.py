@@ -1,4 +1,4 @@
-"""The data of `cse-data list` and `cse-data fetch`: what a command reads, or what named datasets are."""
+"""The data for `cse-data list` and `cse-data fetch`: the data that a command reads, or named datasets."""
 
 from collections.abc import Sequence
 
@@ -19,16 +19,21 @@ from cse.sources.fetch import DatasetNeed
 
 
 def names_of_datasets(texts: Sequence[str]) -> list[str]:
-    """The names of datasets among the arguments of cse-data. [] if these are a command: they begin with its program, or
-    each is KEY=VALUE or ~KEY."""
+    """The names of datasets in the arguments of cse-data.
+
+    [] if the arguments are a command: they begin with its program, or each is KEY=VALUE or ~KEY.
+    """
     if texts and texts[0] in KINDS:
         return []
     return [text for text in texts if "=" not in text and not text.startswith("~")]
 
 
 def needs_asked(texts: Sequence[str]) -> list[Need]:
-    """The data that a command reads, or the named datasets. Names may come with settings of the runs that read these
-    (data.rows.language=de). Raises UserError for an unknown name or setting."""
+    """The data that a command reads, or the named datasets.
+
+    Settings of the runs that read these datasets may follow the names (data.rows.language=de). Raises UserError for an
+    unknown name or setting.
+    """
     if names := names_of_datasets(texts):
         return needs_of_datasets(names, [text for text in texts if text not in names])
     if texts and texts[0] in KINDS:
@@ -37,7 +42,7 @@ def needs_asked(texts: Sequence[str]) -> list[Need]:
 
 
 def needs_of_command(texts: Sequence[str], kind: Kind) -> list[Need]:
-    """What the jobs of a command read. Of a search it is what one of its jobs reads."""
+    """The data that the jobs of a command read. For a search, the data of one of its jobs."""
     command = read_command(texts, kind)
     with explaining(texts_of(command.arguments), kind):
         return needs_of_jobs(make_plan(read_sweep_command(command)).examples)

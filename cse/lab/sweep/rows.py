@@ -4,17 +4,17 @@
     job_without_sweep   the job of a row of a command without a sweep; folder_without_sweep: the folder of all its jobs
     folder_name         the name of a folder: of a job, or of all jobs of a command without a sweep
 
-A name has arguments in short, for the eye, and then a hash: seed_1-0a1b2c3d. Only the hash decides: two commands that
-mean the same job give the same hash, and a job that is done is not run again. The hash is over arguments, in any order:
+A name has arguments in short, for the eye, and then a hash: seed_1-0a1b2c3d. Only the hash decides. Two commands for
+the same job give the same hash, and a finished job is not run again. The hash is over arguments, in any order:
 
     a job of a sweep      the arguments of its case and of its command that decide its numbers
     a job of no sweep     the arguments of its command that decide its numbers, and its program
 
-names_a_job of cse.lab.settings.roles.Role says which keys decide a job's numbers. The axes of a command decide as well,
-so that two of its jobs never share a folder.
+Role.names_a_job (cse.lab.settings.roles) finds the keys that decide a job's numbers. The axes of a command are also in
+the hash, so that two of its jobs never share a folder.
 
 The jobs of a sweep lie in runs/PAPER/TABLE. The jobs of a command without a sweep lie in multirun/AXES-SETTINGS-HASH.
-That hash is over the program, the axes' keys and every other argument that decides, so a longer axis (seed=1,2,3
+That hash is over the program, the keys of the axes and every other deciding argument. So a longer axis (seed=1,2,3
 instead of seed=1,2) keeps the folder.
 """
 
@@ -57,7 +57,7 @@ class CaseJob(NamedTuple):
 
 
 def job_of_row(sweep: Sweep, row: Sequence[Argument], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
-    """The job of a row of a sweep, with the name that `folder` has for it, if it has one.
+    """The job of a row of a sweep. If `folder` already has the job under a name, it keeps this name.
 
     folder: the folder of the command's jobs. axis_keys: the keys of the command's axes, which always name a job's
     folder. Raises UserError for an unknown case.
@@ -87,8 +87,8 @@ def job_of_case(sweep: Sweep, case: Case, given: Sequence[Argument], folder: Pat
 def training(case: Case, given: Sequence[Argument], sweep: str, own_keys: Sequence[str]) -> CaseJob:
     """The job of a case that trains. given: the values of its sweep's axes, and a command's arguments for jobs.
 
-    sweep: the argument that names its sweep. own_keys: the keys of the sweep's YAML that are no settings of a run.
-    Raises UserError for a variant that would replace the case's own.
+    sweep: the argument that names its sweep. own_keys: the keys of the sweep's YAML that are not settings of a run.
+    Raises UserError for a variant that would replace the variant of the case.
     """
     values = values_of(given)
     for argument in case.arguments:
@@ -104,7 +104,7 @@ def training(case: Case, given: Sequence[Argument], sweep: str, own_keys: Sequen
 
 
 def encoder_scoring(case: Case, given: Sequence[Argument]) -> CaseJob:
-    """The job of a case that scores an encoder that no run made. given: see `training`."""
+    """The job of a case that scores an untrained encoder. given: see `training`."""
     taken = [argument for argument in given if argument.root in KEYS_OF_EVAL]
     settings = merged([*case.arguments, *taken])
     return CaseJob(settings, shown=taken, hashed=settings)
@@ -122,8 +122,8 @@ def run_scoring(case: Case, given: Sequence[Argument], run: ScoredRun) -> CaseJo
 def scored_run(sweep: Sweep, place_of_case: str, arguments: Sequence[Argument], folder: Path) -> ScoredRun:
     """The run that a case of a sweep scores. place_of_case: PAPER/TABLE/CASE.
 
-    arguments: the arguments of the command that scores the run; the run has its settings of training. folder: the
-    folder of the command's jobs, which holds the run, too, if both sweeps share a folder.
+    arguments: the arguments of the command that scores the run. The run has the training settings among them. folder:
+    the folder of the command's jobs. It also holds the run if both sweeps share a folder.
     """
     name, _, case = place_of_case.rpartition("/")
     given = for_scored_run(arguments)
@@ -136,12 +136,14 @@ def scored_run(sweep: Sweep, place_of_case: str, arguments: Sequence[Argument], 
 
 
 def for_scored_run(arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments of a command that scores a run which belong to the run, too."""
+    """The arguments that also belong to the scored run, from the command that scores it."""
     return [argument for argument in arguments if argument.root not in KEYS_OF_EVAL_ALONE]
 
 
 def name_of_job(sweep: Sweep, job: CaseJob, case: str, axis_keys: Sequence[str]) -> str:
-    """The name of a job's folder: the case, which stands for the case's arguments, the others in short, and a hash.
+    """The name of a job's folder: the case, then the other arguments in short, and a hash.
+
+    The case stands for its arguments.
 
     The sweep's own axes come first, then the seed.
     """
@@ -190,7 +192,7 @@ def decisive(arguments: Iterable[Argument], axis_keys: Sequence[str]) -> list[Ar
 
 
 def folder_name(shown: Sequence[Argument], hashed: Iterable[str], first: str = "") -> str:
-    """A folder's name: `first`, the arguments `shown` in short, and the hash of others."""
+    """A folder's name: `first`, the arguments `shown` in short, and a hash."""
     lasts = [argument.key.split(".")[-1] for argument in shown]
     parts = [first] if first else []
     for last, argument in zip(lasts, shown, strict=True):
@@ -201,10 +203,10 @@ def folder_name(shown: Sequence[Argument], hashed: Iterable[str], first: str = "
 
 
 def existing_name(folder: Path, name: str, case: str = "", cases: Iterable[str] = ()) -> str:
-    """The name of the job's folder in `folder`, which has the same hash; without such a folder the name itself.
+    """The name of the existing folder of the job in `folder`, found by its hash. Without such a folder: the given name.
 
-    Another command may have shown other arguments. case: the job's case, one of the sweep's `cases`, which may share a
-    hash.
+    The names may differ, because another command may have shown other arguments. case: the job's case. cases: the cases
+    of the sweep, which may share a hash.
     """
     hashed = name.rpartition("-")[2]
     names = [path.name for path in folder.glob(f"*-{hashed}") if case_in_name(path.name, cases) == as_file_name(case)]
@@ -212,7 +214,10 @@ def existing_name(folder: Path, name: str, case: str = "", cases: Iterable[str] 
 
 
 def case_in_name(name: str, cases: Iterable[str]) -> str:
-    """The case at the beginning of a folder's name; "" for none. Of `more` and `more-data` it is the longer."""
+    """The case at the beginning of a folder's name; "" for none.
+
+    If both `more` and `more-data` fit, the result is the longer case.
+    """
     longest = ""
     for case in map(as_file_name, cases):
         if name.startswith(f"{case}-") and len(case) > len(longest):
@@ -221,7 +226,7 @@ def case_in_name(name: str, cases: Iterable[str]) -> str:
 
 
 def as_file_name(text: str) -> str:
-    """The text without what a folder's name cannot have."""
+    """The text without characters that a folder's name cannot have."""
     return re.sub(r"[^\w.+-]+", "_", text)
 
 

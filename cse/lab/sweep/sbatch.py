@@ -1,4 +1,4 @@
-"""What is asked of SLURM for the jobs of a command: hydra.launcher.* as submitit's parameters.
+"""The requests to SLURM for the jobs of a command: hydra.launcher.* as submitit's parameters.
 
 parameters_of, executor_of     the parameters, checked, and submitit's executor with them
 submission_in_words            what a dry run shows of them: a summary, advice, and the script that submitit writes
@@ -33,8 +33,11 @@ and leave a job behind."""
 
 
 def parameters_of(command: SweepCommand) -> dict[str, Any]:
-    """submitit's parameters: DEFAULTS, overridden by the command's hydra.launcher.*; null is as if not given. submitit
-    and sbatch say which they take. Raises UserError for text of several lines, which sbatch's script would run."""
+    """submitit's parameters: DEFAULTS, overridden by the command's hydra.launcher.*. null counts as not given.
+
+    submitit and sbatch define the parameters. Raises UserError for text of several lines, because sbatch's script would
+    run it.
+    """
     given: dict[str, Any] = {}
     for argument in command.start_arguments:
         if argument.key.startswith("hydra.launcher."):  # partition=gpu,long is no axis, but sbatch's own list
@@ -51,11 +54,11 @@ def parameters_of(command: SweepCommand) -> dict[str, Any]:
 
 
 def executor_of(command: SweepCommand, parameters: Mapping[str, Any], kind: type[SlurmExecutor]) -> SlurmExecutor:
-    """submitit's executor with these parameters. Raises UserError for an unknown one, or without SLURM.
+    """submitit's executor with these parameters. Raises UserError for an unknown parameter, or without SLURM.
 
-    hydra.launcher.python: the interpreter on the nodes, or a command that ends in one (a container's); this one's by
-    default. submitit's files, among them pickles, are in a new folder with a random name, so nobody can have put a
-    pickle there.
+    hydra.launcher.python: the interpreter on the nodes, or a command that ends in an interpreter (in a container). The
+    default is this process's interpreter. submitit's files include pickles. They are in a new folder with a random
+    name, so nobody can have put a pickle there.
     """
     given = dict(parameters)
     folder, restarts = command.folder / ".submitit" / secrets.token_hex(4) / "%j", given.pop("max_num_timeout")
@@ -76,7 +79,7 @@ class WithoutSlurm(SlurmExecutor):
 
     @classmethod
     def affinity(cls) -> int:
-        """What a machine with SLURM returns."""
+        """The affinity that a machine with SLURM returns."""
         return 1
 
 
@@ -86,7 +89,7 @@ class WithoutSlurm(SlurmExecutor):
 def submission_in_words(
     command: SweepCommand, jobs: Sequence[PlannedJob], parameters: Mapping[str, Any], executor: SlurmExecutor
 ) -> str:
-    """What would be submitted: how many jobs on how many GPUs, advice, and the script that submitit writes."""
+    """The submission in words: the numbers of jobs and GPUs, advice, and the script that submitit writes."""
     count = len(jobs) if command.sweeper is None else 1  # a search submits few at a time
     of_job = requested(jobs, parameters)
     gpus = of_job.gpus if of_job.gpus_per_node else "none by gpus_per_node or gres"
@@ -97,7 +100,7 @@ def submission_in_words(
 
 
 class Requested(NamedTuple):
-    """What a command asks of SLURM for each of its jobs, and the processes that a job starts."""
+    """The request to SLURM for each job of a command, and the processes that a job starts."""
 
     nodes: int
     gpus_per_node: int
@@ -111,7 +114,7 @@ class Requested(NamedTuple):
 
 
 def requested(jobs: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> Requested:
-    """What submitit's parameters ask for each of these jobs."""
+    """The request in submitit's parameters for each of these jobs."""
     nodes, tasks = parameters.get("nodes", 1), parameters.get("tasks_per_node", 1)
     gres = str(parameters.get("gres"))
     gpus = number_at_end(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
@@ -120,13 +123,13 @@ def requested(jobs: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> Requ
 
 
 def number_at_end(value: object) -> int:
-    """The number in sbatch's NUMBER, TYPE:NUMBER or, of gres, gpu:TYPE:NUMBER; 0 where there is none."""
+    """The number in sbatch's NUMBER, TYPE:NUMBER or (for gres) gpu:TYPE:NUMBER; 0 without a number."""
     number = str(value).rpartition(":")[2]
     return int(number) if number.isdecimal() else 0
 
 
 def advice_on_parameters(command: SweepCommand, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """What a command leaves to the cluster's defaults, and the argument that asks for something else."""
+    """The values that a command leaves to the cluster's defaults, and the arguments that change them."""
     if not any("gpu" in key or key == "gres" for key in [*parameters, *parameters.get("additional_parameters", {})]):
         yield "no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one"
     if parameters.get("cpus_per_task") is None:
@@ -138,7 +141,7 @@ def advice_on_parameters(command: SweepCommand, parameters: Mapping[str, Any]) -
 
 
 def advice_on_gpus(of_job: Requested) -> Iterator[str]:
-    """How many GPUs a job lacks, or leaves idle, and the argument that changes it."""
+    """The number of GPUs that a job lacks or leaves idle, and the argument that changes this."""
     gpus, devices = of_job.gpus_per_node, of_job.devices
     of_each_node = f"hydra.launcher.tasks_per_node={gpus} without trainer.devices uses all {gpus} of each node"
     if gpus and devices > gpus:
@@ -150,7 +153,7 @@ def advice_on_gpus(of_job: Requested) -> Iterator[str]:
 
 
 def script_of(executor: SlurmExecutor, count: int) -> str:
-    """The script with which submitit would submit so many jobs."""
+    """The script with which submitit would submit this number of jobs."""
     described = copy.copy(executor)
     described.parameters = executor.parameters | ({"map_count": count} if count > 1 else {})
     return described._make_submission_file_text(described._submitit_command_str, "")

@@ -1,11 +1,11 @@
 """hydra/sweeper=smac: Bayesian optimisation by SMAC's ask and tell.
 
-VICReg's search in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade: a Sobol design for a quarter of the
-trials, five at least, then a random forest and expected improvement. A search that is started again continues: the jobs
-of the points that it remembers (memory.py) come first, as of a grid that is started again.
+This is VICReg's search in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade: a Sobol design for a quarter
+of the trials (at least five), then a random forest and expected improvement. A restarted search continues: the jobs of
+its remembered points (memory.py) come first, as in a restarted grid.
 
-To read: Searches, the plan of a command; Search, one of them, and its `run`; then the optimizer, and its points as
-arguments. axes.py has the values of an axis.
+To read: Searches, the plan of a command; Search, a single search, and its `run`; then the optimizer, and its points as
+arguments. The values of an axis are in axes.py.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # the package smac is an extra
 class Searches:
     """The plan of a command with a search.
 
-    It has a search for every combination of the axes in search_each. settings: the config hydra.sweeper. Raises
+    The plan has a search for every combination of the axes in search_each. settings: the config hydra.sweeper. Raises
     UserError if there is nothing to search.
     """
 
@@ -58,8 +58,9 @@ class Searches:
         return list(by_name.values())
 
     def check(self) -> None:
-        """Raise UserError for a search of a seed or of a range without values, for jobs that select by no score of dev,
-        for values that a key cannot have, for a mistake in a job, and for a folder of other searches."""
+        """Raise UserError for a search over a seed or an empty range, for jobs without a dev score that selects, for
+        invalid values of a key, for a mistake in a job, and for a folder with other searches.
+        """
         for search in self.searches:
             for axis in search.axes:
                 check_range(axis)
@@ -92,10 +93,10 @@ class Searches:
 
 
 class Search:
-    """One search. Searches of one folder differ in search_each alone.
+    """One search. Searches in the same folder differ only in search_each.
 
-    arguments: its jobs' arguments, an axis with its range. axes: the arguments that it varies. memory: the points that
-    it asked for.
+    arguments: the arguments of its jobs; an axis has its range. axes: the arguments that it varies. memory: the points
+    that it asked for.
     """
 
     def __init__(self, command: SweepCommand, arguments: list[Argument], settings: DictConfig):
@@ -116,7 +117,7 @@ class Search:
     def check_values(self, axis: Argument) -> None:
         """Raise UserError if a key cannot have some of its values.
 
-        A mistake that stays without the axis is about another argument. check_jobs finds it.
+        If the mistake stays without the axis, it is about another argument. check_jobs finds such a mistake.
         """
         for text in values_to_try(axis):
             error = self.mistake_at(axis, text)
@@ -138,10 +139,11 @@ class Search:
         return self.command.job(arguments).find_mistake()
 
     def run(self, place: Place, start: Start) -> None:
-        """Make all trials that no earlier start has made: ask SMAC for points, run their jobs, tell their scores.
+        """Make all trials that no earlier start has made: ask SMAC for points, run their jobs, and give SMAC their
+        scores.
 
-        It searches `key=interval(a,b)` (uniform), `key=int(interval(a,b))` and `key=choice(...)`, for the best of the
-        score that selects. It ends early if every point was tried.
+        The axes may be `key=interval(a,b)` (uniform), `key=int(interval(a,b))` and `key=choice(...)`. The goal is the
+        best value of the score that selects. The search ends early if every point was tried.
         """
         from smac.runhistory.dataclasses import TrialValue
 
@@ -178,7 +180,7 @@ class Search:
             count += len(trials)
 
     def new_trials(self, optimiser: "Facade", number: int) -> list["TrialInfo"]:
-        """So many new trials, or fewer where every point of the ranges was tried."""
+        """This number of new trials, or fewer if every point of the ranges was tried."""
         from smac.main.exceptions import ConfigurationSpaceExhaustedException
 
         known = self.memory.points()
@@ -220,7 +222,7 @@ def optimiser_of(axes: Sequence[Argument], settings: DictConfig, folder: Path) -
 
 
 def at_point(axes: Sequence[Argument], point: Mapping[str, object]) -> list[Argument]:
-    """The axes at SMAC's values, numbers with six significant digits."""
+    """The axes at SMAC's values. Numbers have six significant digits."""
     return [replace(axis, text=f"{axis.key}={value_in_digits(as_python(point[axis.key]))}") for axis in axes]
 
 
@@ -230,5 +232,5 @@ def value_in_digits(value: object) -> str:
 
 
 def as_python(value: object) -> object:
-    """One of SMAC's values, which are NumPy's, as Python's."""
+    """A value of SMAC (a NumPy type) as a Python type."""
     return value.item() if isinstance(value, np.generic) else value

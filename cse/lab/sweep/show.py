@@ -1,4 +1,4 @@
-"""What a command shows: the plan of a dry run, and at the end of a start what became of the jobs."""
+"""The output of a command: the plan of a dry run, and the outcomes of the jobs at the end of a start."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,9 @@ from cse.lab.tracking.wandb_folder import sync_line
 
 
 def show_plan(command: SweepCommand, plan: Plan, place: Place) -> int:
-    """Print each planned job (of a search an example) with its steps, and what is missing. Returns 1 if a job would be
-    refused, else 0. Raises the first refusal if all would be refused."""
+    """Print each planned job (for a search, one example) with its steps, and the missing data.
+
+    Returns 1 if a job would be refused, else 0. Raises the first refusal if all would be refused."""
     jobs = plan.examples
     refused = refusals_of(jobs)
     if len(refused) == len(jobs):
@@ -49,7 +50,7 @@ def print_jobs(jobs: Sequence[PlannedJob], refused: Mapping[str, UserError]) -> 
 
 
 def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
-    """Print the data that the jobs lack, and the command that fetches it; then what is wrong with other data."""
+    """Print the data that the jobs lack, and the command that fetches it; then mistakes in other data."""
     missing: list[str] = []
     mistakes: list[str] = []
     for need in needs_of_jobs(jobs):
@@ -71,7 +72,7 @@ def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
 
 
 def show_outcomes(command: SweepCommand, start: Start, names: Sequence[str]) -> None:
-    """Print what became of the jobs of these names, a search's best trial, and what can be done with the runs."""
+    """Print the outcomes of the jobs with these names, a search's best trial, and the next commands."""
     if asks_for_smoke(command.given):
         print("smoke tests: synthetic data, and a score means nothing")
     print_table(command.name, [start.outcomes.get(name, Outcome(name, State.NOT_RUN)) for name in names])
@@ -99,7 +100,7 @@ def print_table(title: str, outcomes: Sequence[Outcome]) -> None:
 
 
 def print_best(outcomes: Sequence[Outcome]) -> None:
-    """Print the job with the best score; of equal ones the first by name, as in a report."""
+    """Print the job with the best score. If scores are equal, the first by name, as in a report."""
     best: Outcome | None = None
     for outcome in sorted(outcomes, key=lambda outcome: outcome.job):
         if outcome.score is not None and outcome.score.better_than(best.score if best else None):
@@ -111,7 +112,10 @@ def print_best(outcomes: Sequence[Outcome]) -> None:
 
 
 def report_command(command: SweepCommand, start: Start) -> str:
-    """The command that reports the finished runs, with the published numbers if the runs have a score of the table."""
+    """The command that reports the finished runs.
+
+    If the runs have a score of the table, the report has the published numbers.
+    """
     scores = {name for run in start.runs_done() for name in run.metrics}
     sweep = command.sweep
     if sweep is None or scores.isdisjoint(sweep.names_in_report):

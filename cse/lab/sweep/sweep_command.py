@@ -1,7 +1,7 @@
-"""A command with -m or sweep=: which arguments belong to its jobs, and which say how to start them.
+"""A command with -m or sweep=: which arguments belong to its jobs, and which arguments control their start.
 
-`starts_many` tells whether a command is such a command. `read_sweep_command` makes a SweepCommand of it, and
-`refuse_arguments_of_one_job` refuses what only the command of one run can have.
+`starts_many` recognises such a command. `read_sweep_command` makes a SweepCommand of it. `refuse_arguments_of_one_job`
+refuses arguments that only the command of one run can have.
 """
 
 import os
@@ -36,8 +36,8 @@ SMAC = ("smac", "-e '.[smac]'")
 class SweepCommand:
     """A command that starts several jobs, as given.
 
-    start_arguments: the arguments that say how to start. given: the arguments for the jobs; one with several values is
-    an axis. axes: the axes of the sweep's file that no given argument replaces.
+    start_arguments: the arguments that control the start. given: the arguments for the jobs. An argument with several
+    values is an axis. axes: the axes of the sweep's file that no given argument replaces.
 
     program: the jobs' program. sweep: the sweep that it names; None for none. folder: the folder that holds the jobs'
     folders. options: jobs.* and dry_run. launcher: "basic" is this machine. sweeper: the config hydra.sweeper of a
@@ -83,7 +83,7 @@ class SweepCommand:
 
 
 def starts_many(arguments: Sequence[Argument], flags: Sequence[str]) -> str:
-    """The flag or argument by which a command starts several jobs, rather than one; "" for one."""
+    """The flag or argument by which a command starts several jobs; "" for a command of one job."""
     if RUN_ALONE in arguments:
         return ""
     given = values_of(arguments)
@@ -124,13 +124,14 @@ def read_sweep_command(command: Command) -> SweepCommand:
 
 
 def belongs_to_start(argument: Argument) -> bool:
-    """Whether an argument says how to start the jobs, so that no job gets it."""
+    """Whether an argument controls the start of the jobs. No job gets such an argument."""
     return Mark.START in role_of(argument.key).marks
 
 
 def refuse_arguments_of_one_job(command: Command) -> None:
-    """Raise UserError for what a command of several jobs cannot have: the folder of one run, resume=, and to be started
-    by torchrun or srun."""
+    """Raise UserError for a command of several jobs with the folder of one run, with resume=, or under torchrun or
+    srun.
+    """
     for argument in command.arguments:
         if f"{argument.key}.".startswith(("hydra.run.", "hydra.sweep.")) and argument.key != "hydra.sweep.dir":
             raise UserError(
@@ -143,8 +144,10 @@ def refuse_arguments_of_one_job(command: Command) -> None:
 
 
 def options_of(arguments: Sequence[Argument], sweep: Sweep | None) -> tuple[DictConfig, DictConfig | None]:
-    """The settings of a command's start, and of its search, if it is one. arguments: the start's. Raises UserError for
-    an unknown or invalid setting."""
+    """The settings of a command's start and of its search, if any. arguments: the arguments for the start.
+
+    Raises UserError for an unknown or invalid setting.
+    """
     keys = (*Starting.__annotations__, "hydra.sweeper")
     texts = [argument.text for argument in arguments if argument.key.replace("/", ".").startswith(keys)]
     texts += [] if sweep is None else [sweep.argument]

@@ -1,4 +1,4 @@
-"""A sweep's YAML: `load_sweep` makes a `Sweep` of it, which has a `Case` for each row of several settings.
+"""A sweep's YAML: `load_sweep` makes a `Sweep` of it. The Sweep has a `Case` for each row of several settings.
 
 A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds settings, like any config, and
 
@@ -11,7 +11,8 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
     search_each           the axes that are not searched: every combination of their values gets its own search
     report                what the runs are compared with (cse.lab.report.paper.report_block)
 
-What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
+Settings that several tables of a paper share are in a file one folder deeper. The `defaults` of the tables name this
+file.
 
 rows.py makes jobs of it.
 """
@@ -62,12 +63,12 @@ class Case(BaseModel):
 
     @property
     def is_untrained(self) -> bool:
-        """Whether it scores an encoder that no run made, so that one job serves all seeds."""
+        """Whether it scores an untrained encoder. One job then serves all seeds."""
         return self.program == "cse-eval" and self.of is None
 
 
 class Sweep(BaseModel):
-    """A sweep with a YAML: PAPER/TABLE, and what the file has besides settings; see above.
+    """A sweep with a YAML: PAPER/TABLE, and the keys of the file that are not settings; see above.
 
     params: the values of each axis, in Hydra's notation, by key.
     """
@@ -92,7 +93,7 @@ class Sweep(BaseModel):
 
     @property
     def is_grid(self) -> bool:
-        """Whether its jobs are known before they run; else a search proposes them."""
+        """Whether its jobs are known before they run. Otherwise a search proposes them."""
         return self.sweeper == "basic"
 
     def folder_of_jobs(self, arguments: Sequence[Argument]) -> Path:
@@ -104,7 +105,7 @@ class Sweep(BaseModel):
 
     @property
     def names_in_report(self) -> Set[str]:
-        """The names in its report: of scores, settings and figures."""
+        """The names of scores, settings and figures in its report."""
         block = self.report or {}
         return texts_in([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
 
@@ -126,7 +127,7 @@ class Sweep(BaseModel):
         return Case() if name is None else self.cases[name]
 
     def further_arguments(self, arguments: Sequence[Argument]) -> list[Argument]:
-        """The arguments of a run that change a table, without its axes and the arguments of its case."""
+        """The arguments of a run that change a table, without the sweep's axes and the arguments of the case."""
         axis_keys = {"case", "checkpoint", *self.params}
         case = self.cases.get(values_of(arguments).get("case", ""), Case())
         rest = [argument for argument in arguments if not argument.deletes and argument.text not in case.set]

@@ -1,4 +1,4 @@
-"""Where a run's numbers are shown. Read it in this order:
+"""The services that show a run's numbers. Order of reading:
 
 run_info      what a tracker shows of a run besides its numbers
 trackers      what a tracker is; every event goes to metrics.jsonl and to each tracker, which may fail or hang

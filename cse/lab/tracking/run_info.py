@@ -1,4 +1,4 @@
-"""What trackers show of a run besides its numbers: its settings, and its name, group and tags."""
+"""The facts of a run that trackers show in addition to its numbers: settings, name, group and tags."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +13,10 @@ LONGEST_TAG = 64  # characters; with a longer one W&B would not start
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What a tracker shows of a run besides its numbers.
+    """The facts of a run that a tracker shows in addition to its numbers.
 
     kind: "train" for cse-train, "eval" for cse-eval. config: resolved. command: the command that started the run.
-    commit: of this code; None if it is not known. versions: of packages.
+    commit: the commit of this code; None if unknown. versions: the versions of packages.
     """
 
     kind: Literal["train", "eval"]

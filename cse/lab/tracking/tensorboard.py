@@ -9,7 +9,7 @@ from cse.lab.tracking.run_info import RunInfo
 
 
 class Tensorboard:
-    """Event files in folder/tensorboard. After a resume TensorBoard hides what was logged after `resume_step`."""
+    """Event files in folder/tensorboard. After a resume TensorBoard hides the earlier numbers after `resume_step`."""
 
     def __init__(self, folder: str | Path, about: RunInfo, resume_step: int | None = None):
         from torch.utils.tensorboard import SummaryWriter
@@ -48,4 +48,4 @@ class Tensorboard:
         self.writer.close()
 
     def abandon(self) -> None:
-        """Do nothing: what is not written yet is lost."""
+        """Do nothing. Numbers that are not written yet are lost."""

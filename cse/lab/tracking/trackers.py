@@ -1,6 +1,6 @@
 """All logs of a run: metrics.jsonl, which must work, and the chosen trackers, which may fail or hang.
 
-EventLog passes every event to metrics.jsonl and to each Tracker, whose calls are made in a BackgroundTracker.
+EventLog passes every event to metrics.jsonl and to each Tracker. A BackgroundTracker makes the calls of a Tracker.
 """
 
 import logging
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class EventSink(Protocol):
-    """What a run's events go to: metrics.jsonl and every tracker."""
+    """A receiver of a run's events: metrics.jsonl or a tracker."""
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
         """Log the metrics of one step, by name. lower_is_better: the names that are better when lower."""
@@ -37,13 +37,13 @@ class EventSink(Protocol):
 
 
 class Tracker(EventSink, Protocol):
-    """A service that shows a run. It is built with folder, about, resume_step and the keys of its own YAML."""
+    """A service that shows a run. Its arguments are folder, about, resume_step and the keys of its own YAML."""
 
     patience: float
     """The seconds that `finish` may take."""
 
     def abandon(self) -> None:
-        """Called instead of `finish` after a failure: leave nothing that the process would wait for when it exits."""
+        """Called instead of `finish` after a failure. Nothing may remain that delays the exit of the process."""
 
 
 Call = Callable[[EventSink], None]
@@ -52,8 +52,8 @@ Call = Callable[[EventSink], None]
 class BackgroundTracker:
     """Runs a tracker's calls in a thread of its own, so that the run never waits for them.
 
-    A tracker that raises, or whose last call takes longer than its patience, gets one warning and is abandoned. If its
-    last call then raises too, in its own thread, nothing more is said.
+    If a tracker raises, or its last call takes longer than its patience, there is one warning and the tracker is
+    abandoned. A later error in its own thread gives no further warning.
     """
 
     def __init__(self, tracker: Tracker):
@@ -65,7 +65,7 @@ class BackgroundTracker:
         self.thread.start()
 
     def submit(self, call: Call) -> None:
-        """Queue a call, unless the tracker was abandoned."""
+        """Queue a call, unless the tracker is abandoned."""
         if not self.ended.is_set():
             self.calls.put(call)
 
@@ -94,7 +94,7 @@ class BackgroundTracker:
 class EventLog:
     """Passes every event to metrics.jsonl and to each tracker.
 
-    A tracker that cannot start gets one warning, and the run goes on.
+    If a tracker cannot start, there is one warning, and the run continues.
 
     builders: each is a tracker's class with the keys of its YAML (`_partial_`), called with folder, about and
     resume_step.

@@ -1,9 +1,10 @@
 """Weights & Biases. It is offline if there is no API key, or if the server does not accept the run in time.
 
-Then a warning says so, and a line of the log has the `wandb sync` command that uploads the run later. W&B's own step
-counter drops the steps that a resumed run repeats, so `train/step` is a logged metric and the x axis of all others.
-A W&B run's config has the choice of each group under the group's name, so that dashboards can group by `objective`, and
-all settings below `settings`. Its summary has the best value so far of each dev score, a number that sweeps can read.
+A warning says that it is offline, and a line of the log has the `wandb sync` command for a later upload. W&B's own step
+counter drops the steps that a resumed run repeats, so `train/step` is a logged metric and the x axis of all others. A
+W&B run's config has the choice of each group under the group's name, so that dashboards can group by `objective`, and
+all settings below `settings`. Its summary has the best value so far of each dev score. W&B's sweeps can read this
+number.
 """
 
 import logging
@@ -156,7 +157,7 @@ class Wandb:
 
     @property
     def where(self) -> str:
-        """The address of the run's page; offline, the command that uploads all of it that is not uploaded yet."""
+        """The address of the run's page. Offline: the command that uploads all data that is not uploaded yet."""
         if self.run.settings.mode != "offline":
             return str(self.run.url)
         return upload_command(unsent(Path(self.run.dir).parents[1], self.run.id))
@@ -198,7 +199,7 @@ class Wandb:
     def _tear_down(self, seconds: float) -> bool:
         """End W&B's service and its exit hook. Returns whether it ended in so many seconds.
 
-        It is done in a thread, as a service that hangs never answers.
+        A thread does this, because a service that hangs never answers.
         """
 
         def tear_down() -> None:
@@ -240,7 +241,7 @@ def service_folders(folder: Path) -> Iterator[None]:
 
 
 def dashboard_config(about: RunInfo) -> PlainConfig:
-    """The config of the W&B run, by which dashboards group and filter; see the top of this file."""
+    """The config of the W&B run. Dashboards group and filter by it; see the top of this file."""
     settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
     columns = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
     return {**columns, "versions": about.versions, "settings": settings}

@@ -1,4 +1,4 @@
-"""What a run's folder keeps of its W&B run, and the command that uploads what was logged offline."""
+"""The facts about a W&B run in the run's folder, and the command that uploads an offline run."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class KeptRun:
-    """What a run's folder keeps of its W&B run, in wandb/run.json, so that a resumed run continues it.
+    """The facts about a W&B run in the run's folder (wandb/run.json). With them a resumed run continues its W&B run.
 
     best: the best value so far of each dev score.
     """
@@ -25,7 +25,7 @@ class KeptRun:
 
     @classmethod
     def read(cls, folder: Path) -> "KeptRun | None":
-        """The W&B run that a run's folder keeps. None if it keeps none, and, with a warning, if its file is damaged."""
+        """The W&B run in a run's folder. None if there is none. None and a warning if its file is damaged."""
         file = file_of_kept(folder)
         content = read_json(file)
         id, best = content.get("id"), content.get("best", {})
@@ -42,17 +42,17 @@ class KeptRun:
             self.best[score.name] = score.value
 
     def write(self, folder: Path) -> None:
-        """Write it into a run's folder."""
+        """Write the facts into a run's folder."""
         write_json(file_of_kept(folder), asdict(self))
 
 
 def file_of_kept(folder: Path) -> Path:
-    """The file in which a run's folder keeps its W&B run."""
+    """The file with the facts about the W&B run."""
     return folder / "wandb" / "run.json"
 
 
 def sync_line(folder: Path, names: Iterable[str]) -> str:
-    """The command that uploads what these runs in a folder logged offline; "" if they logged nothing."""
+    """The command that uploads the offline logs of these runs in a folder; "" if there are none."""
     pieces: list[Path] = []
     for run in (folder / name for name in names):
         if kept := KeptRun.read(run):
@@ -63,11 +63,11 @@ def sync_line(folder: Path, names: Iterable[str]) -> str:
 
 
 def unsent(folder: Path, id: str) -> list[Path]:
-    """The pieces of a run, one for each start, that W&B wrote into its folder offline and has not uploaded since."""
+    """The pieces of an offline run that are not uploaded yet. Each start of the run writes a piece into its folder."""
     pieces = sorted(folder.glob(f"offline-run-*-{id}"))
     return [piece for piece in pieces if not any(piece.glob("*.synced"))]
 
 
 def upload_command(pieces: Sequence[Path]) -> str:
-    """The command that uploads these pieces. W&B joins the pieces that have one id."""
+    """The command that uploads these pieces. W&B joins pieces with the same id."""
     return shlex.join(["wandb", "sync", *map(str, pieces)])

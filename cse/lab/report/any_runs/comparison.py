@@ -36,9 +36,10 @@ class Key(NamedTuple):
 
     Runs of trainer.lr=1e-5 and trainer.lr=3e-5 have Key(dotted="trainer.lr", short="lr", in_label=True, is_shown=True).
 
-    dotted: the name in commands and CSV files. short: the name in tables for people. in_label: whether labels contain
-    the value of this key. Labels have few keys, and no two settings have the same label. is_shown: whether tables of
-    text have a column for this key. The page and the CSV files have all keys.
+    dotted: the name in commands and CSV files. short: the name in tables for people.
+    in_label: whether labels contain the value of this key. Labels have few keys, and no two settings have the same
+        label.
+    is_shown: whether tables of text have a column for this key. The page and the CSV files have all keys.
     """
 
     dotted: str
@@ -104,9 +105,11 @@ class Setting:
 class Comparison:
     """Settings compared with each other.
 
-    folders: the folders that were searched. runs: all runs, in the order of runs.csv. keys: the keys in which settings
-    differ, in the order of the command line. settings: in the order in which they appear. ranked: the settings, the
-    best first.
+    folders: the folders that were searched.
+    runs: all runs, in the order of runs.csv.
+    keys: the keys in which settings differ, in the order of the command line.
+    settings: the settings, in the order in which they appear.
+    ranked: the settings, the best first.
     """
 
     folders: list[Path]

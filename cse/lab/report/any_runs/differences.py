@@ -35,8 +35,9 @@ MOST_SEEDS = 1000
 class Terms:
     """The terms on which all differences of a table are tested.
 
-    within: the margin of equivalence; None: no test of equivalence. level: the significance level of a single test, (1
-    - confidence) divided by the number of tests. spread: the variation over seeds, over all settings.
+    within: the margin of equivalence; None: no test of equivalence.
+    level: the significance level of a single test, (1 - confidence) divided by the number of tests.
+    spread: the variation over seeds, over all settings.
     """
 
     confidence: float
@@ -87,9 +88,10 @@ class Difference:
 class Differences:
     """Each setting against a reference, which is the best if no baseline was named (is_best).
 
-    score: the score that is compared; "" if no run has a score. lines: a difference for each compared setting. lower:
-    the number of settings that rank too low to be compared. no_verdict: why all or some settings have no verdict; "" if
-    all have one, and for a single setting.
+    score: the score that is compared; "" if no run has a score.
+    lines: a difference for each compared setting.
+    lower: the number of settings that rank too low to be compared.
+    no_verdict: why all or some settings have no verdict; "" if all have one, and for a single setting.
     """
 
     comparison: Comparison

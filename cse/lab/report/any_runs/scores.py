@@ -16,7 +16,8 @@ FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more 
 class ScoreNames(NamedTuple):
     """The scores of the runs of a comparison, by name.
 
-    all: every score of any finished run, in the order of the runs' results. shown: the scores that tables of text show.
+    all: every score of any finished run, in the order of the runs' results.
+    shown: the scores that tables of text show.
     best_by: the dev score that ranks the settings. None without a dev score, because a test score never selects.
     leading: the score for differences and gates; None without scores.
     """

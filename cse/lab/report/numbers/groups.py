@@ -25,9 +25,10 @@ MIN_SEEDS = 3  # on each trained side of a comparison that is judged
 class Measure:
     """Which number of each run is used, and how the numbers of several runs of one seed become one number.
 
-    name: a score (test/sts/average), or a key of the settings (trainer.lr) whose value is the number. is_key: whether
-    it is a key. aggregate: how the runs of one seed make one number: a statistic of STATISTICS, or `best`. select: for
-    `best`, the score that chooses a run of the seed.
+    name: a score (test/sts/average), or a key of the settings (trainer.lr) whose value is the number.
+    is_key: whether it is a key.
+    aggregate: how the runs of one seed make one number: a statistic of STATISTICS, or `best`.
+    select: for `best`, the score that chooses a run of the seed.
     """
 
     name: str
@@ -59,9 +60,10 @@ class Group:
 
     Runs of seed 1 that score 70 and 72, and a run of seed 2 that scores 74, have value_by_seed={"1": 71.0, "2": 74.0}.
 
-    num_distinct: the number of runs without copies. only_scored: whether the encoder was not trained here. Such a group
-    has no seeds, and a single value: {"": 71.0}. metric: the score; "" for values of a key. unscored: how many finished
-    runs lack the number.
+    num_distinct: the number of runs without copies.
+    only_scored: whether the encoder was not trained here. Such a group has no seeds, and a single value: {"": 71.0}.
+    metric: the score; "" for values of a key.
+    unscored: how many finished runs lack the number.
     """
 
     runs: list[Run]

@@ -70,7 +70,9 @@ def p_of_resamples(difference_R: np.ndarray, shift: float = 0.0) -> float:
 class Resampled(NamedTuple):
     """A score on resamples of its items.
 
-    items: the number of items. truth: a checksum of their gold values and units. varied: whether the gold values vary.
+    items: the number of items.
+    truth: a checksum of their gold values and units.
+    varied: whether the gold values vary.
     texts: a digest of their texts; "" if the run kept none.
     """
 

@@ -60,8 +60,11 @@ class Effect(NamedTuple):
 
     Without a test, p is NaN and `why` has the reason (`is_tested`). `Effect()`: nothing was compared.
 
-    size: the difference; None if nothing was compared. low, high: the interval. n: the number of seeds or items, in
-    words. test: the name of the test, as reports show it. why: why there is no p; "" with a p.
+    size: the difference; None if nothing was compared.
+    low, high: the interval.
+    n: the number of seeds or items, in words.
+    test: the name of the test, as reports show it.
+    why: why there is no p; "" with a p.
     """
 
     size: float | None = None
@@ -257,8 +260,9 @@ def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
 class SeedSpread(NamedTuple):
     """How much scores vary over seeds.
 
-    sd: the standard deviation, pooled over groups. num_seeds: the size of the smallest group, two or more. each: the
-    standard deviation of each group.
+    sd: the standard deviation, pooled over groups.
+    num_seeds: the size of the smallest group, two or more.
+    each: the standard deviation of each group.
     """
 
     sd: float

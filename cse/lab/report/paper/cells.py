@@ -51,13 +51,16 @@ NO_RUNS = Group([], 0, {}, aggregate="")
 class Cell:
     """A published number and our runs. A cell that no run fills has the defaults.
 
-    published: None if the paper publishes no number. p_published: the p of the row's test against its baseline, as the
-    paper publishes it. gain_published: the published number minus the number of its baseline (ReportBlock.baseline_of).
-    group: our runs. expected_runs: the number of planned jobs; None if unknown. difference: ours minus the published
-    number. gain: ours minus ours of its baseline, by Welch's test, which does not assume equal variances. p_student:
-    the p of the gain by Student's test, as in NonLing-CSE's Table 3. tied_with_best: whether the cell is the best in
-    its RankedColumn or tied with the best. is_marked: whether the cell is tied with the best, and both have enough
-    seeds for a verdict.
+    published: None if the paper publishes no number.
+    p_published: the p of the row's test against its baseline, as the paper publishes it.
+    gain_published: the published number minus the number of its baseline (ReportBlock.baseline_of).
+    group: our runs.
+    expected_runs: the number of planned jobs; None if unknown.
+    difference: ours minus the published number.
+    gain: ours minus ours of its baseline, by Welch's test, which does not assume equal variances.
+    p_student: the p of the gain by Student's test, as in NonLing-CSE's Table 3.
+    tied_with_best: whether the cell is the best in its RankedColumn or tied with the best.
+    is_marked: whether the cell is tied with the best, and both have enough seeds for a verdict.
     """
 
     row: str
@@ -85,8 +88,9 @@ class Cell:
 class RankedColumn:
     """The rows of a column that have the same score and statistic, and so can be ranked.
 
-    groups: the runs of each row. spread: the variation over seeds in the rows with several seeds; None without such
-    rows. tied: the best row, and the rows that are tied with it (`ties`).
+    groups: the runs of each row.
+    spread: the variation over seeds in the rows with several seeds; None without such rows.
+    tied: the best row, and the rows that are tied with it (`ties`).
     """
 
     column: str

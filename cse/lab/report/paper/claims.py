@@ -28,10 +28,11 @@ from cse.lab.report.verdicts import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_RUN, 
 class ClaimPart(NamedTuple):
     """A comparison of two cells.
 
-    name: the row or column that distinguishes this part from other parts; "" for a single part. sides: the groups of
-    both cells. lacks: the cells without scores. published: the difference of the published numbers; None if the paper
-    does not publish both. effect: the difference of our numbers. If it does not test the claim, its p is NaN, and `why`
-    has the reason.
+    name: the row or column that distinguishes this part from other parts; "" for a single part.
+    sides: the groups of both cells.
+    lacks: the cells without scores.
+    published: the difference of the published numbers; None if the paper does not publish both.
+    effect: the difference of our numbers. If it does not test the claim, its p is NaN, and `why` has the reason.
     """
 
     name: str

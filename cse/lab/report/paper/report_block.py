@@ -124,10 +124,11 @@ class Claim(BaseModel):
 
     A claim without places is about a figure. A reader compares it with the figure's curve.
 
-    says: the claim in our words. source: where the paper says it, with a few of its words. within: a margin. A claim
-    with a margin needs a control, because runs that learnt nothing are also alike. control: the `says` of another claim
-    of the table. The control has no `within`, and must HOLD first. quantity: the quantity that the paper measured, if
-    it is not one of our scores. Such a claim is not tested.
+    says: the claim in our words.
+    source: where the paper says it, with a few of its words.
+    within: a margin. A claim with a margin needs a control, because runs that learnt nothing are also alike.
+    control: the `says` of another claim of the table. The control has no `within`, and must HOLD first.
+    quantity: the quantity that the paper measured, if it is not one of our scores. Such a claim is not tested.
     """
 
     model_config = CLOSED

@@ -30,9 +30,13 @@ from cse.lab.sweep.axes import combinations
 class SweepRuns:
     """A sweep's runs, with the table to compare them with.
 
-    block: the sweep's `report:` block, checked. published: the paper's table; empty if the sweep draws figures only.
-    every_run: the runs of any size. Runs of full size have their departures. expected: the axes of every planned job.
-    confidence: the confidence of tests and intervals. name: the name of the sweep. places: the searched folders.
+    block: the sweep's `report:` block, checked.
+    published: the paper's table; empty if the sweep draws figures only.
+    every_run: the runs of any size. Runs of full size have their departures.
+    expected: the axes of every planned job.
+    confidence: the confidence of tests and intervals.
+    name: the name of the sweep.
+    places: the searched folders.
     """
 
     block: ReportBlock

@@ -33,8 +33,11 @@ class Picture:
 class Best:
     """The best setting.
 
-    by: the score that chose the setting. leading: the score that is shown. score: the value of this score, as text.
-    doubt: why the setting has not won. again: the command that trains more seeds of the setting.
+    by: the score that chose the setting.
+    leading: the score that is shown.
+    score: the value of this score, as text.
+    doubt: why the setting has not won.
+    again: the command that trains more seeds of the setting.
     """
 
     setting: str
@@ -49,12 +52,19 @@ class Best:
 class Report:
     """The content of a report.
 
-    sections: tables with notes, on the terminal and in every file but CSV. csv: the unrounded table for each file name;
-    None removes the file of an earlier report. best: the best setting; None if there is none. pending: the state, the
-    folder and the reason of each unfinished run or planned job. hint: where a reader finds scores that the tables lack,
-    on the terminal. charts: by title, on the page. pictures: figures of the paper. all_runs: a table of all runs, on
-    the page. log: the origin of the numbers of all runs, on the page. link: the paper's address. start: the command
-    that makes the runs, if no run is done. gate: the lines of a gate. is_passed: False if the gate is not passed.
+    sections: tables with notes, on the terminal and in every file but CSV.
+    csv: the unrounded table for each file name; None removes the file of an earlier report.
+    best: the best setting; None if there is none.
+    pending: the state, the folder and the reason of each unfinished run or planned job.
+    hint: where a reader finds scores that the tables lack, on the terminal.
+    charts: by title, on the page.
+    pictures: figures of the paper.
+    all_runs: a table of all runs, on the page.
+    log: the origin of the numbers of all runs, on the page.
+    link: the paper's address.
+    start: the command that makes the runs, if no run is done.
+    gate: the lines of a gate.
+    is_passed: False if the gate is not passed.
     """
 
     title: str

@@ -53,9 +53,11 @@ SIZES = {"head": "1.5rem", "score": "1.9rem", "title": "1.05rem", "table": ".85r
 class Tone(NamedTuple):
     """How a verdict or the state of a run is shown.
 
-    name: its class on the page. terminal: its colour on the terminal, as rich calls it. ground: the background colour
-    on the page, mixed with the colour of the page; "" for dimmed text without a background. percent: the share of this
-    colour in the mixture.
+    name: its class on the page.
+    terminal: its colour on the terminal, as rich calls it.
+    ground: the background colour on the page, mixed with the colour of the page; "" for dimmed text without a
+        background.
+    percent: the share of this colour in the mixture.
     """
 
     name: str
