@@ -1,5 +1,6 @@
-"""The data and weights that a part reads. A part lists them in `needs`, so that they can be found before any work,
-listed and fetched.
+"""The data and weights that a part reads. A part lists them in `needs`.
+
+So they can be listed, found and fetched before any work.
 
     Need           the base; also `FileNeed`, a file or folder of the user's own
     EncoderNeed    weights, in cse.sources.encoder
@@ -26,8 +27,8 @@ class Need:
     """One thing that a part reads.
 
     name: the name of the dataset (with its language, if it has several: stsb_multi:de), of the encoder or of the file.
-    key: the parameter with its place, if any. The code that asks the parts replaces it by the full key, as the user
-    gives it, and sets cache to paths.cache.
+    key: the parameter with its place, if any. Later the full key, as the user gives it, replaces the parameter, and
+    cache becomes paths.cache.
     """
 
     name: str
@@ -35,7 +36,7 @@ class Need:
     key: str = field(default="", compare=False, kw_only=True)
 
     def setting(self, part: str) -> str:
-        """The full key with its place, for the part at a key; "" if there is none."""
+        """The full key of the setting with the place, for the part at a key; "" if there is no such setting."""
         return f"{part}.{self.key}".removeprefix(".") if self.key else ""
 
     def check(self) -> None:
@@ -46,11 +47,11 @@ class Need:
         self.check()
 
     def find(self) -> Place:
-        """Its place. Downloads nothing where the hub's clients use only the cache."""
+        """Its place. Downloads nothing if the hub's clients use only the cache."""
         raise NotImplementedError
 
     def fetch(self) -> Place:
-        """Its place, where runs look for it, after a download. Raises MissingResource."""
+        """Its place after a download. Runs look there. Raises MissingResource."""
         return self.find()
 
 

@@ -22,7 +22,8 @@ from pydantic_core import CoreSchema, core_schema
 class Mark(Enum):
     """What an annotation says about a setting in addition to its type. Each mark's value is its meaning.
 
-    A key without marks of purpose takes them from the key above it: `hydra.launcher.n_jobs` from `hydra.launcher`.
+    A key without marks of purpose has the marks of the key above it: `hydra.launcher.n_jobs` has the marks of
+    `hydra.launcher`.
     """
 
     # The purpose of a setting that is not science
@@ -78,8 +79,10 @@ STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed
 
 
 def no_word_for_null(value: object) -> object:
-    """The value. Raises ValueError for text that means null in other programs. If null is allowed, this text would not
-    be null."""
+    """The value.
+
+    Raises ValueError for text that means null in other programs, because cse would not read it as null.
+    """
     if isinstance(value, str) and value.lower() in ("none", "null", "~"):
         raise ValueError("would be text: nothing is null")
     return value

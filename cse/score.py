@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Items:
-    """The N items of a score: for each, the encoder's answer and the gold answer.
+    """The N items of a score. Each has the encoder's answer and the gold answer.
 
     kind: how the score is computed from values_N and gold_N, times 100: the correlation of cosines, or of other numbers
     (spearman), with human scores; accuracy, f1 of class 1, or the mean of the f1 of all classes (macro_f1) of predicted
-    and true classes; the mean of values from 0 to 1, such as each query's nDCG (mean). units_UN: if items share
-    something (pairs share documents), the numbers of the units of each item; None if items are independent. digest: a
-    digest of the texts and units; it identifies the same items. "" if the evaluator gives none.
+    and true classes; the mean of values from 0 to 1, such as each query's nDCG (mean). units_UN: the numbers of the
+    units of each item, if items share units (pairs share documents); None if items are independent. digest: a digest of
+    the texts and units; it identifies the same items. "" if the evaluator gives none.
     """
 
     kind: Literal["cosines", "spearman", "accuracy", "f1", "macro_f1", "mean"]
@@ -83,14 +83,19 @@ class Score:
     headline: bool = True
 
     def better_than(self, other: "Score | None") -> bool:
-        """Whether it is better than another value of the same score. NaN and infinity are never better. Any number is
-        better than these and than None."""
+        """Whether it is better than another value of the same score. NaN and infinity are never better.
+
+        Any number is better than NaN, infinity and None.
+        """
         if not math.isfinite(self.value) or other is None or not math.isfinite(other.value):
             return math.isfinite(self.value)
         return self.value < other.value if self.lower_is_better else self.value > other.value
 
     def within(self, prefix: str) -> "Score":
-        """The score with `prefix` before its name and before the names in its average, in Python's number types."""
+        """The score with `prefix` before its name and before the names in its average.
+
+        Its numbers have Python's types.
+        """
         items = renamed(prefix, self.items)
         return replace(self, name=prefix + self.name, value=float(self.value), rows=int(self.rows), items=items)
 
@@ -132,7 +137,7 @@ def in_short(value: float) -> str:
 
 
 def decimals(value: float) -> int:
-    """How many decimals tables show of a score: two, four below 1."""
+    """The number of decimals of a score in tables: two, or four below 1."""
     return 2 if not 0 < abs(value) < 1 else 4
 
 

@@ -23,7 +23,7 @@ Encode = Callable[[list[str]], np.ndarray]
 
 
 class Sided(str):
-    """A text of one side of a search. It equals no plain text, so that each has its own vector."""
+    """A text of one side of a search. It is never equal to a plain text, so that both get their own vectors."""
 
     __slots__ = ()
 
@@ -93,7 +93,8 @@ class Encoded:
     and the number of these tokens. targets_B: the score of a row from 0 to 1, for text with scores (data.scores).
     teacher_BE: vectors whose products are the cosines of the objective's `teachers`. momentum_BD: the row's vector by
     the momentum encoder. rows_B: the numbers of the rows in the data, for an objective that reads them. missing_B: for
-    text with missing negatives, whether the row has no text in this view's column; its vector is an empty text's.
+    text with missing negatives, whether the row has no text in this view's column. The vector of such a row is the
+    vector of an empty text.
     """
 
     pooled_BD: Tensor
@@ -116,7 +117,7 @@ class Encoded:
 
 
 def missing_rows(views: list[Encoded]) -> Tensor | None:
-    """Which of the rows of these views are missing, (N,) bool; None if the data has them all."""
+    """Which rows of these views are missing, (N,) bool; None if no row of the data is missing."""
     missing = [view.known["missing_B"] for view in views if "missing_B" in view.known]
     return torch.cat(missing) if missing else None
 
@@ -130,7 +131,7 @@ class Loss:
 
 
 class Objective(Part, nn.Module, ABC):
-    """A paper's loss, and its training head. This is the base class; it has the defaults of optional members.
+    """A paper's loss, and its training head. This base class has the defaults of optional members.
 
     The loop calls it with the global batch: it gathers the views of all processes, with their gradient. So code for one
     process is exact on several. The equations of cse.objective share their rows between processes, so every process
@@ -179,7 +180,7 @@ class Objective(Part, nn.Module, ABC):
         return self
 
     def through_head(self, x_BD: Tensor) -> Tensor:
-        """(B, dim) -> what the loss reads: the head's output, or the embeddings themselves without a head."""
+        """(B, dim) -> the input of the loss: the head's output, or the embeddings if there is no head."""
         return x_BD if self.head is None else self.head(x_BD)
 
     @classmethod
@@ -239,10 +240,10 @@ class Augmentation(Part):
         return {}
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
-        """Keep what it needs of the encoder's Hugging Face tokenizer. Called once, before any view is made."""
+        """Keep the needed facts of the encoder's Hugging Face tokenizer. Called once, before any view is made."""
 
     def limit_length(self, longest: int) -> None:
-        """Keep how many ids of a row the encoder can read at most. Called after `bind`, before any view is made."""
+        """Keep the most ids of a row that the encoder can read. Called after `bind`, before any view is made."""
         self.longest = min(self.longest, longest)
 
     def usable_rows(self, text: Rows) -> np.ndarray:
@@ -294,8 +295,10 @@ class AuxModality(Part, nn.Module):
         return {}
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
-        """Endless reshuffled batches from number `first` on: this process's part of each. They depend only on (seed,
-        number)."""
+        """This process's part of endless reshuffled batches, from number `first` on.
+
+        They depend only on (seed, number).
+        """
         raise NotImplementedError
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:

@@ -55,9 +55,10 @@ class Encoder(nn.Module):
     records after the pooling (supervised SimCSE's linear layer and tanh), or None. Training continues the head.
     unit_length: whether `encode` returns vectors of length 1, as some published sentence-transformers folders record.
     settings: further records of such a folder, for its export (cse.model.recorded.KEPT).
-    packed: on a CPU, skip padding and all that the pooling does not read (cse.model.packing). It is the same function,
-    faster. dropout: the largest dropout probability in training, including adapters. own_dropout: the checkpoint's own
-    probabilities by configuration key; best/ records them. lora: whether only an adapter is trained.
+    packed: on a CPU, skip padding and all that the pooling does not read (cse.model.packing). The result is the same,
+    and faster. dropout: the largest dropout probability in training, including adapters. own_dropout: the
+    checkpoint's own probabilities by configuration key; best/ records them. lora: whether only an adapter is
+    trained.
     denoising: the bias that is subtracted in training (cse.model.template), or None.
     """
 
@@ -140,7 +141,10 @@ class Encoder(nn.Module):
 
     @property
     def packs(self) -> bool:
-        """Whether it packs: on a CPU only. The packed shapes depend on the data, and a GPU would wait for them."""
+        """Whether it packs.
+
+        It packs only on a CPU, because the packed shapes depend on the data and a GPU would wait for them.
+        """
         return self.packed and self.device.type == "cpu"
 
     @property
@@ -175,16 +179,20 @@ class Encoder(nn.Module):
         return Encoded(self._embedded(pooled_BD), self.masked_losses(last_BTD, tokens))
 
     def _attention_mask(self, mask_BT: Tensor) -> Tensor:
-        """The mask as (B, 1, 1, T) booleans, if the layers accept that. For a mask of two dimensions, transformers
-        checks whether any token is padding, and waits for the GPU."""
+        """The mask as (B, 1, 1, T) booleans, if the layers accept this shape.
+
+        For a mask of two dimensions, transformers would check for padding and wait for the GPU.
+        """
         config = self.backbone.config
         whole = config.model_type in packing.ARCHITECTURES and config._attn_implementation == "sdpa"
         return mask_BT[:, None, None, :].bool() if whole else mask_BT
 
     def from_embeddings(self, x_BTD: Tensor) -> Encoded:
-        """Encode image or audio tokens without padding (cse.model.architecture.hidden_of_embeddings). The embedding is
-        the first token, CLS, for any pooling. In a causal decoder it is the last token: only that one attends to
-        all."""
+        """Encode image or audio tokens without padding (cse.model.architecture.hidden_of_embeddings).
+
+        The embedding is the first token, CLS, for any pooling. In a causal decoder it is the last token, because only
+        the last token attends to all.
+        """
         x_BTD = x_BTD.to(self.backbone.dtype)
         if self.packs:  # decoders do not pack
             return Encoded(self._embedded(packing.pooled_cls_of(self.backbone, x_BTD)))
@@ -230,9 +238,9 @@ class Encoder(nn.Module):
 
         Each distinct token sequence is encoded once, in batches sorted by length. head: a module that is applied to the
         vectors, after the encoder's own head, if it has one. precision: fp32 or bf16. bf16 is autocast in the layers,
-        with batches of up to TOKENS; vectors and head stay float32. normalize_embeddings: scale to length 1, for any
-        `unit_length`. show_progress_bar: True shows a bar, on a terminal or in a notebook. Raises TypeError if a
-        sentence is not text, ValueError for a batch_size below 1 or another precision.
+        with batches of at most TOKENS tokens. Vectors and head stay float32. normalize_embeddings: scale to length 1,
+        for any `unit_length`. show_progress_bar: True shows a bar, on a terminal or in a notebook. Raises TypeError if
+        a sentence is not text, ValueError for a batch_size below 1 or another precision.
         """
         texts = as_texts(sentences)
         if self.settings.get("include_prompt") is False and any(self.tokenizer.prefixes.get(type(t)) for t in texts):
@@ -268,11 +276,11 @@ class Encoder(nn.Module):
         return rows_ND[0] if isinstance(sentences, str) else rows_ND
 
     def encode_query(self, sentences: str | Iterable[str], **settings: Any) -> np.ndarray:
-        """As `encode`, with the prefix of queries. settings: the other arguments of `encode`."""
+        """Like `encode`, with the prefix of queries. settings: the other arguments of `encode`."""
         return self._encode_as(Query, sentences, settings)
 
     def encode_document(self, sentences: str | Iterable[str], **settings: Any) -> np.ndarray:
-        """As `encode`, with the prefix of documents. settings: the other arguments of `encode`."""
+        """Like `encode`, with the prefix of documents. settings: the other arguments of `encode`."""
         return self._encode_as(Document, sentences, settings)
 
     def _encode_as(self, side: type[Sided], sentences: str | Iterable[str], settings: Json) -> np.ndarray:
@@ -302,8 +310,9 @@ class Encoder(nn.Module):
 def in_batches(keys: Sequence[bytes], texts: int, tokens: int) -> list[Sequence[bytes]]:
     """The keys (int32 ids, sorted by length) in batches of `texts` texts.
 
-    A batch has more texts while it has at most `tokens` tokens, including padding. It has fewer texts if it would have
-    more tokens than `texts` texts of LONG tokens."""
+    A batch may have more texts if it has at most `tokens` tokens, including padding. It has fewer texts if it would
+    otherwise have more tokens than `texts` texts of LONG tokens.
+    """
     batches, start = [], 0
     while start < len(keys):
         stop = min(start + texts, len(keys))

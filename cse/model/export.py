@@ -1,7 +1,7 @@
 """Write an encoder to a folder that both sentence-transformers (3, 5 and 6) and transformers load.
 
-The folder has the older layout, because all of these read it: module types `sentence_transformers.models.X`, boolean
-pooling keys, safetensors.
+The folder has the older layout, because all these versions read it: module types `sentence_transformers.models.X`,
+boolean pooling keys, safetensors.
 """
 
 import copy
@@ -40,15 +40,15 @@ def check_exportable(pooling: str) -> None:
 
 
 def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, card: str = "") -> None:
-    """Write the encoder, its tokenizer, its pooling, its head, and `head`, which stays at test time.
+    """Write the encoder, its tokenizer, its pooling, its own head, and the objective's `head` that stays at test time.
 
     The folder loads with SentenceTransformer(folder) and AutoModel.from_pretrained(folder). Both compute in float32, as
-    cse does. If only one linear layer and tanh follow the pooling, they are written twice: as 2_Dense for the first,
-    and as the backbone's own pooler for the second (`pooler_output`), if the architecture has a pooler. Otherwise that
-    pooler changes nothing. Further records of the checkpoint (unit length, prompts, similarity) stay, unless the prefix
-    changes them. An adapter is merged into the weights in float32, and is also saved alone in adapter/. config.json has
-    the checkpoint's own dropout, not the run's. card: the text of README.md.
-    Raises FileExistsError for a folder that is not empty.
+    cse does. If only one linear layer and tanh follow the pooling, they are written twice: as 2_Dense for
+    SentenceTransformer, and as the backbone's own pooler (`pooler_output`) for AutoModel, if the architecture has a
+    pooler. In all other cases the backbone's pooler is the identity. Further records of the checkpoint (unit length,
+    prompts, similarity) are kept, unless the prefix changes them. An adapter is merged into the weights in float32, and
+    is also saved alone in adapter/. config.json has the dropout of the checkpoint, which may differ from the run's
+    dropout. card: the text of README.md. Raises FileExistsError for a folder that is not empty.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
@@ -159,8 +159,9 @@ def write_weights(encoder: Encoder, folder: Path, ends: Sequence[nn.Module]) -> 
 def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Tensor]:
     """weight and bias of the backbone's own pooler.
 
-    They come from the only module after the pooling, if that is a linear layer and tanh. Otherwise they are the
-    identity. Without them AutoModel would draw random weights, with a warning."""
+    If a single module, a linear layer with tanh, follows the pooling, they come from it. Otherwise they are the
+    identity. Without them AutoModel would draw random weights, with a warning.
+    """
     dtype, width = encoder.backbone.dtype, encoder.width
     if len(ends) == 1 and is_mlp_head(ends[0], width):
         return {name: value.detach().cpu().contiguous() for name, value in linear_of(ends[0]).state_dict().items()}

@@ -1,5 +1,6 @@
-"""Training heads: small networks between the pooled embedding and a loss. At test time they are dropped, unless a paper
-keeps them.
+"""Training heads: small networks between the pooled embedding and a loss.
+
+They are dropped at test time, unless a paper keeps them.
 
 Each maps (B, dim) to (B, out_dim). A config has a partial of the head, and the objective calls it with `dim`.
 """

@@ -59,8 +59,8 @@ def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping
     """Raise UserError unless the tensors of a checkpoint are the tensors of the model from its configuration.
 
     name: the name of the model, for messages. model: loaded with ignore_mismatched_sizes. keys: its loading info.
-    fewer_layers: layers of the checkpoint are left out on purpose. A head or a pooler may be missing or unused; the
-    caller checks the one that it needs.
+    fewer_layers: layers of the checkpoint are left out on purpose. A head or a pooler may be missing or unused. The
+    caller checks the head or pooler that it needs.
     """
     prefix, stack = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
     own = [key for key in sorted(keys["missing_keys"]) if key.startswith(prefix) or model is model.base_model]
@@ -80,7 +80,7 @@ def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping
 
 
 def whole_numbers(folder: Path) -> list[str]:
-    """The names of weights stored as integers. Transformers would convert these to floats."""
+    """The names of weights stored as integers. Transformers would convert these weights to floats."""
     found = []
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, "pt") as file:

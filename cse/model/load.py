@@ -65,8 +65,8 @@ def load_encoder(
     """An Encoder in train mode.
 
     name: a hub name, a folder, or package://MODULE/PATH.
-    pooling: None reads it from the checkpoint (our `best/`, any sentence-transformers folder), together with the dense
-    head. If the checkpoint records none, it is `unrecorded`. A given pooling drops the dense head, and logs that.
+    pooling: None reads pooling and dense head from the checkpoint (our `best/`, any sentence-transformers folder). If
+    the checkpoint records no pooling, `unrecorded` is used. A given pooling drops the dense head, and logs this.
     Normalisation, prompts and the maximum length always come from the checkpoint. "pooler" is CLS through the
     checkpoint's own pooler (supervised SimCSE as released).
     dropout: the probability of every dropout in the stack; None keeps the checkpoint's. mlm: load the language-model
@@ -106,8 +106,11 @@ def load_encoder(
 
 
 def set_prefixes(encoder: Encoder, prefix: str | Prefixes | None) -> None:
-    """Set what is put before texts, queries and documents. Two prefixes are read as if the checkpoint recorded them,
-    and its query prompt were its default. prefix: None is what the checkpoint records."""
+    """Set the prefixes of texts, queries and documents.
+
+    Two given prefixes count as recorded by the checkpoint, with the query prompt as the default. prefix: None: the
+    prefixes that the checkpoint records.
+    """
     tokenizer = encoder.tokenizer
     if isinstance(prefix, str):
         tokenizer.prefix = prefix
@@ -301,10 +304,9 @@ def read_weights(
 
 
 def own_pooler(name: str, backbone: Any, missing: Collection[str]) -> nn.Module:
-    """The checkpoint's own pooler. It is removed from the backbone. missing: names of weights that the checkpoint
-    lacks.
+    """The checkpoint's own pooler, removed from the backbone. missing: names of weights that the checkpoint lacks.
 
-    Raises UserError if it has none, or only the identity that cse.model.export writes.
+    Raises UserError if the checkpoint has no pooler, or only the identity that cse.model.export writes.
     """
     (linear,) = [module for module in backbone.pooler.modules() if isinstance(module, nn.Linear)]
     is_idle = torch.equal(linear.weight, torch.eye(len(linear.weight), dtype=linear.weight.dtype))

@@ -20,9 +20,10 @@ ADAPTER = "default"  # peft's name for the only adapter
 
 @with_config(STRICT)
 class Lora(TypedDict):
-    """r: the rank. alpha: the update is scaled by alpha / r. dropout: the dropout probability on the input of the
-    adapter; it makes views differ, like the encoder's own dropout. targets: names of the linear layers that get an
-    adapter (q_proj, ...); None: all."""
+    """r: the rank. alpha: the update is scaled by alpha / r.
+
+    dropout: the dropout probability on the input of the adapter. This dropout makes views differ, like the encoder's
+    own. targets: names of the linear layers that get an adapter (q_proj, ...); None: all."""
 
     r: Count
     alpha: Count
@@ -63,8 +64,10 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
 
 
 def merge_adapters(backbone: PreTrainedModel) -> dict[str, Tensor]:
-    """The backbone's weights plus the adapter's update, on the CPU, with the names of a model without adapter. Adapted
-    weights are float32, as the adapter: bfloat16 would round away most of a small update."""
+    """The backbone's weights plus the adapter's update, on the CPU, with the names of a model without adapter.
+
+    Adapted weights are float32, like the adapter, because bfloat16 would round away most of a small update.
+    """
     from peft.tuners.lora import Linear
 
     state = {

@@ -1,8 +1,8 @@
 """The encoder's layers without unused work. Unused are padding and, for CLS pooling, most of the last layer.
 
-Linear layers, norms and dropout compute the N real tokens of a batch, (N, D). Only attention is padded, (B, heads, T,
-D / heads). With CLS pooling the last layer computes only position 0: its query, its output, its feed-forward. The
-function is the same as the plain forward with the same weights; tests compare them. But dropout draws other numbers,
+Linear layers, norms and dropout compute the N real tokens of a batch, (N, D). Only attention is padded, (B, heads, T, D
+/ heads). With CLS pooling the last layer computes only position 0: its query, its output, its feed-forward. The
+function is the same as the plain forward with the same weights; tests compare them. Only dropout draws other numbers,
 and draws them faster (cse.model.dropout).
 """
 
@@ -82,7 +82,9 @@ def _embed(backbone: "PreTrainedModel", tokens: Tokens) -> tuple[Tensor, Places]
 
 
 def _read_cells(mask_BT: Tensor) -> Tensor:
-    """The numbers of the cells that the layers read, in order: real tokens, and in bf16 a few cells of padding.
+    """The numbers of the cells that the layers read, in order.
+
+    The cells are real tokens; in bf16 also a few cells of padding.
 
     In bf16 oneDNN compiles and keeps a kernel for every new number of tokens. After some hundred batches of texts with
     different lengths, this took half of a run's memory, and half of the time of a small encoder.

@@ -1,4 +1,5 @@
-"""A template around every text: PromptBERT (arXiv:2201.04337) pools its mask, PromptEOL (arXiv:2307.16645) its end.
+"""A template around every text: PromptBERT (arXiv:2201.04337) pools its mask token, PromptEOL (arXiv:2307.16645) its
+last token.
 
     This sentence of "[X]" means [MASK].        h_i the last layer at [MASK]
     This sentence : "[X]" means in one word:"   h_i the last layer at the last token
@@ -41,8 +42,8 @@ BEFORE, AFTER = "[BEFORE]", "[AFTER]"  # the names of the special tokens around 
 class Around:
     """The ids before and after every text: the special tokens of a tokenizer, and inside them the template.
 
-    types: the token types of the three parts, if a tokenizer gives a type other than 0 (XLNet's <cls> has 2), else
-    None.
+    types: the token types before, in and after the text, if a tokenizer gives a type other than 0 (XLNet's <cls> has
+    2). Else None.
     """
 
     before: tuple[int, ...]
@@ -50,7 +51,7 @@ class Around:
     types: tuple[tuple[int, ...], int, tuple[int, ...]] | None = None
 
     def is_like(self, other: "Around") -> bool:
-        """Whether the two differ, but a row in one could also be a row in the other."""
+        """Whether the two differ, and a row with the first could also be a row with the second."""
         begin = zip(self.before, other.before, strict=False)
         end = zip(reversed(self.after), reversed(other.after), strict=False)
         return self != other and all(a == b for a, b in (*begin, *end))
@@ -69,9 +70,11 @@ def templates_of(
     second: str | None,
     denoise: str | None,
 ) -> "tuple[list[Around], Denoising | None]":
-    """(the templates of the first view and of the other views, or [] if they share one; the Denoising or None), from
-    load_encoder's arguments. Puts the first template into the tokenizer. Raises UserError for templates that the
-    encoder cannot read."""
+    """(templates, denoising), from load_encoder's arguments.
+
+    templates: the templates of the first view and of the other views, or [] if all views share a template. denoising:
+    the Denoising, or None. Puts the first template into the tokenizer. Raises UserError for templates that the encoder
+    cannot read."""
     if first is not None:
         put(hf, first)
     every = [around(hf), *([second_around(hf, second)] if second is not None else [])]
@@ -135,7 +138,8 @@ def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool
 def settle_types(hf: "PreTrainedTokenizerBase", reads: bool, is_decoder: bool) -> None:
     """Make the tokenizer return token types if the model reads them and some token has a type other than 0.
 
-    XLNet was trained with type 2 at <cls>, but transformers 5 leaves it out. GPT's decoders would embed a 0 as a word.
+    XLNet was trained with type 2 at <cls>, but transformers 5 leaves the type out. GPT's decoders would embed a type 0
+    as a word.
     """
     names = [name for name in hf.model_input_names if name != TYPES]
     if reads and any(hf(known_text(hf), return_token_type_ids=True)[TYPES]):

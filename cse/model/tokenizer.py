@@ -32,11 +32,11 @@ class Tokenizer:
     """hf: a fast Hugging Face tokenizer. longest: the most tokens of a text at test time, including special tokens.
     positions: the most tokens that the encoder can read; None for any number.
 
-    prefix: a text before every input, for instruction-tuned encoders ("query: "). prefixes: before a Query or a
-    Document instead. documents_follow: whether the columns after the first are documents in training.
-    templates: the templates of the first view and of the other views, if these have their own. changed: whether the
-    tokenizer has rules that its own class would not build; an export names that class. A tokenizer without a padding
-    token (decoders) pads with its end token or another special token. Padding is always masked.
+    prefix: a text before every input, for instruction-tuned encoders ("query: "). prefixes: the texts before a Query
+    and before a Document, instead of `prefix`. documents_follow: whether the columns after the first are documents in
+    training. templates: the templates of the first view and of the other views, if they differ. changed: whether the
+    tokenizer has rules that its own class would not build. An export names a class for such a tokenizer. A tokenizer
+    without a padding token (decoders) pads with its end token or another special token. Padding is always masked.
     """
 
     def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = "", positions: int | None = None):
@@ -80,8 +80,10 @@ class Tokenizer:
         return self.hf(texts, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
 
     def _cut(self, text: str, room: int) -> str:
-        """The part of a text of more than `room` characters that is tokenised first. It has whole words, if these are
-        at least half of it."""
+        """The part of a long text (more than `room` characters) that is tokenised first.
+
+        It ends at a word boundary, if this keeps at least half of it.
+        """
         if len(text) <= room:
             return text
         if self.hf.truncation_side == "left":
@@ -93,7 +95,7 @@ class Tokenizer:
     def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """The same ids as a call. Each word is tokenised once; this is faster for texts that share words.
 
-        If tokens may cross blanks, this is a plain call.
+        If tokens may cross blanks, this is the same as a call.
         """
         texts = list(texts)
         prefixed = self._prefixed(texts)
@@ -187,8 +189,10 @@ class Tokenizer:
         return len(self._around.before) + sum(takewhile(bool, same))
 
     def template_masks(self, ids_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
-        """1 at the mask tokens of the template: the first mask tokens of a row, before its text, or the last, after it.
-        A text may contain the mask token as letters. If two templates have their masks in different places: 1 at every
+        """1 at the mask tokens of the template.
+
+        These are the first mask tokens of a row if the template has them before the text, else the last. A text itself
+        may contain the letters of the mask token. If two templates have their masks in different places: 1 at every
         mask token."""
         is_mask_BT = (ids_BT == self.hf.mask_token_id) * mask_BT
         counts = {
@@ -241,7 +245,7 @@ class Tokenizer:
         return id_bound(self.hf)
 
     def key(self) -> str:
-        """A digest of everything that determines the ids. The padding and truncation of the last call do not."""
+        """A digest of everything that determines the ids. The padding and truncation of the last call are not in it."""
         rules = json.loads(self.hf.backend_tokenizer.to_str())
         rules.pop("truncation", None)
         rules.pop("padding", None)

@@ -67,7 +67,7 @@ class WordVectors:
             raise UserError(f"checkpoint={self.path} is damaged or cannot be read: {error}") from error
 
     def _read(self, words: dict[bytes, str]) -> dict[str, np.ndarray]:
-        """The vectors of the words that the file has. Of a repeated word: the first."""
+        """The vectors of the words that the file has. If a word is repeated, its first vector counts."""
         vectors: dict[str, np.ndarray] = {}
         number = 0
         for number, line in enumerate(track(self._lines(), "line", self.announced), 1):

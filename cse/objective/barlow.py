@@ -32,7 +32,7 @@ def barlow_twins(
 ) -> Loss:
     """Eq. 2. `parts` holds its two terms, unweighted.
 
-    eps: added to each variance. The authors' BatchNorm has 1e-5; 0 gives the exact rho.
+    eps: added to each variance. The authors' BatchNorm uses 1e-5; 0 gives the exact rho.
     products: the precision of the matrix product of the correlations (cse.tensors).
 
     For example:

@@ -8,7 +8,9 @@ from cse.types import Encoded, Loss, Objective
 
 
 class BySource(Objective):
-    """The objective of each source, with parameters of its own. None has a head at test time: all train one embedding.
+    """The objective of each source, with its own parameters.
+
+    No objective has a head at test time, because all train one embedding.
 
     objectives: the objectives, by the source's name.
     """
@@ -28,9 +30,9 @@ class BySource(Objective):
         return objective
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """None: `of` has the objective that reads the views."""
+        """Not used: `of` returns the objective that reads the views."""
         raise NotImplementedError("the views of a batch are read by its source's objective: of(source)")
 
     def negatives(self, anchors: int) -> int:
-        """The number of the source that has most."""
+        """The largest number of negatives over the sources."""
         return max(self.of(name).negatives(anchors) for name in self.names)

@@ -4,7 +4,7 @@
     DCL: w_i = 1;   DCLW: w_i = 2 - exp(<z_i^(1), z_i^(2)> / sigma) / mean_j exp(<z_j^(1), z_j^(2)> / sigma)
 
 z^(k) is view k on the unit sphere, and t the temperature. B is the number of rows in the global batch, D the width, and
-R = 2B the rows of both views. The loss is the mean of l over rows and views. The paper's text has the sum.
+R = 2B the rows of both views. The loss is the mean of l over rows and views. In the paper's text it is the sum.
 """
 
 from collections.abc import Callable

@@ -82,8 +82,8 @@ def nt_xent_against_memory(
 
     The last R rows of the memory are copies of the live rows. The positives of a live row are the memory rows with its
     label; all other memory rows are its negatives. The loss is the mean over all positive pairs.
-    own_copy: whether a row's own copy is one of its positives. It was in pytorch-metric-learning 0.9.86, of the paper's
-    time, and is not since 0.9.98.
+    own_copy: whether a row's own copy is one of its positives. It is a positive in pytorch-metric-learning 0.9.86, of
+    the paper's time, and no longer since 0.9.98.
 
     For example:
 
@@ -108,8 +108,8 @@ class Declutr(Objective):
     head: a partial of a module; it is called with `dim`. It applies to each span before positives are averaged, and is
     dropped at test time. memory_size: embeddings in the memory bank, 0 for none (the paper's main setting).
     memory_kind: "paper_literal": older rows are further negatives of the live batch. "pml": as in the authors'
-    metric-learning library. "v1_labels": as in their code at v1's time: labels restart in each batch, so older rows of
-    the same index are positives.
+    metric-learning library. "v1_labels": as in the authors' code for v1 of the paper. Labels restart in each batch, so
+    older rows of the same index are positives.
     """
 
     num_views = 2

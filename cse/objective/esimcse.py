@@ -2,9 +2,10 @@
 
     l_i = -log  exp(sim(h_i, h_i+) / t)  /  ( sum_j exp(sim(h_i, h_j+) / t) + sum_q exp(sim(h_i, g_q) / t) )
 
-g_q are embeddings of sentences from earlier batches: by the momentum encoder, without dropout, through the head of that
-step. B is the number of rows in the global batch, D the width, and Q the rows of the queue. The equation is from the
-authors' code and from four summaries of Section 3.2. The paper's text could not be read (docs/papers/esimcse.md).
+g_q are embeddings of sentences from earlier batches. The momentum encoder makes them, without dropout, through the head
+of that step. B is the number of rows in the global batch, D the width, and Q the rows of the queue. The equation is
+from the authors' code and from four summaries of Section 3.2. The paper's text could not be read
+(docs/papers/esimcse.md).
 """
 
 from collections.abc import Callable
@@ -30,9 +31,9 @@ def esimcse(
     rows_B: Tensor | None = None,
     rows_Q: Tensor | None = None,
 ) -> Tensor:
-    """The mean of l_i, a scalar. A row of zeros in the queue is a place not yet filled, and is ignored.
+    """The mean of l_i, a scalar. A row of zeros in the queue is a place that is not filled yet. It is ignored.
 
-    rows_B, rows_Q: the row numbers in the data of the anchors and of the queue. No row is its own negative.
+    rows_B, rows_Q: the row numbers of the anchors and of the queue in the data. A row is never its own negative.
 
     For example:
 
@@ -59,10 +60,10 @@ def esimcse(
 class Esimcse(Objective):
     """ESimCSE on two views. The first view is the sentence unchanged.
 
-    head: a partial of a module; it is called with `dim`, and used in training only. momentum: the momentum
-    of the second encoder. memory_size: the number of rows in the queue. After each loss, the batch replaces the oldest
-    rows. A row's own copies from an earlier epoch are left out of the loss. The authors train for one epoch, so they
-    have none.
+    head: a partial of a module; it is called with `dim`, and used in training only. momentum: the momentum of the
+    second encoder. memory_size: the number of rows in the queue. After each loss, the batch replaces the oldest rows. A
+    row's own copies from an earlier epoch are left out of the loss. The authors train for one epoch, so they have no
+    such copies.
     """
 
     num_views = 2

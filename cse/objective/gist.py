@@ -4,10 +4,9 @@
     K_i = the pairs kept of  { (q_i, p_j), (q_i, q_j), (p_i, p_j), (q_i, n_j) }
 
 A negative is left out of K_i if the guide finds it more similar than the row's own pair: sim_guide > sim_guide(q_i,
-p_i).
-Equal similarities are kept, as in the paper: a positive of several rows is a negative of each. n are the hard
-negatives, any number for each row. B is the number of rows in the global batch, N the number of all hard negatives, D
-the width, and E the width of the guide's vectors.
+p_i). Equal similarities are kept, as in the paper: a positive of several rows is a negative of each. n are the hard
+negatives. A row may have any number of them. B is the number of rows in the global batch, N the number of all hard
+negatives, D the width, and E the width of the guide's vectors.
 """
 
 from typing import Annotated
@@ -27,7 +26,7 @@ TIE = 1e-6  # a larger difference of cosines is no tie; sums and matrix products
 
 
 def of_all_negatives(size: int, known: Known) -> str:
-    """As many as the rows of the views after the second."""
+    """As many rows as all views after the second have."""
     wanted = (known["M"] - 2) * known["B"]
     return "" if size == wanted else f"{wanted}, of {known['M'] - 2} hard negatives a row"
 
@@ -78,7 +77,7 @@ class Gist(Objective):
     """GISTEmbed on the pooled embeddings of two views, or of more with hard negatives.
 
     num_views: anchor, positive and negatives; None: one view for each column of the data. teacher: the guide, any
-    checkpoint that model.name accepts. teacher_pooling: the guide's pooling; None: the one that it records.
+    checkpoint that model.name accepts. teacher_pooling: the guide's pooling; None: the pooling that it records.
     """
 
     min_rows = 2

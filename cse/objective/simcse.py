@@ -114,7 +114,7 @@ class Simcse(Objective):
         return Loss(contrastive + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def negatives(self, anchors: int) -> int:
-        """All rows of the other views except the anchor's own positive, if none is missing."""
+        """All rows of the other views except the anchor's own positive. Missing rows are counted too."""
         return (self.num_views - 1) * anchors - 1
 
     def test_head(self) -> nn.Module | None:

@@ -136,7 +136,7 @@ def valid_groups(width: int, rows: int, eps: float) -> list[int]:
 
 
 def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
-    """Raise UserError, with the valid values, for any other k."""
+    """Raise UserError with the valid values for an invalid k."""
     valid = valid_groups(width, rows, eps)
     if num_groups not in valid:
         raise UserError(
@@ -199,8 +199,10 @@ class ShuffledGroupWhitening(nn.Module):
 
     @property
     def diversifies(self) -> bool:
-        """Whether two whitenings of one view differ. They do not for one group, or for groups of one channel: shuffling
-        changes nothing then."""
+        """Whether two whitenings of one view differ.
+
+        With one group, or with groups of one channel, shuffling changes nothing, so they are equal.
+        """
         return self.kind != "none" and self.shuffle and self.num_groups < self.dim and self.layout == "per_view"
 
     def forward(self, x_MBD: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """Every dataset that a configuration can use: its place, revision, rows and licence, from catalogue.yaml.
 
-These facts are only here. Readers and `cse-data` use them.
+Only this file has these facts. Readers and `cse-data` use them.
 """
 
 from collections.abc import Iterator

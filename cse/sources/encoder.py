@@ -98,7 +98,7 @@ class EncoderNeed(WeightsNeed):
             raise MissingResource(why, key=self.key, value=self.name, instead="put the file at this path")
 
     def check_place(self) -> None:
-        """Raise UserError also for a folder that is not an encoder's."""
+        """Raise UserError also for a folder without an encoder."""
         check_folder(locate(self.name))
 
 

@@ -1,7 +1,7 @@
 """Fetch a dataset to the place where runs read it.
 
-From the hub it goes into the hub's cache. From its own server, or with NLTK, it goes into paths.cache. An existing copy
-is not fetched again. An interrupted download continues.
+A dataset from the hub goes into the hub's cache. A dataset from its own server, or from NLTK, goes into paths.cache. An
+existing copy is not fetched again. An interrupted download continues.
 """
 
 import gzip
@@ -200,8 +200,9 @@ def write_captions(url: str, target: Path) -> None:
 
 
 def download(url: str, target: Path) -> Path:
-    """The file, fetched unless it exists. An earlier partial download in NAME.part continues. Processes that need it at
-    the same time fetch it once.
+    """The file, fetched unless it exists. An earlier partial download in NAME.part continues.
+
+    If several processes need the file at the same time, it is fetched once.
 
     Raises MissingResource if the server cannot be reached or refuses. The downloaded part is kept.
     """

@@ -204,15 +204,18 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def is_offline() -> bool:
-    """Whether HF_HUB_OFFLINE in the environment forbids asking the hub, read as the hub's client reads it."""
+    """Whether the environment variable HF_HUB_OFFLINE forbids asking the hub.
+
+    It is read in the same way as by the hub's client.
+    """
     return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 
 def use_hub_if_it_answers() -> bool:
     """Ask once, for up to two seconds, whether the hub answers; if not, make all libraries use the local cache only.
 
-    Returns whether the hub can be used. It is not asked if the environment has a proxy, which means that it can, or
-    HF_HUB_OFFLINE=1 (or on, yes, true, as the hub's client reads it), which means that it cannot. Call this before the
+    Returns whether the hub can be used. The hub is not asked in two cases. With a proxy in the environment, the answer
+    is yes. With HF_HUB_OFFLINE=1 (or on, yes, true, as for the hub's client), the answer is no. Call this before the
     hub's client is imported. Raises UserError if HF_ENDPOINT is not an address.
     """
     if is_offline():

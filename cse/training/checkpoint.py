@@ -67,7 +67,7 @@ class Saver:
         random_states: list[Json],
         about: Json,
     ) -> None:
-        """Copy the state to host memory, and write it to last/ while the run continues.
+        """Copy the state to host memory. Write it to last/ while the run continues.
 
         random_states: one per process (random_state()). about: JSON-ready counters.
         """
@@ -127,7 +127,10 @@ def read_last(folder: Path) -> tuple[dict[str, Tensor], Json]:
 
 @contextmanager
 def explain_damage(folder: Path) -> Iterator[None]:
-    """A block that reads a checkpoint. An error for a damaged one, or for another experiment's, becomes a UserError."""
+    """A block that reads a checkpoint.
+
+    An error from a damaged checkpoint, or from another experiment's, becomes a UserError.
+    """
     try:
         yield
     except (SafetensorError, OSError, RuntimeError, LookupError, TypeError, ValueError, OverflowError) as error:
@@ -148,7 +151,7 @@ def read_about(folder: Path) -> Json:
 
 
 def read_state(about: Json) -> State:
-    """The State in the JSON of last/. Raises ValueError if something is missing that a run needs to resume."""
+    """The State in the JSON of last/. Raises ValueError if something that a resume needs is missing."""
     TypeAdapter(About).validate_python(about)
     return TypeAdapter(State).validate_python(about)
 

@@ -106,9 +106,10 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
     """The rows of the global batch, for every view.
 
     scale: "exact" gives the gradient of one process. "paper" gives the gradient of SimCSE's and DeCLUTR's gathering:
-    there each process computes the whole loss, and only its own rows carry gradient. After averaging, the gradient is
-    1 / world of the true one; that is harmless to Adam, but not to clipping or sums. Their language-model loss is over
-    each process's own rows, in full. So on W processes the ratio of the two losses is 1 : W.
+    there each process computes the whole loss, and only its own rows carry gradient. After averaging, the gradient is 1
+    / world of the true gradient. This does no harm to Adam, but it changes clipping and sums. The language-model loss
+    in their code uses each process's own rows with the full gradient. So on W processes the ratio of the two losses is
+    1 : W.
     """
     if world_size() == 1:
         return views
@@ -126,7 +127,8 @@ def average_gradients(modules: Iterable[nn.Module], shrunk: Iterable[nn.Module] 
     """Replace every gradient by its mean over processes, in one message. Parameters without gradient keep none.
 
     shrunk: modules that read gathered rows here, but a process's own rows in the papers' code (a head, with
-    gather_scale=paper). Their mean is divided by world. For the encoder, the gathering itself does that.
+    gather_scale=paper). The mean of their gradients is divided by world. For the encoder, `gather_views` already does
+    this.
     """
     if world_size() == 1:
         return
@@ -152,7 +154,7 @@ def gather_objects(value: T) -> list[T]:
 
 
 class Agreement:
-    """The maximum over processes of each of a few numbers, exchanged between hosts while their devices work.
+    """The maximum over processes for each of a few numbers. The hosts exchange the numbers while their devices work.
 
     Every process calls `ask` before a step and `answer` after it. The messages use gloo, on CPUs, even if gradients use
     NCCL. numbers: returns the numbers of this process.
@@ -163,7 +165,7 @@ class Agreement:
         self.group = cpu_group() if world_size() > 1 else None
 
     def ask(self) -> None:
-        """Send this process's numbers, if there are others."""
+        """Send this process's numbers, if there are other processes."""
         if self.group is not None:
             self.numbers = torch.tensor(self.own_numbers(), dtype=torch.int32)
             self.message = dist.all_reduce(self.numbers, dist.ReduceOp.MAX, self.group, async_op=True)
@@ -178,7 +180,9 @@ class Agreement:
 
 @contextmanager
 def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[None]]) -> Iterator[Encode]:
-    """On the main process: an `encode` that shares its work with the other processes. They are in `follow_encoding`.
+    """On the main process: an `encode` that shares its work with the other processes.
+
+    Meanwhile these run `follow_encoding`.
 
     sharing: a context around each share. It defers interruptions, because the other processes would wait for ever.
     """
@@ -205,7 +209,9 @@ def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[N
 
 
 def follow_encoding(encode: Encode) -> None:
-    """On every other process: encode its share of the main process's texts, until that leaves `lead_encoding`."""
+    """On every other process: encode its share of the main process's texts, until the main process leaves
+    `lead_encoding`.
+    """
     while (texts := _broadcast(None)) is not None:
         _encode_together(encode, texts)
 

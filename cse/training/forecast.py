@@ -20,8 +20,8 @@ SAMPLE = 256  # texts
 
 
 class Forecast(NamedTuple):
-    """Seconds of a step, of one evaluation on dev, and of the scores at the end only; peak memory in bytes; FLOP of a
-    step, on a CPU without the products of attention.
+    """The costs of a run: the seconds of a step, of one evaluation on dev, and of the scores at the end; the peak
+    memory in bytes; the FLOP of a step. On a CPU the FLOP leave out the products of attention.
     """
 
     step: float
@@ -68,7 +68,7 @@ def dev_texts(training: Training) -> set[str]:
 
 
 def encoding_seconds(training: Training, texts: Iterable[str]) -> float:
-    """Seconds to encode the texts, extrapolated from every n-th of them in order of length."""
+    """Seconds to encode the texts. They are extrapolated from every n-th text in the order of length."""
     ordered = sorted(texts, key=len)
     if not ordered:
         return 0.0

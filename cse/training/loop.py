@@ -105,7 +105,8 @@ class Training:
         self.watch = Watch(trainer, scaled=accelerator.scaler is not None)
 
     def start(self, seed: int, resume: bool) -> None:
-        """Start new, or from last/: weights, moments, random states, the place in the data, the best so far.
+        """Start new, or continue from last/: weights, moments, random states, the place in the data, the best step so
+        far.
 
         Raises UserError for a checkpoint that is damaged or from another experiment, and if the run's processes have
         read different data. Then nothing is written.
@@ -130,7 +131,7 @@ class Training:
         log.info("resuming %s at step %d of %d", self.folder, self.state.step, self.steps)
 
     def _restore(self, tensors: dict[str, Tensor], about: Json, seed: int) -> None:
-        """Load the content of last/. seed: for a process without a random state there."""
+        """Load the content of last/. seed: the seed of a process that has no random state there."""
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers())
         self.losses.restore(self.state)
         if self.accelerator.scaler is not None and about["scaler"]:  # fp16
@@ -205,15 +206,16 @@ class Training:
 
     @property
     def eval_precision(self) -> Precision:
-        """The precision of dev scores in training. auto: bf16 if a CPU trains in bf16, else fp32."""
+        """The precision of dev scores during training. auto: bf16 if a CPU trains in bf16, else fp32."""
         asked, accelerator = self.trainer.eval_precision, self.accelerator
         if asked != "auto":
             return asked
         return "bf16" if accelerator.mixed_precision == "bf16" and not is_gpu(accelerator.device) else "fp32"
 
     def known(self, step: int) -> Mapping[str, np.ndarray]:
-        """The texts encoded at that step and their vectors, as best/ gives them; {} if the encoder has changed
-        since."""
+        """The texts encoded at that step, with the vectors that best/ would give; {} if the encoder has changed
+        since.
+        """
         if self.encoding is None or self.encoding[0] != step or self.eval_precision != "fp32":
             return {}
         return self.encoding[1].rows

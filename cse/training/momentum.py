@@ -17,8 +17,9 @@ from cse.types import Tokens
 
 
 class MomentumEncoder(nn.Module):
-    """The second encoder. last/ holds it like the first. Its layers are in eval mode, without dropout. The rest is in
-    train mode (model.denoise)."""
+    """The second encoder. last/ holds it like the first encoder. Its layers are in eval mode, without dropout.
+
+    The rest is in train mode (model.denoise)."""
 
     def __init__(self, encoder: Encoder, momentum: float):
         super().__init__()

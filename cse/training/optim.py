@@ -28,8 +28,11 @@ def adamw(
     weight_decay: float,
     no_decay: Iterable[str],
 ) -> AdamW:
-    """AdamW over all parameters of the modules. A parameter has no weight decay if its name contains an entry of
-    no_decay. If no_decay has one of NORMS, the weight of every norm has none."""
+    """AdamW over all parameters of the modules.
+
+    A parameter has no weight decay if its name contains an entry of no_decay. If no_decay has one of NORMS, no norm's
+    weight has weight decay.
+    """
     modules, no_decay = list(modules), list(no_decay)
     norms = norm_weights(modules) if set(no_decay) & set(NORMS) else set()
     decayed: list[nn.Parameter] = []
@@ -46,7 +49,9 @@ def adamw(
 
 
 def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: str, decays: list[float]) -> None:
-    """Set learning rate, eps and decay of update number `step` (from 0), so that torch's AdamW computes a variant.
+    """Set the learning rate, eps and decay of update number `step` (from 0).
+
+    With these values torch's AdamW computes a variant.
 
     With fp16, `step` does not include skipped updates, like torch's own counter t.
 
@@ -69,12 +74,15 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
 
 
 def updates_made(optimizer: AdamW) -> int:
-    """The number of updates the optimizer has made. With fp16 only the GPU knows it, and this waits for the GPU."""
+    """The number of updates that the optimizer has made.
+
+    With fp16 only the GPU has this number, so this waits for the GPU.
+    """
     return int(max((state["step"].item() for state in optimizer.state.values()), default=0))
 
 
 def learning_rate(schedule: str, base: float, step: int, total: int, warmup: int) -> float:
-    """The learning rate of update number `step` (from 0) of `total`. Later updates have the rate of the last.
+    """The learning rate of update number `step` (from 0) of `total`. Updates after the last have the rate of the last.
 
     linear: warm-up from 0, then down to 0 (the first update of a run without warm-up has the full rate).
     cosine: half a cosine down to 0. slanted_triangular: ULMFiT's, cut_frac 0.1, ratio 32 (DeCLUTR).
@@ -92,6 +100,6 @@ def learning_rate(schedule: str, base: float, step: int, total: int, warmup: int
 
 
 def clip_gradients(modules: Iterable[nn.Module], most: float | None) -> torch.Tensor:
-    """Scale all gradients to a joint norm of at most `most`; None: do not scale. Returns the norm before."""
+    """Scale all gradients to a joint norm of at most `most`; None: do not scale. Returns the norm before scaling."""
     parameters = list(dict.fromkeys(p for module in modules for p in module.parameters() if p.grad is not None))
     return torch.nn.utils.clip_grad_norm_(parameters, math.inf if most is None else most)

@@ -1,4 +1,4 @@
-"""A run's settings (Trainer), its parts (Parts) and how far it is (State)."""
+"""A run's settings (Trainer), its parts (Parts) and its progress (State)."""
 
 import json
 import math
@@ -89,8 +89,10 @@ class Parts:
         return about if self.aux is None else about | {"aux_modality": self.aux.provenance()}
 
     def inputs(self) -> dict[str, str]:
-        """Digests of all inputs of the run, by their names in messages. WEIGHTS is over all weights. If some weights
-        are frozen, it is only over these, because last/ does not hold them."""
+        """Digests of all inputs of the run, by their names in messages. The digest WEIGHTS is over all weights.
+
+        If some weights are frozen, it is only over the frozen weights, because last/ does not hold them.
+        """
         found = self.batches.inputs() | self.augmentation.inputs() | (self.aux.inputs() if self.aux else {})
         words = repr(sorted(self.encoder.tokenizer.hf.get_vocab().items()))
         found[VOCABULARY] = f"{crc32(words.encode()):08x}"
@@ -111,8 +113,8 @@ class State:
 
     best_score: the score of trainer.select, at best_step. best_sum: the checksum of the exported weights, if known.
     curve: (step, dev scores) of every evaluation. seconds, tokens: the seconds and tokens of training so far.
-    loss_sums: sums over loss_counts steps each; their means are not logged yet. summed_steps: the count of all sums, as
-    an older edition saved it.
+    loss_sums: sums over loss_counts steps each; their means are not logged yet. summed_steps: the count of all sums, in
+    a checkpoint of an older version of cse.
     """
 
     step: Natural = 0

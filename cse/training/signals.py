@@ -79,7 +79,7 @@ class Signals:
         return Interrupted(f"stopped by {self.cause}; {saved}{self.advice()}", 128 + number)
 
     def note(self, number: int) -> None:
-        """Note the first signal. This process or another one has received it."""
+        """Note the first signal. This process or another process has received it."""
         if self.requested is None:
             self.requested, self.requested_at = signal.Signals(number), time.monotonic()
 
@@ -105,7 +105,7 @@ class SignalForwarder(Signals):
         self.processes: list[Popen] = []
 
     def add(self, process: Popen) -> None:
-        """Forward signals to this process from now on, also a signal that came during its start."""
+        """From now on, forward signals to this process, also a signal that came during its start."""
         self.processes.append(process)
         if self.requested is not None:
             process.send_signal(self.requested)

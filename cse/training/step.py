@@ -25,7 +25,7 @@ def width_of(longest: int) -> int:
 
 @dataclass(frozen=True)
 class Chunks:
-    """How to split a batch that is larger than memory. Exactly one of the two is given.
+    """How to split a batch that is larger than memory. Give either rows or tokens.
 
     rows: chunks of this many rows, in order. tokens: chunks of rows of similar length, with at most this many tokens,
     including padding, but at least one row."""
@@ -140,7 +140,7 @@ def device_of(module: nn.Module) -> torch.device:
 
 
 def rows_of(tokens: Tokens, numbers_b: Tensor) -> Tokens:
-    """These rows, padded only to their longest."""
+    """These rows, padded only to the longest of them."""
     longest = int(tokens.mask_BT[numbers_b].sum(1).max())
     labels_bt = None if tokens.labels_BT is None else tokens.labels_BT[numbers_b, :longest]
     return Tokens(tokens.ids_BT[numbers_b, :longest], tokens.mask_BT[numbers_b, :longest], labels_bt)

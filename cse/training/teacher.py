@@ -1,4 +1,4 @@
-"""The training text as vectors of an objective's teachers: made once, and cached by teacher and text."""
+"""The vectors of an objective's teachers for the training text. They are made once, and cached by teacher and text."""
 
 import hashlib
 import logging
@@ -30,8 +30,8 @@ TEXTS_PER_CALL = 8192  # bounds the vectors in memory
 class Teachers:
     """The vectors of every row and column in use: unit vectors, concatenated if there are several teachers.
 
-    Each teacher's are scaled by the root of its weight, so that a product is the weighted mean of the cosines. dry:
-    zeros take the place of vectors that are not cached yet.
+    The vectors of each teacher are scaled by the root of its weight. So a product of two vectors is the weighted mean
+    of the teachers' cosines. dry: zeros take the place of vectors that are not cached yet.
     """
 
     def __init__(self, objective: Objective, text: TextRows, device: torch.device, dry: bool):
@@ -53,14 +53,14 @@ class Teachers:
 
 
 def check_teachers(objective: Objective) -> None:
-    """Raise MissingResource for a teacher that is missing, UserError for one whose pooling is not known."""
+    """Raise MissingResource for a missing teacher, and UserError for a teacher with an unknown pooling."""
     for name in objective.teachers:
         if recorded_modules(teacher_folder(name)) is None and objective.teacher_pooling is None:
             raise UserError(f"`teacher`={name} records no pooling: give `teacher_pooling`=mean, or cls")
 
 
 def teacher_folder(name: str) -> Path:
-    """A teacher's folder; a hub's is downloaded. Raises MissingResource."""
+    """A teacher's folder. A teacher on the hub is downloaded. Raises MissingResource."""
     with naming(name="teacher"):
         return Path(local_folder(name))
 

@@ -1,4 +1,4 @@
-"""One step: the update of the text, and the update of the second modality before it, after it, or in it."""
+"""One step: the update for the text, and the update for the second modality before it, after it, or as part of it."""
 
 import math
 from collections.abc import Collection, Iterator
@@ -34,7 +34,7 @@ ANY_ENCODER = ("bias", *optim.NORMS)
 
 
 class MeanLosses:
-    """The mean of each loss over the steps since the last multiple of `every`, without waiting for the device.
+    """The mean of each loss over the steps since the last multiple of `every`. It does not wait for the device.
 
     Each loss has a count of its own: a loss of a mixture's source is not in every step.
     """
@@ -45,7 +45,10 @@ class MeanLosses:
         self.counts: dict[str, int] = {}
 
     def add(self, step: int, values: Metrics) -> Metrics:
-        """The means up to update number `step` (from 1). values: its numbers; rates and norms are left out."""
+        """The means up to update number `step` (from 1). values: the numbers of the update.
+
+        Rates and norms are left out.
+        """
         if (step - 1) % self.every == 0:
             self.sums, self.counts = {}, {}
         for name, value in values.items():
@@ -55,11 +58,11 @@ class MeanLosses:
         return {name: total / self.counts[name] for name, total in self.sums.items()}
 
     def saved(self) -> Json:
-        """As the State of a checkpoint holds them."""
+        """The sums and counts, in the form of a checkpoint's State."""
         return {"loss_sums": {name: float(total) for name, total in self.sums.items()}, "loss_counts": self.counts}
 
     def restore(self, state: State) -> None:
-        """Continue from what a checkpoint holds. A checkpoint of an older edition has one count for all losses."""
+        """Continue from a checkpoint. A checkpoint of an older version of cse has one count for all losses."""
         self.sums = dict(state.loss_sums)
         self.counts = dict(state.loss_counts) or dict.fromkeys(self.sums, state.summed_steps)
 
@@ -138,8 +141,8 @@ class Update:
     def aux_backward(self, aux: AuxModality, step: int, batch: Any) -> Metrics:
         """Loss and gradient of images or sound. The loss is over this process's rows only, as in the published code.
 
-        Its dropout depends only on (seed, step, process). So the dropout of the text is as in a run without images or
-        sound.
+        Its dropout depends only on (seed, step, process). So the text has the same dropout as in a run without images
+        or sound.
         """
         of_text = random_state()
         torch.manual_seed(seeded(self.seed, AUX_STREAM, step, self.accelerator.process_index).initial_seed())
@@ -187,8 +190,10 @@ class Update:
 
 
 def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
-    """The numbers of a loss by the names that they are logged under. For a source, their names end in the source's
-    name, and `loss` without that ending is the loss over all sources."""
+    """The numbers of a loss, by their names in the log. For a source, the names end in the source's name.
+
+    `loss` without this ending is the loss over all sources.
+    """
     numbers = {"loss": loss.total, **loss.parts}
     if source is None:
         return numbers

@@ -26,7 +26,7 @@ CHECKED = {  # in the order in which a NaN spreads
 
 
 class Watch:
-    """Checks a run's numbers. All processes check, with the same result.
+    """Checks a run's numbers. All processes check the numbers and get the same result.
 
     scaled: whether fp16 is on; its scaler skips an update with an infinite gradient.
     """
@@ -81,5 +81,5 @@ class Watch:
 
 
 def evaluations_since_best(state: State) -> int:
-    """The number of evaluations after the best one, or after step 0 if there is none yet."""
+    """The number of evaluations after the best evaluation. If there is no best one yet: after step 0."""
     return sum(step > state.best_step for step, _ in state.curve)
