@@ -56,7 +56,7 @@ def at_width(line: str) -> str:
     if len(line) <= width:
         return line
     if COMMAND_ALONE.fullmatch(line):
-        return command_at_width(line.strip(), indent, width)
+        return command_at_width(line.split(), indent, width)
     columns = IN_COLUMNS.fullmatch(line)
     if columns is None:
         return in_column(indent, line.strip(), width)
@@ -66,13 +66,14 @@ def at_width(line: str) -> str:
     return f"{at_width(left.rstrip())}\n{in_column(BELOW, right, width)}"
 
 
-def command_at_width(command: str, indent: str, width: int) -> str:
-    """A command in several lines of this width.
+def command_at_width(words: Sequence[str], indent: str, width: int) -> str:
+    """A command in several lines of this width. A blank in a word ends no line.
 
     A shell reads them as one command, because each line ends with a backslash.
     """
+    command = " ".join(word.replace(" ", "\0") for word in words)
     lines = textwrap.wrap(command, width - 2 - len(BELOW), break_long_words=False, break_on_hyphens=False)
-    return f" \\\n{BELOW}".join([indent + lines[0], *lines[1:]])
+    return f" \\\n{BELOW}".join([indent + lines[0], *lines[1:]]).replace("\0", " ")
 
 
 def list_at_width(head: str, values: str, width: int) -> str:

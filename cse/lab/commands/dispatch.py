@@ -6,11 +6,11 @@ Arguments ask for help, for a look at a configuration (--cfg), for several jobs,
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NoReturn
 
 from cse.errors import UserError
 from cse.lab.commands.help import arguments_or_exit
+from cse.lab.commands.old_command import refuse_old_command
 from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import earlier_run
@@ -18,7 +18,7 @@ from cse.lab.settings.arguments import Argument, texts_of, values_of
 from cse.lab.settings.command import MULTIRUN, Command, flags_that_show, read_command, split_flags
 from cse.lab.settings.compose import refuse_arguments
 from cse.lab.settings.groups import CONF_DIR, Kind
-from cse.lab.settings.mistakes import explaining, no_flags
+from cse.lab.settings.mistakes import explaining
 from cse.lab.sweep.sweep_command import starts_many
 
 
@@ -28,7 +28,8 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
     Exits after help, and with the code of several jobs. page: the command's help. run: does one job.
     """
     arguments = arguments_or_exit(page, kind)
-    check_flags(arguments, kind)
+    refuse_old_command(sys.argv[1:], kind)
+    check_flags(arguments)
     command = read_command(arguments, kind)
     is_many = bool(starts_many(command.arguments, command.flags))
     idle = [flag for flag in command.flags if not (is_many and flag in MULTIRUN)]
@@ -76,8 +77,8 @@ def run_many(command: Command) -> int:
         return engine.run_sweep(command)
 
 
-def check_flags(arguments: Sequence[str], kind: Kind) -> None:
-    """Raise UserError for a flag that is unknown or lacks its value, and for -m with a flag that shows one run."""
+def check_flags(arguments: Sequence[str]) -> None:
+    """Raise UserError for a flag of Hydra's that lacks its value, and for -m with a flag that shows one run."""
     from hydra._internal.utils import get_args_parser
 
     texts, flags = split_flags(arguments)
@@ -85,11 +86,10 @@ def check_flags(arguments: Sequence[str], kind: Kind) -> None:
     if looks and {*MULTIRUN} & {*flags}:
         raise UserError(f"{looks[0]} shows one run: leave out -m, and give each key one value")
     parser = get_args_parser()
-    parser.error = partial(refuse_flag, kind)  # type: ignore[method-assign]
+    parser.error = refuse_flag  # type: ignore[method-assign]
     parser.parse_args([*texts, *flags])
 
 
-def refuse_flag(kind: Kind, message: str) -> NoReturn:
-    """Raise UserError with the message of Hydra's parser, or with the settings that unknown flags may mean."""
-    _, unknown, flags = message.partition("unrecognized arguments: ")
-    raise UserError(no_flags(flags.split(), kind) if unknown else message)
+def refuse_flag(message: str) -> NoReturn:
+    """Raise UserError with the message of Hydra's parser."""
+    raise UserError(message)

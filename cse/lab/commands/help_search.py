@@ -32,7 +32,7 @@ PARAGRAPHS = 15
 def search_help(kind: Kind, word: str, width: int) -> str:
     """Lines of this width about a word: sentences, then a paragraph for each entry. Raises UserError if nothing
     mentions it."""
-    sentences, matches = matches_of(word, [*all_choices(kind), *settings_of_command(kind)])
+    sentences, matches = matches_of(word, [*all_choices(kind), *settings_of_command(kind)], kind)
     if not matches and not sentences:
         hint = nearest(word, keys_of_command(kind)) or "; --help alone shows what can be chosen"
         raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
@@ -40,13 +40,13 @@ def search_help(kind: Kind, word: str, width: int) -> str:
     return "\n".join([*wrapped, *paragraphs(matches, width), *textwrap.wrap(recipe_note(matches, kind), width)])
 
 
-def matches_of(word: str, entries: Sequence[Entry]) -> tuple[list[str], list[Entry]]:
+def matches_of(word: str, entries: Sequence[Entry], kind: Kind) -> tuple[list[str], list[Entry]]:
     """(sentences, entries) about a word.
 
     If the word is an argument of another trainer: that argument and its counterparts. Else, if the word names entries:
     these entries. Else: each row of the table of other trainers' arguments, and each entry, that mentions the word.
     """
-    answer = answer_to(word.rpartition("/")[2], [entry.key for entry in entries])
+    answer = answer_to(word.rpartition("/")[2], [entry.key for entry in entries], kind)
     if answer:
         sentence = answer.sentence() if answer.note else f"{word} is {answer.type} here"
         counterparts = [entry for entry in entries if meets(entry, answer.first or word)]

@@ -23,10 +23,12 @@ from cse.lab.settings.mistakes import explaining
 
 LOOKS = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help")
 """Hydra's flags that show something and run nothing."""
-WITH_VALUE = (*LOOKS, "--package", "-p", "--config-dir", "-cd")
+WITH_VALUE = (*LOOKS, "--package", "-p", "--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn")
 """Flags that the argument after them belongs to."""
 MULTIRUN = ("-m", "--multirun")
 """Hydra's flags for several jobs."""
+HYDRAS_FLAGS = (*WITH_VALUE, *MULTIRUN, "--run", "-r", "--resolve", "--experimental-rerun")
+"""Every flag that cse or Hydra reads, other than --help and --version."""
 
 UNREAD = tuple(
     f"hydra.{key}"

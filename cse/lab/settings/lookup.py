@@ -10,13 +10,24 @@ Nothing slow is imported.
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cse.lab.settings.conf_files import body, first_sentence, keys_of_text
-from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, Kind, choices, file_of, groups, included, section_of
+from cse.lab.settings.groups import (
+    CONF_DIR,
+    GLOBAL_GROUPS,
+    KINDS,
+    PROGRAMS,
+    Kind,
+    choices,
+    file_of,
+    groups,
+    included,
+    section_of,
+)
 
 TABLE = Path(__file__).with_name("other_trainers.yaml")
 
@@ -143,13 +154,19 @@ GUESSES = (of_another_trainer, of_a_choice, with_the_last_part, begun, spelled_a
 class Answer(NamedTuple):
     """A row of the table: a trainer's arguments with one meaning, our arguments for it, and the differences.
 
-    type: one or more of our arguments; "" if nothing here corresponds.
+    type: one or more of our arguments; "" if nothing here corresponds. values: our arguments for each value, as
+    patterns; None if every value is taken over. kind, choose, default, times: see the table.
     """
 
     trainer: str
     arguments: list[str]
     type: str
     note: str
+    kind: Kind
+    values: dict[str, str] | None
+    choose: str
+    default: str
+    times: str
 
     @property
     def first(self) -> str:
@@ -165,6 +182,17 @@ class Answer(NamedTuple):
         """Our arguments and the differences, for a terminal."""
         return ": ".join(part for part in (self.type, self.note.replace("`", "")) if part)
 
+    def arguments_for(self, value: str) -> list[str] | None:
+        """Our arguments for a value of the trainer's argument, "" for a flag alone; None if only the note says it."""
+        if self.values is None:
+            if "=" in self.type and value.lower() in ("false", "0"):  # a switch that is off
+                return []
+            return [text if "=" in text else f"{text}={value or 'true'}" for text in self.type.split()]
+        for pattern, arguments in self.values.items():
+            if re.fullmatch(pattern, value):
+                return [text.replace("{}", value) for text in arguments.split()]
+        return None
+
 
 @cache
 def trainers() -> dict[str, tuple[str, list[Answer]]]:
@@ -173,15 +201,33 @@ def trainers() -> dict[str, tuple[str, list[Answer]]]:
 
     table = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     return {
-        trainer: (part["about"], [row(trainer, names, answer) for names, answer in part["arguments"].items()])
+        trainer: (part["about"], [row(trainer, part, names) for names in part["arguments"]])
         for trainer, part in table.items()
     }
 
 
-def row(trainer: str, names: str, answer: str | dict[str, str]) -> Answer:
-    """The row for a line or a mapping of the table."""
-    columns = {"type": answer} if isinstance(answer, str) else answer
-    return Answer(trainer, str(names).split(", "), columns["type"], columns.get("note", ""))
+def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
+    """The row of these arguments in a trainer's part of the table. The note also says what each plain value is."""
+    given = part["arguments"][names]
+    columns: dict[str, Any] = {"type": given} if isinstance(given, str) else given
+    values = {str(value): ours for value, ours in columns.get("values", {}).items()}
+    named = [
+        f"{value} is {' '.join(f'`{one}`' for one in ours.split())}"
+        for value, ours in values.items()
+        if ours and re.fullmatch(r"\w[\w-]*", value)
+    ]
+    by_hand = "note" in columns and part.get("by_hand", False)
+    return Answer(
+        trainer,
+        str(names).split(", "),
+        columns["type"],
+        note="; ".join(text for text in (", ".join(named), columns.get("note", "")) if text),
+        kind=KINDS[part.get("program", PROGRAMS["train"])],
+        values=values if "values" in columns or by_hand else None,
+        choose=part.get("choose", ""),
+        default=columns.get("default", ""),
+        times=columns.get("times", ""),
+    )
 
 
 @cache
@@ -211,20 +257,21 @@ def simplified(name: str) -> str:
     return name.strip("-").lower().replace("-", "_").replace(" ", "_")
 
 
-def answer_to(name: str, ours: Collection[str] = ()) -> Answer | None:
+def answer_to(name: str, ours: Collection[str] = (), kind: Kind | None = None) -> Answer | None:
     """The row of a name, or of its last part if our setting has another name. None without a row.
 
-    If there are several rows, a row whose setting is in `ours` comes first.
+    If there are several rows, a row for this kind of command comes first, then a row whose setting is in `ours`.
     """
     last = simplified(last_part(name))
     of_last = [answer for answer in rows_by_name().get(last, []) if last_part(answer.key) != last]
     rows = rows_by_name().get(simplified(name), of_last)
-    return next((answer for answer in rows if answer.key in ours), rows[0] if rows else None)
+    order = sorted(rows, key=lambda answer: (answer.kind != kind, answer.key not in ours))
+    return order[0] if order else None
 
 
-def note_on(name: str, ours: Collection[str] = ()) -> str:
+def note_on(name: str, ours: Collection[str], kind: Kind) -> str:
     """The table's note on a name; "" if the table has only our name for it."""
-    answer = answer_to(name, ours)
+    answer = answer_to(name, ours, kind)
     return answer.sentence() if answer and answer.note else ""
 
 

@@ -2,8 +2,8 @@
 
 `explaining` is a block in which an error of Hydra, OmegaConf or YAML becomes such a message. In this block no secret of
 the environment gets into a setting. `message_of` distinguishes four mistakes: an unknown choice (`no_choice`), an
-unknown key (`no_key`), a text that is not KEY=VALUE (`no_setting`), and any other mistake. `no_flags` is for flags. If
-several hints apply, the first hint counts.
+unknown key (`no_key`), a text that is not KEY=VALUE (`no_setting`), and any other mistake. If several hints apply, the
+first hint counts.
 """
 
 import os
@@ -16,16 +16,7 @@ from cse.errors import UserError
 from cse.lab.settings.arguments import recorded_arguments, shell_argument, spell_argument
 from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices, file_of, groups, user_folders
-from cse.lab.settings.lookup import (
-    answer_to,
-    did_you_mean,
-    keys_of_command,
-    last_part,
-    meant,
-    nearest,
-    note_on,
-    simplified,
-)
+from cse.lab.settings.lookup import keys_of_command, last_part, meant, nearest, note_on
 
 INSTEAD: dict[Kind, dict[str, str]] = {
     "train": {
@@ -135,7 +126,7 @@ def hints_for_choice(group: str, choice: str, kind: Kind) -> Iterator[str]:
     elsewhere = [f"{other}={choice}" for other in groups(kind) if choice in choices(other)]
     if elsewhere:  # objective=visual
         yield f"there is {' and '.join(elsewhere)}"
-    note = note_on(choice, keys_of_command(kind))
+    note = note_on(choice, keys_of_command(kind), kind)
     if note:  # objective=MultipleNegativesRankingLoss
         yield note
     with_encoder = choices_with_encoder(group, choice)
@@ -160,7 +151,8 @@ def what_there_is(group: str, choice: str, kind: Kind) -> str:
     near = nearest(choice, names)
     if offer and re.search(r"[-/.]", choice):  # a file's name, or one on the hub
         near = ""
-    all_names = f"it has {', '.join(names)}" if names else note_on(group.rpartition("/")[2])  # on hydra/sweeper
+    name = group.rpartition("/")[2]
+    all_names = f"it has {', '.join(names)}" if names else note_on(name, (), kind)  # on hydra/sweeper
     if near:
         all_names = f"--help {group} lists all" if group in groups(kind) else ""  # no help lists the recipes
     of_yours = "" if user_folders() else "a choice of your own needs --config-dir FOLDER"
@@ -187,7 +179,7 @@ def hints_for_key(
 
     choices_by_key: the choices with each key. keys_of_choices: the keys that the command's choices have.
     """
-    note = "" if key in choices_by_key else note_on(key, choices_by_key)
+    note = "" if key in choices_by_key else note_on(key, choices_by_key, kind)
     if note:  # num_train_epochs
         yield note
     if (kind, key) == ("evaluate", "model.name"):
@@ -246,28 +238,3 @@ def no_setting(text: str, texts: Sequence[str], kind: Kind) -> str:
         return f"{wrong}; {INSTEAD[kind]['data'].format(text)}"
     all_choices = [f"{group}={choice}" for group in groups(kind) for choice in choices(group)]
     return wrong + nearest(text, [*keys, *all_choices])
-
-
-# Flags that do not exist
-
-
-def no_flags(flags: Sequence[str], kind: Kind) -> str:
-    """The message for flags that do not exist, with our argument for each."""
-    known = list(keys_of_command(kind))
-    if len(flags) == 1:
-        near = did_you_mean([f"{key}=..." for key in meant(simplified(flags[0]), known)])
-        return f"unrecognized arguments: {flags[0]}; {note_on(flags[0], known) or f'a setting is KEY=VALUE{near}'}"
-    meanings: list[str] = []
-    for flag in flags:
-        hint = short_hint(flag, known)
-        meanings.append(f"{flag}: {hint}" if hint else flag)
-    advice = "a setting is KEY=VALUE, and docs/coming-from.md explains other trainers' arguments"
-    return f"unrecognized arguments: {'; '.join(meanings)}; {advice}"
-
-
-def short_hint(flag: str, known: Sequence[str]) -> str:
-    """Our argument for a flag, or why it needs none; "" for an unknown flag."""
-    answer = answer_to(flag, known)
-    if answer is None:
-        return " or ".join(meant(simplified(flag), known))
-    return answer.type or answer.sentence().partition(". ")[0]

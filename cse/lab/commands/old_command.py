@@ -1,0 +1,237 @@
+"""The refusal of a command with another trainer's flags: what each one is here, and then the same command here.
+
+To read: `refuse_old_command`. cse/lab/settings/other_trainers.yaml has all facts about an argument.
+"""
+
+import re
+import textwrap
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from cse.errors import UserError
+from cse.lab.settings.arguments import is_one_value, key_of, shell_argument, shell_line, spell_argument, value_in
+from cse.lab.settings.command import HYDRAS_FLAGS, WITH_VALUE
+from cse.lab.settings.groups import PROGRAMS, Kind, groups
+from cse.lab.settings.lookup import (
+    Answer,
+    answer_to,
+    did_you_mean,
+    keys_of_command,
+    last_part,
+    meant,
+    simplified,
+    trainers,
+)
+from cse.lab.settings.mistakes import choices_given
+from cse.lab.text_columns import command_at_width, terminal_width
+
+FLAG = re.compile(r"--?[A-Za-z]")
+SETTING = re.compile(r"\+*[A-Za-z_][\w./@]*=")
+COLUMN = 40
+"""Where a line says what a flag is here."""
+
+
+@dataclass
+class Old:
+    """A flag of another trainer, or what this trainer does without it.
+
+    given: as a person gave it. answer: its row of the table. here: {our key: its value, in Hydra's grammar}. note: what
+    a line also says. is_left: a person has to decide what to give.
+    """
+
+    given: list[str]
+    answer: Answer | None = None
+    here: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+    is_left: bool = False
+
+
+def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
+    """Raise UserError for a command with flags that neither cse nor Hydra has. texts: as the shell gave them."""
+    if {text.partition("=")[0] for text in texts if FLAG.match(text)} <= {*HYDRAS_FLAGS}:
+        return
+    known = keys_of_command(kind)
+    script = next((number for number, text in enumerate(texts) if re.fullmatch(r"[^=]+\.py", text)), -1)
+    launcher, words = split_old_command(texts[: max(script, 0)], known)  # torchrun --nproc_per_node 4
+    flags, ours = split_old_command(texts[script + 1 :], known)
+    old = [*filter(is_flag, launcher), *flags]
+    if not any(map(is_flag, old)):
+        return
+    for flag in old:
+        translate(flag, known, kind)
+    if not any(one.answer or one.here for one in old):
+        unknown = "; ".join(f"{one.given[0]}: {one.note}" for one in old)
+        raise UserError(f"{unknown}; a setting is KEY=VALUE, without dashes")
+    old += defaults_of_trainers(old, kind)
+    multiply(old)
+    name_own_columns(old)
+    needed = choices_needed(old, ours, kind)
+    chosen = choices_given([*needed, *settings_of(old), *filter(SETTING.match, ours)], kind)
+    leave_out_unfitting(old, chosen, known, kind)
+    variables = filter(SETTING.match, words)
+    command = [*variables, PROGRAMS[kind], *needed, *settings_of(old), *ours]
+    raise UserError("\n".join(lines_about(old, command)))
+
+
+def is_flag(old: Old) -> bool:
+    """Whether it is a flag, and no lone word."""
+    return FLAG.match(old.given[0]) is not None
+
+
+def split_old_command(texts: Sequence[str], known: Collection[str]) -> tuple[list[Old], list[str]]:
+    """(flags that cse does not have, with their values; the other texts) of a command."""
+    old: list[Old] = []
+    ours: list[str] = []
+    rest = iter(texts)
+    takes_values = False
+    for text in rest:
+        name, equals, _ = text.partition("=")
+        if name in HYDRAS_FLAGS:
+            ours += [text, *islice(rest, 1 if name in WITH_VALUE and not equals else 0)]
+            takes_values = False
+        elif FLAG.match(text) and not (equals and name.lstrip("-") in known):
+            old.append(Old(text.split("=", 1)))
+            takes_values = not equals
+        elif takes_values and not SETTING.match(text):
+            old[-1].given.append(text)
+        elif SETTING.match(text.lstrip("-")):
+            ours.append(text.lstrip("-"))
+            takes_values = False
+        elif text.strip():
+            old.append(Old([text], note="no setting", is_left=True))
+    return old, ours
+
+
+def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind) -> None:
+    """Fill in what a flag is here."""
+    flag, *values = old.given
+    name = simplified(flag)
+    answer = old.answer = None if name in known else answer_to(flag, known, kind)
+    if old.is_left:
+        return
+    if answer is None:
+        near = meant(flag.lstrip("-"), known)
+        if len(near) == 1 and name in (near[0], last_part(near[0])):  # --trainer.lr, or --lr
+            old.here = {near[0]: in_grammar(near[0], " ".join(values) or "true")}
+        else:
+            old.is_left, old.note = True, f"unknown{did_you_mean([f'{key}=...' for key in near])}"
+        return
+    for value in values or [""]:
+        arguments = answer.arguments_for(value)
+        if arguments is None:
+            old.is_left, old.note = True, answer.sentence()
+            return
+        old.here = merged([old.here, settings_of_row(arguments)])
+    if not answer.type:
+        old.note = answer.note.replace("`", "").partition(". ")[0]
+
+
+def settings_of_row(arguments: Sequence[str]) -> dict[str, str]:
+    """{key: value in Hydra's grammar} of arguments of the table, where a person's value has replaced {}."""
+    pairs = (argument.partition("=") for argument in arguments)
+    return {key: in_grammar(key, value) for key, _, value in pairs}
+
+
+def in_grammar(key: str, value: str) -> str:
+    """The value as given, or in the quotes that Hydra needs to read one value."""
+    return value if is_one_value(f"{key}={value}") else spell_argument(key, value).partition("=")[2]
+
+
+def merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Settings of several flags. Lists are joined; otherwise the last value of a key counts."""
+    result: dict[str, str] = {}
+    for key, value in (pair for settings in several for pair in settings.items()):
+        before = result.get(key, "")
+        if before.startswith("[") and value.startswith("["):
+            value = f"[{','.join(dict.fromkeys([*before[1:-1].split(','), *value[1:-1].split(',')]))}]"
+        result[key] = value
+    return result
+
+
+def settings_of(old: Sequence[Old]) -> list[str]:
+    """The arguments that flags are here. A flag with a value of its own overrides one without: --mlm_weight after
+    --do_mlm."""
+    values = merged([one.here for one in sorted(old, key=lambda one: len(one.given) > 1)])
+    return [f"{key}={values[key]}" for key in merged([one.here for one in old])]
+
+
+def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
+    """What the trainers do without the flags that are not given. A command that names no encoder is only a part of one,
+    and has no defaults."""
+    answers = [one.answer for one in old if one.answer]
+    keys = {key for one in old for key in one.here}
+    if keys.isdisjoint({"model", "model.name", "checkpoint"}):
+        return
+    for trainer in dict.fromkeys(answer.trainer for answer in answers):
+        for row in trainers()[trainer][1]:
+            here = settings_of_row(row.default.split())
+            if row.kind == kind and row not in answers and keys.isdisjoint(here) and here:
+                yield Old(["without", f"--{row.arguments[0]}"], row, here)
+
+
+def multiply(old: Sequence[Old]) -> None:
+    """Multiply the numbers that the trainer counts for one process by the number of processes."""
+    values = merged([one.here for one in old])
+    for one in old:
+        if one.answer and one.answer.times in values:
+            key, factor = one.answer.key, values[one.answer.times]
+            if factor.isdecimal() and one.here.get(key, "").isdecimal():
+                one.note = f"({one.here[key]} in each of {factor} processes)"
+                one.here[key] = str(int(one.here[key]) * int(factor))
+
+
+def name_own_columns(old: Sequence[Old]) -> None:
+    """Give the columns of the person's file, if it is here, in place of the trainer's names."""
+    from cse.data.readers import header_of
+
+    for one in old:
+        file = Path(str(value_in(one.here.get("data.path", ""))))
+        if "data.columns" in one.here and file.is_file():
+            one.here["data.columns"] = spell_argument("", header_of(file, "utf-8")).partition("=")[2]
+        elif "data.columns" in one.here:
+            one.note = f"({file} is not here: name its columns)"
+
+
+def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
+    """The choices that flags of one trainer alone need, if the command does not choose."""
+    free = {*groups(kind)} - {key_of(text) for text in [*settings_of(old), *ours]}
+    rows = [
+        one.answer for one in old if one.answer and simplified(one.given[0]) in map(simplified, one.answer.arguments)
+    ]
+    return [choice for choice in dict.fromkeys(row.choose for row in rows) if key_of(choice) in free]
+
+
+def leave_out_unfitting(
+    old: Sequence[Old], chosen: Collection[str], known: Mapping[str, Sequence[str]], kind: Kind
+) -> None:
+    """Take out settings that the command's choices, or the program, do not have."""
+    other = next(program for other, program in PROGRAMS.items() if other != kind)
+    for one in old:
+        for key in list(one.here):
+            of_choices = known.get(key, ())
+            if of_choices and {*chosen}.isdisjoint(of_choices):
+                one.note = f"{key}={one.here.pop(key)} belongs to {', '.join(of_choices)}"
+                one.is_left = True
+            elif not of_choices and key.partition(".")[0].partition("/")[0] not in {*groups(kind), "hydra"}:
+                one.note = f"{key}={one.here.pop(key)} of {other}"
+                one.is_left = True
+
+
+def lines_about(old: Sequence[Old], command: Sequence[str]) -> Iterator[str]:
+    """A line for each flag, and then the command."""
+    width = min(80, terminal_width())
+    yield "a setting is KEY=VALUE here, without dashes. Your flags are:\n"
+    for one in old:
+        left = f"  {shell_line(*one.given)}  "
+        texts = [*(f"{key}={value}" for key, value in one.here.items()), one.note]
+        right = " ".join(filter(None, texts)) or "nothing to give here"
+        is_beside = len(left) <= COLUMN and max(map(len, right.split())) <= width - COLUMN
+        indent = " " * (COLUMN if is_beside else 6)
+        lines = textwrap.wrap(right, width - len(indent), break_long_words=False, break_on_hyphens=False)
+        yield f"\n{indent}".join([left.ljust(COLUMN) + lines[0], *lines[1:]] if is_beside else [left.rstrip(), *lines])
+    if any(one.here for one in old):
+        yield f"\nThe same command here:\n\n{command_at_width([*map(shell_argument, command)], '  ', width)}"
+    if left_out := [one.given[0] for one in old if one.is_left]:
+        yield "\n" + textwrap.fill(f"Not translated: {', '.join(left_out)}. See docs/coming-from.md", width)

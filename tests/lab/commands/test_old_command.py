@@ -1,0 +1,134 @@
+"""Another trainer's command is refused with the command of cse, which composes, with the person's own values."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from hydra._internal.utils import get_args_parser
+from typed import exit_code
+
+from cse.errors import UserError
+from cse.lab.commands.old_command import refuse_old_command
+from cse.lab.settings.arguments import parse_argument
+from cse.lab.settings.command import HYDRAS_FLAGS
+from cse.lab.settings.compose import composed
+from cse.lab.settings.groups import KINDS, choices, is_group
+from cse.lab.settings.lookup import keys_of_command, trainers
+
+LOOP = (
+    "--max_seq_length 32 --evaluation_strategy steps --metric_for_best_model stsb_spearman --load_best_model_at_end "
+    "--eval_steps 125 --pooler_type cls --overwrite_output_dir --temp 0.05 --do_train --do_eval --fp16"
+)
+UNSUP = (
+    "python train.py --model_name_or_path bert-base-uncased --train_file data/wiki1m_for_simcse.txt --output_dir "
+    "result/my-unsup-simcse --num_train_epochs 1 --per_device_train_batch_size 64 --learning_rate 3e-5 "
+    f"--mlp_only_train {LOOP}"
+)
+SUP = (
+    "python -m torch.distributed.launch --nproc_per_node 4 --master_port 1234 train.py --model_name_or_path "
+    "roberta-large --train_file data/nli_for_simcse.csv --output_dir result/my-sup-simcse --num_train_epochs 3 "
+    f"--per_device_train_batch_size 128 --learning_rate 5e-5 {LOOP}"
+)
+
+
+def refusal(program: str, line: str) -> str:
+    """What the command says."""
+    with pytest.raises(UserError) as refused:
+        refuse_old_command(shlex.split(line), KINDS[program])
+    return str(refused.value)
+
+
+def offered(program: str, line: str) -> list[str]:
+    """The texts of the command that the refusal offers, as a shell reads them."""
+    _, found, command = refusal(program, line).partition("The same command here:\n\n")
+    assert found
+    return shlex.split(command.partition("\n\n")[0].replace("\\\n", ""))
+
+
+@pytest.mark.parametrize(("program", "line", "command"), [
+    ("cse-train", UNSUP,
+     "cse-train model=bert data=wiki1m hydra.run.dir=result/my-unsup-simcse trainer.epochs=1 trainer.batch_size=64 "
+     "trainer.lr=3e-5 objective.keep_head=false trainer.max_length=32 trainer.select=stsb trainer.eval_every=125 "
+     "model.pooling=cls objective.temperature=0.05 trainer.precision=fp16"),
+    ("cse-train", SUP,
+     "cse-train trainer.devices=4 model=roberta_large data=nli objective=simcse_sup "
+     "hydra.run.dir=result/my-sup-simcse trainer.epochs=3 trainer.batch_size=512 trainer.lr=5e-5 trainer.max_length=32 "
+     "trainer.select=stsb trainer.eval_every=125 model.pooling=cls objective.temperature=0.05 trainer.precision=fp16 "
+     "objective.keep_head=true"),
+    ("cse-train", "--train_file=no/such.tsv --hard_negative_weight=1 --pooler_type=avg seed=3 --weight_decay 0.1",
+     "cse-train data=text data.path=no/such.tsv data.columns=[sent0,sent1,hard_neg] objective=simcse_sup "
+     "objective.hard_negative_weight=1 model.pooling=mean objective.head=null trainer.weight_decay=0.1 seed=3"),
+    ("cse-train", "--mlm_weight 0.2 --do_mlm --max_steps -1 --load_best_model_at_end False --bf16 false",
+     "cse-train objective.mlm_weight=0.2 trainer.select=null"),
+    ("cse-train", "--lr 3e-5 --trainer.epochs 2 --dataloader_drop_last -m seed=1,2",
+     "cse-train trainer.lr=3e-5 trainer.epochs=2 trainer.drop_last=true -m seed=1,2"),
+    ("cse-train", "CUDA_VISIBLE_DEVICES=0 torchrun --standalone train.py --image_bsz 48 --supcon_temperature=0.05",
+     "CUDA_VISIBLE_DEVICES=0 cse-train aux_modality=visual aux_modality.data.batch_size=48 "
+     "aux_modality.temperature=0.05"),
+    ("cse-eval", "python evaluation.py --model_name_or_path a/b --pooler cls --task_set sts --mode test",
+     "cse-eval checkpoint=a/b pooling=pooler eval=sts splits=[test]"),
+    ("cse-eval", "--model_name_or_path=a/b", "cse-eval checkpoint=a/b pooling=pooler eval=sts splits=[test]"),
+    ("cse-eval", "--pooler=avg_top2 --task_set na --tasks STS12 STSBenchmark MR SST2 --mode fasttest",
+     "cse-eval pooling=avg_top2 eval=[sts,transfer] eval.sts.tasks=[STS12,STS-B] eval.transfer.tasks=[MR,SST2] "
+     "splits=[test] eval.transfer.mode=fast"),
+])  # fmt: skip
+def test_the_offered_command_has_the_old_values_and_composes(program, line, command):
+    texts = offered(program, line)
+    assert texts == command.split()
+    start = texts.index(program) + 1
+    composed(KINDS[program], [text for text in texts[start:] if "=" in text and "seed=1,2" not in text])
+    lines = refusal(program, line).splitlines()
+    assert max(map(len, lines)) <= 80
+    for flag in [text.partition("=")[0] for text in shlex.split(line) if text.startswith("--")]:
+        assert any(flag in text for text in lines), flag
+    assert exit_code(program, *shlex.split(line)) == 2
+
+
+@pytest.mark.parametrize("name", ["my pairs.csv", "it's [1],2.csv", "a$b;c.csv"])
+def test_a_file_of_ones_own_has_its_columns_and_survives_the_shell(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text("premise,the other\na,b\n")
+    line = shlex.join(["--train_file", name])
+    _, *settings = offered("cse-train", line)
+    values = {parsed.key_or_group: parsed.value() for parsed in map(parse_argument, settings)}
+    assert values == {"data": "text", "data.path": name, "data.columns": ["premise", "the other"],
+                      "objective": "simcse_sup"}  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "line", "said"), [
+    ("cse-train", "--lr_scheduler_type polynomial --temp 0.1", "trainer.schedule"),
+    ("cse-train", "--pooler cls", "cse-eval"), ("cse-eval", "--learning_rate 1 --pooler cls", "cse-train"),
+    ("cse-train", "--num_pos 3 --mlp_only_train", "objective=simcse"), ("cse-train", "--xyzzy 3 --fp16", "unknown"),
+    ("cse-train", "--warmup_step 3 --fp16", "trainer.warmup"), ("cse-train", "word --temp 0.1", "no setting"),
+    ("cse-eval", "--model_name_or_path a --mode dev", "eval.stsb.with_sickr"), ("cse-train", "--gpus 4", "SLURM"),
+])  # fmt: skip
+def test_what_a_person_has_to_decide_is_named(program, line, said):
+    message = " ".join(refusal(program, line).split())
+    left_out = message.partition("Not translated: ")[2]
+    assert said in message
+    assert left_out.partition(". ")[0] in line
+
+
+@pytest.mark.parametrize(("line", "near"), [("--xyzzy 3", "unknown"), ("--warmup_step 3 -x", "trainer.warmup")])
+def test_flags_that_no_trainer_has_get_one_line(line, near):
+    message = refusal("cse-train", line)
+    assert near in message
+    assert "\n" not in message
+
+
+def test_hydras_flags_and_settings_are_no_flags_of_others():
+    assert refuse_old_command(["--cfg", "job", "--trainer.lr=3", "seed=-1", "-m", "--seed=2"], "train") is None
+    known = {flag for flag in get_args_parser()._option_string_actions if flag not in ("-h", "--help", "--version")}
+    assert known == {*HYDRAS_FLAGS}
+
+
+def test_the_tables_values_and_defaults_are_settings():
+    rows = [row for _, rows in trainers().values() for row in rows]
+    known = {"objective.head"}.union(*map(keys_of_command, KINDS.values()))
+    for row in rows:
+        for text in " ".join([*(row.values or {}).values(), row.default, row.choose]).split():
+            key, _, value = text.partition("=")
+            assert key in known, text
+            if is_group(key) and "{}" not in value:
+                assert {*value.strip("[]").split(",")} <= {*choices(key)}, text
+    assert {row.times for row in rows} == {"", "trainer.devices"}
