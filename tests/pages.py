@@ -54,7 +54,7 @@ def settings_page(file: Path, anchors: set[str]) -> Iterator[str]:
     anchors: the page's so far. A key that several choices have is linked to the first.
     """
     text, (*group, _) = text_of(file), file.relative_to(CONF_DIR).parts
-    if len(group) != 1 and file.stem not in ("train", "evaluate"):
+    if len(group) != 1 and file.stem not in ("train", "evaluate", "reporting", "mining"):
         yield f"```yaml\n{text}```\n"
         return
     head = re.match(r"(?:#.*\n)*", text)

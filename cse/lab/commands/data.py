@@ -7,7 +7,7 @@ import logging
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
@@ -17,6 +17,8 @@ from cse.lab.run import this_process
 from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.command import MULTIRUN
 from cse.lab.settings.compose import composed
+from cse.lab.settings.groups import CONF_DIR
+from cse.lab.settings.lookup import Entry, settings_of_command, settings_of_file
 from cse.lab.settings.references import resolved
 from cse.lab.text_columns import in_column, terminal_width, to_columns
 from cse.needs import Need
@@ -37,6 +39,7 @@ cse-data: list and fetch the datasets that the configurations use, or that one c
   cse-data fetch wikipedia data.rows.language=de        with the settings of the run that will read it
   cse-data mine data.path=PAIRS data.columns=[A,B] model=minilm out=FILE.csv relative_margin=0.05
                                                         write the pairs with three hard negatives each
+  cse-data --help mine                                  the settings of cse-data mine; any other word works too
 
 To carry data to another machine, fetch it into a folder: export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache, here and there.
 
@@ -51,7 +54,7 @@ LICENCE = 52  # characters of a licence in the list of all datasets
 def main() -> None:
     """The console script. Exit codes: 0 all is here, 1 something is missing, 2 the user's mistake."""
     with exit_on_error():
-        verb, asked = read_verb(arguments_or_exit(HELP))
+        verb, asked = read_verb(arguments_or_exit(HELP, settings=settings_of_data()))
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
         if verb != "list":
             hub.use_hub_if_it_answers()  # before the hub's client is imported, which would wait for each thing
@@ -62,6 +65,13 @@ def main() -> None:
             mine(asked)
             sys.exit(0)
         sys.exit(list_data(asked) if verb == "list" else fetch_data(asked))
+
+
+def settings_of_data() -> Iterator[Entry]:
+    """The settings of cse-data mine, and of the commands whose data is listed and fetched."""
+    for setting in settings_of_file(Path(CONF_DIR, "mining.yaml"), "", ""):
+        yield setting._replace(name=f"mine.{setting.key}")
+    yield from settings_of_command("train")
 
 
 def read_verb(arguments: Sequence[str]) -> tuple[str, list[str]]:

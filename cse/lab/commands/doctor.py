@@ -20,6 +20,7 @@ from cse.lab.commands.exits import exit_on_error
 from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run.from_arguments import config_of
 from cse.lab.settings.command import read_command
+from cse.lab.settings.lookup import settings_of_command
 from cse.lab.settings.references import user_key
 from cse.lab.text_columns import in_column, terminal_width
 from cse.sources.hub import is_offline, use_hub_if_it_answers
@@ -59,7 +60,8 @@ Findings = dict[str, dict[str, Finding]]
 def main() -> None:
     """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
     with exit_on_error():
-        arguments = arguments_or_exit(HELP)
+        folders = (setting for setting in settings_of_command("train") if setting.key.startswith("paths."))
+        arguments = arguments_or_exit(HELP, settings=folders)
         findings = find_all([argument for argument in arguments if argument != "--json"])
         print(as_json(findings) if "--json" in arguments else "\n".join(summary(findings)))
 

@@ -7,14 +7,15 @@ imported.
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cse.errors import UserError
-from cse.lab.commands.help_search import search_help
+from cse.lab.commands.help_search import legend, search_help, search_page
 from cse.lab.settings.command import MULTIRUN, WITH_VALUE, normalized
-from cse.lab.settings.conf_files import body, first_sentence
+from cse.lab.settings.conf_files import body, first_sentence, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, adopt_folders, choices, file_of, groups, included, section_of
+from cse.lab.settings.lookup import Entry, nearest
 from cse.lab.settings.mistakes import no_choice
 from cse.lab.text_columns import at_width, in_column, list_at_width, terminal_width, yaml_at_width
 
@@ -28,13 +29,13 @@ QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 """An argument that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
 
 
-def arguments_or_exit(page: str, kind: Kind | None = None) -> list[str]:
+def arguments_or_exit(page: str, kind: Kind | None = None, settings: Iterable[Entry] = ()) -> list[str]:
     """The arguments of this process without --config-dir.
 
     The folders of --config-dir are added to the user's own. Exits after --version and --help.
 
     page: what --help shows. kind: the kind of cse-train or cse-eval; None for the other commands. cse-train and
-    cse-eval also exit after help on a group, a choice or a setting.
+    cse-eval also exit after help on a group, a choice or a setting. settings: the settings of another command.
     """
     arguments = adopt_folders(normalized(sys.argv[1:]))
     shown = None
@@ -44,8 +45,8 @@ def arguments_or_exit(page: str, kind: Kind | None = None) -> list[str]:
         shown = f"cse {cse.__version__}"
     elif kind:
         shown = answer_question(page, arguments, kind)
-    elif HELP_FLAGS & {*arguments}:
-        shown = "\n".join(map(at_width, page.splitlines()))
+    elif asks_for_help(arguments):
+        shown = help_on_page(page, arguments, settings)
     if shown is None:
         return arguments
     print(shown)
@@ -63,6 +64,23 @@ def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | No
         lines = [what_to_choose(kind) if line == "CHOICES" else at_width(line) for line in page.splitlines()]
         return "\n".join(lines)
     return None
+
+
+def help_on_page(page: str, arguments: Sequence[str], settings: Iterable[Entry]) -> str:
+    """The help of a command without groups: about the words after --help, or else the page.
+
+    Words before --help may be the start of a command: if nothing mentions them, the page is shown. Raises UserError for
+    a word after --help that nothing mentions.
+    """
+    topics = [topic.partition("=")[0] for topic in topics_asked(arguments)]
+    entries = list(settings) if topics else []
+    answers = [search_page(page, topic, entries, terminal_width()) for topic in topics]
+    if topics and all(answers):
+        return "\n\n".join(answers)
+    if topics and asks_for_help(arguments[:1]):
+        hint = nearest(topics[0], [entry.key for entry in entries])
+        raise UserError(f"--help {topics[0]}: nothing here mentions it{hint}; --help alone shows what there is")
+    return "\n".join(map(at_width, page.splitlines()))
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
@@ -135,7 +153,8 @@ def help_on_choice(group: str, choice: str) -> str:
             line for line in body(part, comment=True) if not re.match(r"\s*_(target|convert|partial)_|# @pack", line)
         ]
         lines += ["", "\n".join(yaml_at_width(kept)).strip()]
-    return "\n".join(lines)
+    marks = legend("\n".join(map(text_of, included(file))))
+    return "\n".join([*lines, "", at_width(marks)] if marks else lines)
 
 
 def help_on_sweep(name: str) -> str:

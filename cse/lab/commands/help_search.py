@@ -22,6 +22,7 @@ from cse.lab.settings.lookup import (
     settings_of_command,
     settings_of_file,
 )
+from cse.lab.text_columns import at_width
 
 SHOWN = 4
 """How many choices of a group are named with a setting that they share, and how many sentences on other trainers."""
@@ -37,7 +38,38 @@ def search_help(kind: Kind, word: str, width: int) -> str:
         hint = nearest(word, keys_of_command(kind)) or "; --help alone shows what can be chosen"
         raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
     wrapped = [line for sentence in sentences[:SHOWN] for line in textwrap.wrap(sentence, width)]
-    return "\n".join([*wrapped, *paragraphs(matches, width), *textwrap.wrap(recipe_note(matches, kind), width)])
+    found = [*wrapped, *paragraphs(matches, width)]
+    notes = (legend(" ".join(" ".join(found).split())), recipe_note(matches, kind))
+    return "\n".join([*found, *(line for note in notes for line in textwrap.wrap(note, width))])
+
+
+def search_page(page: str, word: str, settings: Sequence[Entry], width: int) -> str:
+    """Lines of this width about a word: the lines of a command's page and the settings with this name. Else the other
+    entries about the word; "" if nothing mentions it."""
+    whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+    parts = re.sub(r"\n {20,}", "\0", page.partition("\n")[2]).splitlines()  # a command with its explanation
+    said = [line for part in parts if whole.search(part) for line in part.replace("\0", f"\n{' ' * 56}").splitlines()]
+    sentences: list[str] = []
+    matches = with_parts(settings, word)
+    if not said and not matches:
+        sentences, matches = matches_of(word, settings, "train")
+    wrapped = [line for sentence in sentences[:SHOWN] for line in textwrap.wrap(sentence, width)]
+    return "\n".join([*map(at_width, said), *wrapped, *paragraphs(matches, width)])
+
+
+MARKS = {
+    "P": "the paper",
+    "A": "the paper's appendix",
+    "C": "the authors' code, where the paper has another value or none",
+    "L": "the authors' training logs",
+}
+"""What a letter in brackets beside a value of conf/ says about its source: [C], or [A L] for two."""
+
+
+def legend(text: str) -> str:
+    """A sentence about the marks in a text; "" without marks."""
+    letters = {letter for marks in re.findall(r"\[((?:[PACL] ?)+)[\],]", text) for letter in marks.split()}
+    return "; ".join(f"[{letter}]: from {source}" for letter, source in MARKS.items() if letter in letters)
 
 
 def matches_of(word: str, entries: Sequence[Entry], kind: Kind) -> tuple[list[str], list[Entry]]:

@@ -12,6 +12,7 @@ from typing import Literal, cast
 
 import numpy as np
 import torch
+import yaml
 from omegaconf import OmegaConf
 from pydantic import with_config
 from torch import Tensor
@@ -25,6 +26,7 @@ from cse.files import replaced_file
 from cse.lab.run.instantiate import make
 from cse.lab.settings.check import validate_settings
 from cse.lab.settings.compose import parsed_value
+from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.references import resolved
 from cse.ranges import STRICT, Count, Name, Natural, NonNegative
 from cse.types import Document, Query
@@ -34,14 +36,7 @@ log = logging.getLogger(__name__)
 
 @with_config(STRICT)
 class Mining(TypedDict):
-    """The settings of mining.
-
-    out: the table, a .csv. num_negatives: the most negatives of a row. range_min, range_max: the ranks to take, from 0.
-
-    A candidate is left out if its cosine is above max_score or below min_score. It is also left out if its cosine is
-    too near the cosine of the query's positive: less than absolute_margin below it, or less than the share
-    relative_margin below it. If a query has several positives, the lowest of their cosines counts.
-    """
+    """The keys of conf/mining.yaml."""
 
     out: Name | None
     num_negatives: Count
@@ -54,11 +49,7 @@ class Mining(TypedDict):
     sampling_strategy: Literal["top", "random"]
 
 
-DEFAULTS = {key: None for key in Mining.__annotations__} | {
-    "num_negatives": 3,
-    "range_min": 0,
-    "sampling_strategy": "top",
-}
+DEFAULTS = yaml.safe_load(Path(CONF_DIR, "mining.yaml").read_text(encoding="utf-8"))
 
 
 def mine(arguments: Sequence[str]) -> None:

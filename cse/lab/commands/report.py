@@ -7,6 +7,8 @@ from pathlib import Path
 
 from cse.lab.commands.exits import exit_on_error
 from cse.lab.commands.help import arguments_or_exit
+from cse.lab.settings.groups import CONF_DIR
+from cse.lab.settings.lookup import settings_of_file
 from cse.lab.settings.values import PlainConfig
 
 HELP = """\
@@ -23,6 +25,7 @@ cse-report: compare runs with each other, or with a paper's table.
   cse-report differ=[RUN,RUN]                         how two runs differ: settings, data, versions
   cse-report sweep=whitenedcse/table4                 the paper's table beside `cse-train sweep=whitenedcse/table4`
   cse-report sweep=nonling/table1 runs=FOLDER         the same, from runs in another folder
+  cse-report --help WORD                              what this page says about a word, and the settings of that name
 
 Reads
   results.json of every run at or below the folders; it runs nothing
@@ -52,7 +55,7 @@ Exit codes
 def main() -> None:
     """The console script. Exit codes: 0 done; 1 the gate is not passed, or the disk is full; 2 the user's mistake."""
     with exit_on_error():
-        arguments = arguments_or_exit(HELP)
+        arguments = arguments_or_exit(HELP, settings=settings_of_file(Path(CONF_DIR, "reporting.yaml"), "", ""))
         from cse.lab.commands.report_settings import reporting_settings
 
         make_report(reporting_settings(arguments))

@@ -1,12 +1,16 @@
 """--help WORD finds a setting by its name, by another trainer's name for it, or by a word in its comment."""
 
 import re
+from pathlib import Path
 
 import pytest
+from typed import exit_code
 
 from cse.errors import UserError
-from cse.lab.commands.help_search import search_help
-from cse.lab.settings.groups import choices
+from cse.lab.commands.help import help_on
+from cse.lab.commands.help_search import MARKS, search_help
+from cse.lab.commands.mine import Mining
+from cse.lab.settings.groups import CONF_DIR, choices
 from cse.lab.settings.lookup import answer_to, keys_of_command
 
 
@@ -64,7 +68,8 @@ def test_a_whole_word_comes_before_words_that_begin_with_it():
 
 @pytest.mark.parametrize("word", ["weight", "eval", "model_name_or_path", "temperature", "model.name", "method"])
 def test_a_search_shows_a_screen_and_counts_the_others(word):
-    *shown, last = [line for line in search_help("train", word, 120).splitlines() if not line.startswith("A recipe")]
+    text = re.sub(r"\n(A recipe|\[[A-Z]\]: ).*", "", search_help("train", word, 120), flags=re.DOTALL)
+    *shown, last = text.splitlines()
     assert len(shown) <= 30
     count, longer = re.fullmatch(r"and (\d+) more: for example --help (\S+)", last).groups()
     assert int(count) > 0
@@ -93,3 +98,41 @@ def test_a_setting_that_recipes_replace_says_so(word):
         "A recipe may replace these values: add --cfg job to your command to see yours."
     )
     assert "recipe" not in search_help("evaluate", "splits", 120)
+
+
+def test_the_marks_of_a_source_are_explained_where_they_stand():
+    page = Path(CONF_DIR).parent.joinpath("docs", "settings.md").read_text(encoding="utf-8")
+    marks = set(re.findall(r"\[([A-Z])[\],]", "".join(file.read_text() for file in Path(CONF_DIR).rglob("*.yaml"))))
+    assert marks - {"X"} == set(MARKS)  # the place of a sentence in a template
+    assert "[L]: from the authors' training logs" in search_help("train", "aux_modality.lr", 200)
+    assert help_on("train", "aux_modality=visual").split()[-3:] == ["authors'", "training", "logs"]
+    assert "[C]" not in search_help("train", "objective.head.width", 200)
+    for letter, source in MARKS.items():
+        assert f"[{letter}]: from {source}" in page
+
+
+@pytest.mark.parametrize(("program", "words", "told"), [
+    ("cse-data", ["--help", "mine"], ["cse-data mine data.path", *(f"{key}=" for key in Mining.__annotations__)]),
+    ("cse-data", ["mine", "--help"], ["relative_margin=null"]), ("cse-data", ["--help", "data.path"], ["data=text"]),
+    ("cse-data", ["help", "fetch"], ["cse-data fetch wiki1m senteval"]),
+    ("cse-report", ["--help", "baseline"], ["baseline=null", "baseline=objective=simcse"]),
+    ("cse-report", ["--help", "tex"], ["report.md, report.tex"]), ("cse-report", ["--help", "latex"], ["report.tex"]),
+    ("cse-report", ["of_mine", "--help"], ["Exit codes"]), ("cse-doctor", ["--help", "senteval"], ["paths.senteval="]),
+    ("cse-doctor", ["--help", "--json"], ["for programs"]), ("cse-doctor", ["?"], ["Exit codes"]),
+])  # fmt: skip
+def test_the_other_commands_answer_a_word_too(program, words, told, capsys):
+    assert exit_code(program, *words) == 0
+    out = capsys.readouterr().out
+    assert [one for one in told if one not in out] == []
+    assert ("Exit codes" in out) == ("Exit codes" in told)
+
+
+def test_a_word_that_a_page_lacks_is_refused(capsys):
+    assert exit_code("cse-report", "--help", "confidnce") == 2
+    assert "confidence" in capsys.readouterr().err
+
+
+def test_the_command_comes_first_that_is_asked():
+    assert search_help("evaluate", "model_name_or_path", 80).startswith("checkpoint: ")
+    assert search_help("evaluate", "pooler_type", 80).startswith("pooling: ")
+    assert search_help("train", "pooler_type", 80).startswith("model.pooling: ")
