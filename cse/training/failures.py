@@ -63,7 +63,8 @@ def explanation(
         from torch._dynamo.exc import TorchDynamoException
 
         if isinstance(error, TorchDynamoException):
-            return f"trainer.compile=true: torch.compile failed ({short}); trainer.compile=false trains without it"
+            asked = str(trainer["compile"]).lower()
+            return f"trainer.compile={asked}: torch.compile failed ({short}); trainer.compile=false trains without it"
     return None
 
 

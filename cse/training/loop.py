@@ -92,7 +92,8 @@ class Training:
         self.planned = max(1, round(trainer.epochs * self.epoch_steps))
         self.steps = min(trainer.max_steps or self.planned, self.planned)
         schedule = trainer.schedule_steps or self.planned
-        check_settings(trainer, parts.encoder, accelerator.mixed_precision, beyond=self.steps - schedule)
+        beyond, masking = self.steps - schedule, parts.objective.masking
+        check_settings(trainer, parts.encoder, accelerator.mixed_precision, beyond=beyond, masking=masking)
         self.update = Update(parts, self.modules, accelerator, steps=schedule, seed=batches.seed)
         self.eval_every = in_steps(trainer.eval_every, schedule)
         self.watched = watched(trainer, parts.evaluators)

@@ -56,7 +56,7 @@ class Trainer:
     stop_on_collapse: bool
     workers: Annotated[Natural | Literal["auto"], Mark.MACHINE]
     deterministic: Annotated[bool, Mark.HARMLESS]
-    compile: bool
+    compile: bool | Literal["graphs"]
     devices: Annotated[Count, Mark.MACHINE]  # a resumed run may have others, and says what that changes
 
 

@@ -10,8 +10,9 @@ import torch
 from accelerate import Accelerator
 from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
-from cse.device import random_state, set_random_state
+from cse.device import is_gpu, random_state, set_random_state
 from cse.errors import UserError
 from cse.eval.geometry import alignment, effective_rank, uniformity
 from cse.files import Json
@@ -22,7 +23,7 @@ from cse.training.distributed import average_gradients
 from cse.training.momentum import MomentumEncoder
 from cse.training.settings import Parts, State, Trainer, in_steps
 from cse.training.step import Chunks, chunked_step, plain_step
-from cse.types import AuxModality, Batch, Encoded, Loss
+from cse.types import AuxModality, Batch, Encoded, Loss, Tokens
 
 Metrics = dict[str, Tensor | float]
 """The numbers of a step, by name. Tensors stay on their device: reading one would wait for the device."""
@@ -80,7 +81,8 @@ class Update:
         self.encoder, self.objective = parts.encoder, parts.objective
         self.modules, self.accelerator, self.steps, self.seed = modules, accelerator, steps, seed
         self.warmup = in_steps(self.trainer.warmup, steps)
-        self.text_encoder = compiled(self.encoder) if self.trainer.compile else self.encoder
+        self.graphs = self.trainer.compile == "graphs"
+        self.text_encoder = compiled(self.encoder, graphs=self.graphs) if self.trainer.compile else self.encoder
         self.text_step, self.chunks = partial(plain_step, scale=self.trainer.gather_scale), None
         if self.trainer.chunk is not None or self.trainer.chunk_tokens is not None:
             self.chunks = Chunks(self.trainer.chunk, self.trainer.chunk_tokens)
@@ -114,6 +116,10 @@ class Update:
         losses: dict[str, list[Tensor]] = {}
         for _ in range(self.trainer.accumulate):
             batch = next(batches)
+            if self.graphs:
+                torch.compiler.cudagraph_mark_step_begin()  # nothing reads the vectors of the batch before
+                padding = self.encoder.tokenizer.hf.pad_token_id
+                batch = replace(batch, tokens=widened(batch.tokens, self.trainer.max_length, padding))
             with self.accelerator.autocast():
                 if momentum is not None:
                     momentum_BD = momentum(batch.tokens, self.chunks)
@@ -210,11 +216,13 @@ def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> N
         raise UserError(f"{key}={wrong}: no parameter has this in its name; one parameter is {known[0]}")
 
 
-def check_settings(trainer: Trainer, encoder: Encoder, precision: str, beyond: int = 0) -> None:
+def check_settings(
+    trainer: Trainer, encoder: Encoder, precision: str, *, beyond: int = 0, masking: str = "none"
+) -> None:
     """Raise UserError if the gradient could be wrong, steps would change nothing, a setting would be ignored, or
     attention cannot compute.
 
-    precision: Accelerate's. beyond: the number of steps after the end of the schedule.
+    precision: Accelerate's. beyond: the number of steps after the end of the schedule. masking: the objective's.
     """
     if beyond > 0 and trainer.schedule in ("linear", "cosine"):
         raise UserError(
@@ -224,8 +232,16 @@ def check_settings(trainer: Trainer, encoder: Encoder, precision: str, beyond: i
         )
     if trainer.compile and (trainer.chunk is not None or trainer.chunk_tokens is not None):
         raise UserError(
-            "trainer.compile=true with trainer.chunk or trainer.chunk_tokens: a chunk is encoded twice, and compiled "
-            "code need not draw the same dropout twice, so the gradient could be wrong; choose one"
+            f"trainer.compile={str(trainer.compile).lower()} with trainer.chunk or trainer.chunk_tokens: a chunk is "
+            "encoded twice, and compiled code need not draw the same dropout twice, so the gradient could be wrong; "
+            "choose one"
+        )
+    if trainer.compile == "graphs" and not is_gpu(encoder.device):
+        raise UserError("trainer.compile=graphs needs a GPU, because it records CUDA graphs: omit trainer.compile")
+    if trainer.compile == "graphs" and masking != "none":
+        raise UserError(
+            "trainer.compile=graphs with a language-model loss: the number of masked tokens changes from batch to "
+            "batch, and a CUDA graph cannot; set trainer.compile=true, or objective.mlm_weight=0"
         )
     if trainer.warmup and trainer.schedule == "slanted_triangular":
         raise UserError(
@@ -241,10 +257,22 @@ def check_settings(trainer: Trainer, encoder: Encoder, precision: str, beyond: i
         )
 
 
-def compiled(encoder: Encoder, backend: str = "inductor") -> nn.Module:
-    """The encoder for steps on text with trainer.compile. No GPU has run this yet. backend: torch.compile's."""
+def compiled(encoder: Encoder, backend: str = "inductor", *, graphs: bool = False) -> nn.Module:
+    """The encoder for steps on text with trainer.compile. No GPU has run this yet. backend: torch.compile's. graphs:
+    record a CUDA graph for every shape, and replay it: the host then launches one graph instead of each kernel."""
     encoder.packed = False  # packing gives every batch different shapes
-    return cast(nn.Module, torch.compile(encoder, backend=backend))
+    encoder.encode("a")  # the first call takes locks, which Dynamo cannot trace: the graph would have a break
+    mode = "reduce-overhead" if graphs and backend == "inductor" else None
+    return cast(nn.Module, torch.compile(encoder, backend=backend, mode=mode, dynamic=False if graphs else None))
+
+
+def widened(tokens: Tokens, width: int, padding: int) -> Tokens:
+    """The tokens without labels, padded to at least `width` a row. padding: the id of the padding token.
+
+    With max_length=32, nearly every batch of Wikipedia's sentences has a row of 32 tokens, so this adds nothing to it.
+    """
+    more = max(0, width - tokens.ids_BT.shape[1])
+    return Tokens(pad(tokens.ids_BT, (0, more), value=padding), pad(tokens.mask_BT, (0, more)))
 
 
 def geometry(views: list[Encoded]) -> dict[str, float]:
