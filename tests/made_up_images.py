@@ -21,7 +21,7 @@ def images(folder, **changes):
         "size": 32,
         "workers": 0,
         "seed": 7,
-        "cache": "",
+        "cache": f"{folder}/../cache",
     }
     return Images(**OmegaConf.merge(node, small, changes))
 

@@ -19,7 +19,7 @@ from annotated_types import Ge, Le
 from torch import Tensor
 from torch.nn.functional import pad
 
-from cse.data.cache import cached_folder
+from cse.data.cache import cached_folder, read_once
 from cse.data.listing import class_of, list_class_files
 from cse.data.readers import check_unchanged
 from cse.data.stream import Stream, by_class
@@ -76,7 +76,7 @@ class Speech(Stream[AudioBatch]):
         check_loads("soundfile")
         root = fetch_dataset("librispeech", Path(cache)) if folder is None else Path(folder)
         files = files_of_speakers(root, speakers)
-        self.store, index, digests = filter_banks(root, files, Path(cache) / "fbank")
+        self.store, index, digests = filter_banks(root, files, Path(cache))
         labels = np.array(index["labels"], dtype=np.int64)
         inputs = by_class("clips", ((name, "", digests[path]) for name in files for path in files[name]))
         super().__init__(labels, str(root), batch_size, workers, seed, inputs=inputs, shuffle_labels=shuffle_labels)
@@ -197,10 +197,9 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]
-    with ThreadPoolExecutor() as pool, showing("audio"):
-        digests = dict(zip(paths, track(pool.map(_digest, paths), "checksum", len(paths)), strict=True))
+    digests = dict(zip(paths, read_once(cache, root, paths, _digest, "clip"), strict=True))
     content = json.dumps([FBANK_VERSION, RATE, FRAMES, BANDS, list(zip(digests.values(), labels, strict=True))])
-    folder = cache / hashlib.sha256(content.encode()).hexdigest()[:16]
+    folder = cache / "fbank" / hashlib.sha256(content.encode()).hexdigest()[:16]
 
     index = cached_folder(folder, lambda temporary: _compute(temporary, digests, labels, root))
     if skipped := index["skipped"]:

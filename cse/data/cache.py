@@ -1,20 +1,31 @@
-"""Caches: folders with memory-mapped rows. Checksums are verified whenever a cache is opened."""
+"""Caches: folders with memory-mapped rows. Checksums are verified whenever a cache is opened.
 
+`read_once` keeps what was read of the files of a folder.
+"""
+
+import hashlib
 import json
 import logging
+import os
 import shutil
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from cse.files import Json, cannot_write, checksum, file_lock, written_once
+from cse.files import Json, cannot_write, checksum, file_lock, read_json, write_text, written_once
+from cse.progress import showing, track
 
 log = logging.getLogger(__name__)
 
 ABOUT = "about.json"
+READ_VERSION = 1  # increase it if the result of a `read` of `read_once` changes
+SETTLED = 2  # seconds: the coarsest times of a file system
+ROWS_PER_BLOCK = 65536  # the offsets of a block are Python integers in memory
 
 
 def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
@@ -41,6 +52,39 @@ def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
                     raise cannot_write(folder, error) from error
             written_once(folder, fill)
     return json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+
+
+def read_once(cache: Path, folder: Path, paths: Sequence[Path], read: Callable[[Path], str], what: str) -> list[str]:
+    """read(path) of each file of a folder; a file is read again only if its size or one of its times has changed.
+
+    The results are kept in `cache`, the folder of all caches. A program can set the time of the last change (mtime)
+    back, but not the time at which the system noted a change (ctime). A file that has changed in the last SETTLED
+    seconds is not kept: it may change again at the same time. what: the name of a file, for the progress.
+    """
+    key = hashlib.sha256(f"{READ_VERSION} {what} {folder.absolute()}".encode()).hexdigest()[:32]
+    kept = cache / "files" / f"{key}.json"
+    before = read_json(kept)
+    now = time.time_ns()
+
+    def of_file(path: Path) -> tuple[list[int], str]:
+        """The file's size and times, and what was read of it."""
+        try:
+            found = os.stat(path)
+        except OSError:
+            return [0, now, now], read(path)
+        state = [found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+        kept_state, kept_result = before.get(str(path), (None, ""))
+        return state, kept_result if kept_state == state else read(path)
+
+    with ThreadPoolExecutor() as pool, showing(f"{what}s"):
+        entries = list(track(pool.map(of_file, paths), what, len(paths)))
+    settled = {}
+    for path, (state, result) in zip(map(str, paths), entries, strict=True):
+        if max(state[1:]) < now - SETTLED * 10**9:
+            settled[path] = [state, result]
+    if any(before.get(path) != entry for path, entry in settled.items()):
+        write_text(kept, json.dumps(before | settled))
+    return [result for _, result in entries]
 
 
 def is_whole(folder: Path) -> bool:
@@ -74,6 +118,11 @@ class Ragged:
         flat = np.asarray(self.flat)
         ends = zip(self.offsets[numbers_N].tolist(), self.offsets[numbers_N + 1].tolist(), strict=True)
         return [flat[first:last] for first, last in ends]
+
+    def rows(self, numbers_N: np.ndarray) -> Iterator[np.ndarray]:
+        """Any number of rows, one by one."""
+        for start in range(0, len(numbers_N), ROWS_PER_BLOCK):
+            yield from self.take(numbers_N[start : start + ROWS_PER_BLOCK])
 
 
 class CachedColumns(NamedTuple):

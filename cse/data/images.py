@@ -7,7 +7,6 @@ flip in uint8. `views` changes the colours of the whole batch at once, on any de
 import hashlib
 import logging
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -16,6 +15,7 @@ import torch
 from annotated_types import Ge, Le
 from torch import Tensor
 
+from cse.data.cache import read_once
 from cse.data.hub_images import ImageSubset, image_needs
 from cse.data.listing import class_of, list_class_files
 from cse.data.pixels import IMAGE_ENDINGS, check_image, read_rgb
@@ -24,7 +24,6 @@ from cse.data.usable import check_share
 from cse.device import to_device
 from cse.errors import UserError, check_loads, first_line
 from cse.needs import Need, Settings
-from cse.progress import showing, track
 from cse.ranges import (
     Ascending,
     Cache,
@@ -51,6 +50,9 @@ MEAN_STD = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "vit": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),  # google/vit-*-in21k was trained with these
 }
+
+
+UNUSABLE = "unusable: "
 
 
 class ImageBatch(NamedTuple):
@@ -110,7 +112,7 @@ class Images(Stream[ImageBatch]):
         rows, labels = subset(labels, classes, per_class, subset_seed)
         self.names = [names[row] for row in rows]
         self.check_size(labels, where, batch_size)  # before all files are read
-        inputs, unreadable = _fingerprints(folder, self.names)
+        inputs, unreadable = _fingerprints(folder, self.names, Path(cache))
         super().__init__(
             labels,
             where,
@@ -251,29 +253,28 @@ def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed:
     return np.concatenate(rows), np.repeat(np.arange(len(chosen)), [len(part) for part in rows])
 
 
-def _fingerprints(folder: str, paths: list[str]) -> tuple[dict[str, str], int]:
+def _fingerprints(folder: str, paths: list[str], cache: Path) -> tuple[dict[str, str], int]:
     """A digest for each class of the files (see by_class), and the number of unusable files.
 
     A file is unusable if `check_image` refuses it. Raises UserError if many are.
     """
-    reasons: dict[str, str] = {}
 
-    def look(path: str) -> str:
-        """The file's SHA-256, or "" if it is unusable; then `reasons` has the reason."""
+    def look(path: Path) -> str:
+        """The file's SHA-256, or UNUSABLE and the reason."""
         try:
-            content = Path(path).read_bytes()
+            content = path.read_bytes()
             check_image(content)
             return hashlib.sha256(content).hexdigest()
         except Exception as error:  # for a broken file a decoder may raise nearly anything; `_readable` skips it
-            reasons[path] = first_line(error)
-            return ""
+            return UNUSABLE + first_line(error)
 
-    with ThreadPoolExecutor() as pool, showing("images"):
-        found = dict(zip(paths, track(pool.map(look, paths), "image", len(paths)), strict=True))
+    found = dict(zip(paths, read_once(cache, Path(folder), [*map(Path, paths)], look, "image"), strict=True))
+    reasons = {path: one.removeprefix(UNUSABLE) for path, one in found.items() if one.startswith(UNUSABLE)}
     first = min(reasons, default="")
     check_share(len(reasons), len(paths), "images", folder, f"{first}, {reasons[first]}" if first else "")
     parts = {path: Path(path).relative_to(folder).parts for path in paths}
-    named = ((parts[path][0], "/".join(parts[path][1:]), found[path]) for path in paths)
+    digests = found | dict.fromkeys(reasons, "")
+    named = ((parts[path][0], "/".join(parts[path][1:]), digests[path]) for path in paths)
     return by_class("images", named), len(reasons)
 
 

@@ -12,6 +12,7 @@ import torch
 from omegaconf import OmegaConf
 
 from cse.data import audio
+from cse.data import cache as cache_module
 from cse.data.audio import SAMPLES, Speech, fbank, files_of_speakers, fixed_length, read_wave
 from cse.errors import UserError
 
@@ -147,6 +148,14 @@ def test_filter_banks_are_computed_once_for_the_same_content_wherever_it_is(fold
     assert (speech(moved, tmp_path / "cache", **PLAIN).store / "fbank.npy").read_bytes() == whole
     soundfile.write(moved / "alto" / "chapter" / "1.wav", tone(500), 16_000)
     assert speech(moved, tmp_path / "cache", **PLAIN).store != first.store
+
+
+def test_clips_that_have_not_changed_are_not_read_again(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(cache_module, "SETTLED", 0)
+    first = speech(folder, tmp_path, **PLAIN)
+    monkeypatch.setattr(audio, "_digest", None)
+    again = speech(folder, tmp_path, **PLAIN)
+    assert (again.store, again.inputs) == (first.store, first.inputs)
 
 
 def test_mixup_mixes_two_clips_and_keeps_the_louder_ones_label(folder, cache):

@@ -2,13 +2,15 @@
 
 import errno
 import logging
+import os
 import shutil
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
-from cse.data.cache import cache_columns
+from cse.data import cache
+from cse.data.cache import cache_columns, read_once
 from cse.errors import RunError, UserError
 
 ROWS = [(np.arange(3),), (np.arange(0),), (np.arange(7),)]
@@ -90,3 +92,36 @@ def test_a_damaged_cache_that_cannot_be_written_again_is_one_sentence(tmp_path, 
             columns(tmp_path / "cache")
     assert type(refused.value) is kind
     assert columns(tmp_path / "cache")[0] == [0, 1, 2]
+
+
+def test_a_file_is_read_again_only_after_a_change(tmp_path, monkeypatch):
+    read = []
+
+    def content(path) -> str:
+        read.append(path.name)
+        return path.read_text()
+
+    def found() -> tuple[list[str], list[str]]:
+        """What was read of the files, now or before, and the names of the files that were read now."""
+        read.clear()
+        paths = [tmp_path / "files" / name for name in "abc"]
+        return read_once(tmp_path / "cache", tmp_path / "files", paths, content, "file"), sorted(read)
+
+    (tmp_path / "files").mkdir()
+    for name in "abc":
+        (tmp_path / "files" / name).write_text(name)
+    monkeypatch.setattr(cache, "SETTLED", 3600)
+    assert found() == found() == (["a", "b", "c"], ["a", "b", "c"])  # new files may change again at the same time
+    monkeypatch.setattr(cache, "SETTLED", 0)
+    assert [found(), found()] == [(["a", "b", "c"], ["a", "b", "c"]), (["a", "b", "c"], [])]
+    before = (tmp_path / "files" / "b").stat()
+    (tmp_path / "files" / "b").write_text("x")
+    os.utime(tmp_path / "files" / "b", ns=(before.st_atime_ns, before.st_mtime_ns))  # the same size and mtime
+    (tmp_path / "new").write_text("y")
+    (tmp_path / "new").rename(tmp_path / "files" / "c")
+    assert [found(), found()] == [(["a", "x", "y"], ["b", "c"]), (["a", "x", "y"], [])]
+    (kept,) = (tmp_path / "cache" / "files").iterdir()
+    kept.write_text(kept.read_text()[:-9])
+    assert found() == (["a", "x", "y"], ["a", "b", "c"])
+    monkeypatch.setattr(cache, "READ_VERSION", "newer")
+    assert found()[1] == ["a", "b", "c"]

@@ -16,6 +16,7 @@ import pytest
 from made_up_images import equal, images
 from PIL import Image
 
+from cse.data import cache
 from cse.data.images import subset
 from cse.errors import MissingResource, UserError
 
@@ -42,6 +43,20 @@ def test_a_few_broken_files_are_skipped_by_name_and_more_are_refused(tmp_path, c
     for stream in streams:  # while a run trains
         with pytest.raises(UserError, match=r"of the 120 images .*00\.png"):
             list(islice(stream.batches(0), 5))
+
+
+def test_images_that_have_not_changed_are_not_read_again(tmp_path, monkeypatch):
+    """Also a broken file, which stays unusable."""
+    monkeypatch.setattr(cache, "SETTLED", 0)
+    (tmp_path / "all" / "a").mkdir(parents=True)
+    for number in range(8):
+        Image.new("RGB", (40, 40), (number, 0, 0)).save(tmp_path / "all" / "a" / f"{number}.png")
+    (tmp_path / "all" / "a" / "3.png").write_bytes(b"no image at all")
+    first = images(tmp_path / "all")
+    monkeypatch.setattr("cse.data.images.check_image", None)
+    again = images(tmp_path / "all")
+    assert (again.inputs, again.unreadable) == (first.inputs, first.unreadable)
+    assert first.unreadable == 1
 
 
 @pytest.mark.parametrize(("ending", "kept", "refused"), [
