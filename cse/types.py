@@ -213,6 +213,10 @@ class Rows(Protocol):
     def text(self, i: int, column: int = 0) -> str:
         """The text of row i in that column."""
 
+    def measured(self, number_of: Callable[[str], int], key: str) -> np.ndarray:
+        """(N,) int64: number_of(text) for the first text of each row. It is computed once for the same key, and kept in
+        the cache. key: everything else that a number depends on."""
+
 
 class Augmentation(Part):
     """Makes the views of a row. A subclass has `views` or `tokens`, as `level` says. rng depends on

@@ -8,6 +8,7 @@ exclusive. Each anchor is in its own block of lmax units. No two anchors are in 
 units separate them.
 """
 
+import json
 import logging
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, assert_never
@@ -17,7 +18,8 @@ import numpy as np
 from cse.equation import Known, at_least, equation
 from cse.errors import UserError
 from cse.model.template import known_text
-from cse.progress import showing, track
+from cse.model.tokenizer import rules_of
+from cse.progress import showing
 from cse.ranges import BelowOne, Count
 from cse.types import Augmentation, Rows
 
@@ -183,8 +185,7 @@ class Spans(Augmentation):
         Raises UserError if a document is short and on_short is "error", or if no document is usable.
         """
         with showing("spans"):
-            documents = track(range(len(text)), "document")
-            lengths_N = np.array([len(self._units(text.text(row))[0]) for row in documents], np.int64)
+            lengths_N = text.measured(lambda document: len(self._units(document)[0]), self._key_of_units())
         needed = units_needed(self.anchors, self.max_length)
         short, rows = int((lengths_N < needed).sum()), np.flatnonzero(lengths_N >= self._least())
         if (short and self.on_short == "error") or len(rows) == 0:
@@ -199,6 +200,12 @@ class Spans(Augmentation):
             )
         log.info("spans: %d documents, %d of them short, %d usable", len(lengths_N), short, len(rows))
         return rows
+
+    def _key_of_units(self) -> str:
+        """All that decides the units of a document."""
+        if self.unit == "words":
+            return self.unit
+        return f"{self.unit} {json.dumps(rules_of(self._tokenizer), sort_keys=True)}"
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
         """[the A anchors, the A*P positives]; the positives are in the order of the anchors.

@@ -6,9 +6,9 @@
    row. The rows may also come from a function: corpora has the functions of the papers' corpora (further ones are in
    stsb, wikipedia and demo), and function calls a user's own function. noise may change them.
 3. usable: notes which rows have no text, while the rows are read.
-4. cache: keeps the columns of the rows, and later their ids, in memory-mapped files.
-5. rows: TextRows are the rows in use, read from the cache. They are tokenised once.
-6. views: Views makes the views of each row with the augmentation, checks and masks them.
+4. cache: keeps the columns of the rows in memory-mapped files.
+5. rows: TextRows are the rows in use, read from the cache.
+6. views: Views tokenises rows, makes the views of each row with the augmentation, checks and masks them.
 7. loader: Batches.row_numbers_of(7) are the rows of the step, in an order keyed by (seed, epoch). Batches[7] pads their
    views. With trainer.no_duplicates, duplicates keeps rows that share a text in different batches.
 8. prefetch: worker processes make the batch before the step needs it.

@@ -8,15 +8,14 @@ import logging
 import math
 import os
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
-from torch.utils.data import Dataset
 
 from cse.data.duplicates import apart, text_keys
 from cse.data.prefetch import prefetch
-from cse.data.rows import TextRows
+from cse.data.rows import TextRows, compact
 from cse.data.views import View, Views
 from cse.errors import UserError
 from cse.tensors import seeded
@@ -44,7 +43,15 @@ def check_even_split(batch_size: int, processes: int) -> None:
         )
 
 
-class Steps(Dataset[Batch]):
+class BatchRows(NamedTuple):
+    """The rows of this process's part of a batch. epoch: of their text. source: the name of their text."""
+
+    rows_B: np.ndarray
+    epoch: int
+    source: str
+
+
+class Steps:
     """The batches of a whole run, numbered by step from 0. They are of one text (Batches), or of several in turn."""
 
     steps_per_epoch: int
@@ -63,11 +70,25 @@ class Steps(Dataset[Batch]):
         """Digests of what the run learns from, by their names in messages."""
         raise NotImplementedError
 
+    def rows_of(self, step: int) -> BatchRows:
+        """The rows of the batch of a step."""
+        raise NotImplementedError
+
+    def batch_of(self, drawn: BatchRows) -> Batch:
+        """The batch of these rows."""
+        raise NotImplementedError
+
+    def __getitem__(self, step: int) -> Batch:
+        return self.batch_of(self.rows_of(step))
+
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
-        """The batches of steps first..last-1, made ahead by `workers` processes (0: by this one)."""
+        """The batches of steps first..last-1, made ahead by `workers` processes (0: by this one).
+
+        Only this process has the order of all rows. It sends each worker the rows of its next batch.
+        """
         if workers:  # the tokenizer's thread pool would not survive a fork
             os.environ["TOKENIZERS_PARALLELISM"] = "false"
-        return prefetch(self, range(first, last), workers, pin)
+        return prefetch(self.batch_of, map(self.rows_of, range(first, last)), workers, pin)
 
 
 class Batches(Steps):
@@ -94,7 +115,7 @@ class Batches(Steps):
         self.views, self.seed = views, views.seed
         self.batch_size, self.rank, self.world = batch_size, rank, world
         self.reads_rows, self.teacher = reads_rows, teacher
-        self.row_numbers = views.augmentation.usable_rows(self.text)
+        self.row_numbers = compact(views.augmentation.usable_rows(self.text))
         number = len(self.row_numbers)
         if batch_size > number:
             raise UserError(
@@ -129,9 +150,14 @@ class Batches(Steps):
         """See Steps."""
         return self.text.inputs() | ({} if self.teacher is None else self.teacher.inputs())
 
-    def __getitem__(self, step: int) -> Batch:
+    def rows_of(self, step: int) -> BatchRows:
+        """See Steps."""
         rows_B = np.array_split(self.row_numbers_of(step), self.world)[self.rank]
-        views = self.views.of_rows(rows_B, step // self.steps_per_epoch)
+        return BatchRows(rows_B, step // self.steps_per_epoch, self.text.name)
+
+    def batch_of(self, drawn: BatchRows) -> Batch:
+        """See Steps."""
+        views = self.views.of_rows(drawn.rows_B, drawn.epoch)
         together = [made for view in views for made in view]
         labels = None if self.views.masking == "none" else [made.labels for made in together]
         tokens = self.views.tokenizer.collate([made.ids for made in together], labels)
@@ -149,12 +175,13 @@ class Batches(Steps):
         rows = order[place * self.batch_size : (place + 1) * self.batch_size]
         if len(rows) // self.world * self.world < self.fewest:
             rows = order[-self.fewest :]
-        return rows[: len(rows) // self.world * self.world]
+        return rows[: len(rows) // self.world * self.world].astype(np.int64)
 
     def _permutation(self, epoch: int) -> np.ndarray:
         """The rows of an epoch in their order. The order of the last epoch asked for is kept."""
         if self._order[0] != epoch:
-            shuffled = torch.randperm(len(self.row_numbers), generator=seeded(self.seed, epoch)).numpy()
+            dtype = torch.from_numpy(self.row_numbers[:0]).dtype
+            shuffled = torch.randperm(len(self.row_numbers), generator=seeded(self.seed, epoch), dtype=dtype).numpy()
             order = self.row_numbers[shuffled]
             if self.keys_NC is not None:
                 order = order[: self.batch_size * self.steps_per_epoch]

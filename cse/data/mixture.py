@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from annotated_types import MinLen
 
-from cse.data.loader import Batches, Steps
+from cse.data.loader import Batches, BatchRows, Steps
 from cse.data.text import Text, key_of_parts
 from cse.errors import UserError
 from cse.needs import Part
@@ -96,9 +96,14 @@ class MixedBatches(Steps):
         source = int(order[place])
         return source, int(epoch * self.shares[source] + (order[:place] == source).sum())
 
-    def __getitem__(self, step: int) -> Batch:
+    def rows_of(self, step: int) -> BatchRows:
+        """See Steps."""
         source, number = self.place_of(step)
-        return replace(self.batches[source][number], source=self.names[source])
+        return self.batches[source].rows_of(number)._replace(source=self.names[source])
+
+    def batch_of(self, drawn: BatchRows) -> Batch:
+        """See Steps."""
+        return replace(self.sources[drawn.source].batch_of(drawn), source=drawn.source)
 
     def provenance(self) -> dict[str, object]:
         """See Steps: of all sources together, and of each."""

@@ -1,10 +1,13 @@
 """Batches that worker processes make before a step needs them."""
 
 import atexit
+import logging
 import multiprocessing
 import signal
+import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from logging.handlers import BufferingHandler
 from typing import Generic, TypeVar
 
 import torch
@@ -14,26 +17,39 @@ from cse.errors import UserError
 
 B = TypeVar("B")
 """A batch."""
+K = TypeVar("K")
+"""What a batch is made from, such as its number."""
+
+Message = tuple[str, int, str]
+"""A message in a log: the logger's name, the level, the text."""
+
+logged = BufferingHandler(sys.maxsize)  # what a worker has logged since its last batch
 
 
-def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: bool) -> Iterator[B]:
-    """batches[number] for each number in turn, made by `workers` processes (0: by this process).
+def prefetch(make: Callable[[K], B], keys: Iterable[K], workers: int, pin: bool) -> Iterator[B]:
+    """make(key) for each key in turn, made by `workers` processes (0: by this process).
 
-    The workers end with the iterator. If something still holds the iterator, they end with this process. If a worker
-    dies, torch raises a RuntimeError that begins with WORKER_DIED. Any line of this process may raise it.
+    This process logs what its workers log, each message once. The workers end with the iterator. If something still
+    holds the iterator, they end with this process. If a worker dies, torch raises a RuntimeError that begins with
+    WORKER_DIED. Any line of this process may raise it.
     """
     loader = DataLoader(
-        _Guarded(batches),
+        _Guarded(make),
         batch_size=None,
-        sampler=numbers,
+        sampler=keys,
         num_workers=workers,
         pin_memory=pin,
-        worker_init_fn=_ignore_signals,
+        worker_init_fn=_begin_worker,
         generator=torch.Generator(),  # else the loader would draw a seed from the run's generator, and change dropout
     )
-    made = iter(loader)
+    made, said = iter(loader), set[Message]()
     try:
-        for batch in made:
+        for batch, messages in made:
+            for message in messages:
+                if tuple(message) not in said:
+                    said.add(tuple(message))
+                    name, level, text = message
+                    logging.getLogger(name).log(level, "%s", text)
             if isinstance(batch, UserError):
                 raise batch
             yield batch
@@ -41,9 +57,11 @@ def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: boo
         del made  # else the traceback of an error would keep the workers alive
 
 
-def _ignore_signals(_: int) -> None:
-    """Ignore the signals that end a run. Clusters send SIGTERM to every process of a job, terminals SIGINT. If a worker
-    ended, the run could not finish and save its step. Workers end with their parent anyway."""
+def _begin_worker(_: int) -> None:
+    """Keep log messages for the parent, and ignore the signals that end a run. Clusters send SIGTERM to every process
+    of a job, terminals SIGINT. If a worker ended, the run could not finish and save its step. Workers end with their
+    parent anyway."""
+    logging.getLogger().handlers[:] = [logged]
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 
@@ -68,14 +86,19 @@ def _end_workers() -> None:
             child.kill()
 
 
-class _Guarded(Dataset[B | UserError], Generic[B]):
-    """Returns a UserError instead of raising it. Torch would wrap a raised error in its own traceback."""
+class _Guarded(Dataset[tuple[B | UserError, list[Message]]], Generic[K, B]):
+    """Each batch, or the UserError of making it, with the messages that a worker has logged meanwhile. Torch would wrap
+    a raised error in its own traceback."""
 
-    def __init__(self, batches: Dataset[B]):
-        self.batches = batches
+    def __init__(self, make: Callable[[K], B]):
+        self.make = make
 
-    def __getitem__(self, number: int) -> B | UserError:
+    def __getitem__(self, key: K) -> tuple[B | UserError, list[Message]]:
+        made: B | UserError
         try:
-            return self.batches[number]
+            made = self.make(key)
         except UserError as error:
-            return error
+            made = error
+        messages = [(record.name, record.levelno, record.getMessage()) for record in logged.buffer]
+        logged.flush()
+        return made, messages

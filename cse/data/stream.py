@@ -99,7 +99,7 @@ class Stream(Part, Dataset[B], Generic[B]):
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[B]:
         """Batches first, first + 1, ... without end. Each of `world` processes gets every world-th batch."""
-        made = prefetch(self, count(first * world + rank, world), self.workers, count_gpus() > 0)
+        made = prefetch(self.__getitem__, count(first * world + rank, world), self.workers, count_gpus() > 0)
         while True:
             started = time.perf_counter()
             batch = next(made)

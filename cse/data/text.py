@@ -25,7 +25,7 @@ from cse.data.function import RowsFunction, check_row, copies_in, keywords_of, r
 from cse.data.listing import files_of, is_on_hub
 from cse.data.noise import Noise, with_noise
 from cse.data.readers import check_unchanged, checksums_of, read_rows
-from cse.data.rows import TextRows
+from cse.data.rows import TextRows, compact
 from cse.data.text_needs import CorpusNeed, TextNeed, names_typed
 from cse.data.usable import Empty, RowNotes, usable_numbers
 from cse.errors import UserError, naming
@@ -38,7 +38,7 @@ from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger(__name__)
 
-CACHE_VERSION = 3  # in each cache's key: increase it if the result of the readers, `fault` or `tokenized` changes
+CACHE_VERSION = 3  # in each cache's key: increase it if the readers, `fault` or the splits of documents change
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class Text(Part):
         notes = RowNotes.from_json(cached.notes)
         optional = [] if required is None or self.empty == "keep" else self.column_names[required:]
         usable = usable_numbers(notes, self.empty, self.name, optional)
-        chosen = usable[chosen_rows(len(usable), self.limit, self.limit_seed)]
+        chosen = compact(usable[chosen_rows(len(usable), self.limit, self.limit_seed)])
         if len(chosen) < 2:
             where = self.path or found.place or self.identity
             raise UserError(f"data={self.name} ({where}): {len(chosen)} rows; two or more are needed")
@@ -288,7 +288,8 @@ class Text(Part):
         """(N,) float32: the scores of the chosen rows; empty without scores. Raises UserError if all are equal."""
         if self.scores is None:
             return np.empty(0, np.float32)
-        targets_N = np.array([float(cached.columns[-1][row].tobytes()) for row in chosen.tolist()], np.float32)
+        scores = (float(cell.tobytes()) for cell in cached.columns[-1].rows(chosen))
+        targets_N = np.fromiter(scores, np.float32, len(chosen))
         if np.ptp(targets_N) == 0:
             same = self.scores.in_words(float(targets_N[0]))
             why = f"every row has {same}, so there is nothing to learn"

@@ -5,6 +5,7 @@ checked here, because the augmentation may be a user's own. Every draw is keyed 
 """
 
 import logging
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cse.data.rows import TextRows
+from cse.data.usable import fault
 from cse.errors import UserError, class_name
 from cse.model.tokenizer import Tokenizer
 from cse.types import Augmentation
@@ -37,6 +39,8 @@ Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]
 """The ids of one row -> (ids with some masked, labels)."""
 
 CHECKED_ROWS = 16  # rows whose views are checked before any work
+SAMPLED_ROWS = 10_000  # rows that are tokenised before any work: half a second
+TEXTS_PER_CALL = 1000  # per call of the tokenizer
 MANY = 2**20  # tokens; every view is shorter
 MASKING_STREAM = 2**31  # replaces the number of a view, so that masking shares no draws with the augmentation
 
@@ -78,8 +82,8 @@ class RowEnds(NamedTuple):
 class Views:
     """Makes the views of the rows of one text.
 
-    text: tokenised if the augmentation works on tokens. num_views, masking: the objective's. mask: not called if
-    masking is "none". The attribute `column_of_view` has the column of each view.
+    num_views, masking: the objective's. mask: not called if masking is "none". The attribute `column_of_view` has the
+    column of each view. lengths_nV: the tokens of a sample of rows, by view, once `sample_ids` has counted them.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class Views:
         self.ends_of_column = [RowEnds.of_lengths(length, after) for length in before]
         room = sys.maxsize if tokenizer.room is None else tokenizer.room
         augmentation.limit_length(room - max(ends.length for ends in self.ends_of_column))
+        self.lengths_nV = np.zeros((0, num_views), np.int64)
 
     def of_rows(self, rows_B: np.ndarray, epoch: int) -> list[View]:
         """The views of these rows as the encoder reads them, including masked views."""
@@ -141,9 +146,40 @@ class Views:
             said = "views      %d of the first %d are truncated to trainer.max_length=%d tokens"
             log.warning(said, truncated, len(texts), longest)
 
+    def sample_ids(self, row_numbers: np.ndarray) -> None:
+        """Count the tokens of some of these rows, evenly spaced: see `lengths_nV`. Log a warning for texts without any
+        token of the vocabulary, such as emojis with an English vocabulary. For an augmentation of token ids."""
+        rows_n = row_numbers[np.arange(count := min(len(row_numbers), SAMPLED_ROWS)) * len(row_numbers) // count]
+        is_special = np.zeros(self.tokenizer.id_bound, bool)
+        is_special[self.tokenizer.hf.all_special_ids] = True  # the unknown token, too
+        after = self.tokenizer.after_text()
+        lengths: dict[int, list[int]] = {column: [] for column in self.column_of_view}
+        unknown: set[int] = set()
+        for column, lengths_n in lengths.items():
+            before = self.tokenizer.before_text(column)
+            for rows_b in np.array_split(rows_n, math.ceil(count / TEXTS_PER_CALL)):
+                for row, ids in zip(rows_b.tolist(), self.ids_of(rows_b, column), strict=True):
+                    lengths_n.append(len(ids))
+                    if is_special[ids[before : len(ids) - after]].all() and not fault(self.text.text(row, column)):
+                        unknown.add(row)  # texts with a fault are noted when they are read
+        self.lengths_nV = np.array([lengths[column] for column in self.column_of_view]).T
+        if unknown:
+            counted = counted_in_words(len(unknown), count, len(row_numbers))
+            said = f"data={self.text.name}: {counted} have a text without any token of the vocabulary"
+            log.warning("%s, the first: row %d", said, self.text.number(min(unknown)))
+
+    def ids_of(self, rows_B: np.ndarray, column: int) -> list[np.ndarray]:
+        """The ids of these rows in that column, with special tokens, truncated to max_length: an int32 array for each,
+        read-only because several views may share it."""
+        texts = self.tokenizer.of_column(self.text.texts_of(rows_B, column), column)
+        rows = self.tokenizer.by_words(texts, self.max_length)
+        for ids in rows:
+            ids.setflags(write=False)
+        return rows
+
     def _from_ids(self, rows_B: np.ndarray, epoch: int) -> list[View]:
         """Views made from the ids of the rows. Each view has one token row for each row."""
-        ids_of_column = [self.text.ids_of(rows_B, column) for column in range(self.text.num_columns)]
+        ids_of_column = {column: self.ids_of(rows_B, column) for column in set(self.column_of_view)}
         views: list[View] = [[] for _ in self.column_of_view]
         for number, (view, column) in enumerate(zip(views, self.column_of_view, strict=True)):
             unchanged = self.augmentation.keeps_text or (number == 0 and self.augmentation.keeps_first)
@@ -237,6 +273,15 @@ class Views:
 
     def _rng(self, epoch: int, row: int, view: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, epoch, row, view))
+
+
+def counted_in_words(found: int, count: int, of: int) -> str:
+    """How many of `count` rows were found; `count` rows are a sample of `of` rows, or all of them.
+
+    >>> counted_in_words(2, 10_000, 1_000_000)
+    '2 of 10,000 rows, a sample of 1,000,000,'
+    """
+    return f"{found:,} of {count:,} rows" + (f", a sample of {of:,}," if count < of else "")
 
 
 def are_texts(made: object) -> bool:

@@ -5,13 +5,14 @@ import json
 import logging
 from collections.abc import Iterable
 from functools import cached_property
-from itertools import chain, islice, takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from cse.errors import UserError
+from cse.files import Json
 from cse.model import template
 from cse.types import Document, Tokens
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 log = logging.getLogger(__name__)
 
 KEPT_WORDS = 2**19  # words that by_words keeps: about 100 MB
-HEAD, HEAD_A_TOKEN = 10_000, 50
+HEAD, HEAD_A_TOKEN = 2_000, 20
 """Only the start of a long text is tokenised first: at least HEAD characters, or HEAD_A_TOKEN for each requested token.
 A line of 30 MB would need 100 bytes of memory for each character."""
 GROWTH, MOST = 4, 2**20  # if that start has too few tokens, it grows by this factor, up to this many characters
@@ -49,7 +50,8 @@ class Tokenizer:
         self.prefixes: dict[type[str], str] = {}
         self.documents_follow = False
         self.templates: list[template.Around] = []
-        self._words: dict[str, list[int]] = {}
+        self._words: dict[str, bytes] = {}
+        self._said: set[str] = set()
 
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """Ids with special tokens at both ends, truncated to max_length tokens: one int32 array per text."""
@@ -65,8 +67,10 @@ class Tokenizer:
                 (rows[i],) = self._truncated([cut[i]], max_length)
             if len(rows[i]) < max_length and len(cut[i]) < len(text):
                 end = "last" if self.hf.truncation_side == "left" else "first"
-                said = f"{len(text):,}", len(rows[i]), end, f"{more:,}"
-                log.warning("a text of %s characters has %d tokens in its %s %s: the rest is not read", *said)
+                said = f"a text of {len(text):,} characters has {len(rows[i])} tokens in its {end} {more:,}"
+                if said not in self._said:  # training reads the text in each epoch
+                    self._said.add(said)
+                    log.warning("%s: the rest is not read", said)
         return [np.asarray(ids, dtype=np.int32) for ids in rows]
 
     def of_column(self, texts: list[str], column: int) -> list[str]:
@@ -95,30 +99,46 @@ class Tokenizer:
     def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """The same ids as a call. Each word is tokenised once; this is faster for texts that share words.
 
-        If tokens may cross blanks, this is the same as a call.
+        Of a long text, only the first words are read. A text is tokenised whole if its tokens may cross blanks, or if
+        its first words have too few tokens.
         """
         texts = list(texts)
-        prefixed = self._prefixed(texts)
-        odd = any(odd in text for text in prefixed for odd in ("  ", "\0"))
-        long = max(HEAD, HEAD_A_TOKEN * max_length)
-        if odd or not self._is_local or any(len(text) > long for text in prefixed):
+        if not self._is_local:
             return self(texts, max_length)
-        before, after = self._around.before, self._around.after
-        room = max_length - len(before) - len(after)
-        rows = [text.replace(" ", "\0 ").split("\0") for text in prefixed]
+        before, after = np.array(self._around.before, np.int32), np.array(self._around.after, np.int32)
+        room, most = max_length - len(before) - len(after), max(HEAD, HEAD_A_TOKEN * max_length)
+        rows, longer, whole = [], set(), []
+        for i, text in enumerate(self._prefixed(texts)):
+            start = text[:most]
+            words = start.replace(" ", "\0 ", room).split("\0")
+            if "\0" in start or " " in words[:-1] or (len(words) <= room and len(start) < len(text)):
+                words = []
+                whole.append(i)
+            elif len(words) > room:  # the last one is the rest of the text
+                del words[-1]
+                longer.add(i)
+            rows.append(words)
         if new := list(set().union(*rows) - self._words.keys()):
             if len(self._words) > KEPT_WORDS:
                 self._words, new = {}, list(set().union(*rows))
             self._words.update(zip(new, self._plain(new), strict=True))
-        ids = (islice(chain.from_iterable(map(self._words.__getitem__, row)), room) for row in rows)
-        return [np.array([*before, *row, *after], np.int32) for row in ids]
+        made = []
+        for i, words in enumerate(rows):
+            ids = np.frombuffer(b"".join(map(self._words.__getitem__, words)), np.int32)
+            if i in longer and len(ids) < room:  # some words have no token, so more words belong to the row
+                whole.append(i)
+            made.append(np.concatenate([before, ids[:room], after]))
+        if whole:
+            for i, ids in zip(whole, self([texts[i] for i in whole], max_length), strict=True):
+                made[i] = ids
+        return made
 
-    def _plain(self, texts: list[str]) -> list[list[int]]:
-        """Ids without special tokens, of any length."""
+    def _plain(self, texts: list[str]) -> list[bytes]:
+        """Ids without special tokens, of any length: int32, as bytes, which take less memory than a list."""
         core = self.hf.backend_tokenizer
         core.no_truncation()
         core.no_padding()
-        return [one.ids for one in core.encode_batch(texts, add_special_tokens=False)]
+        return [np.array(one.ids, np.int32).tobytes() for one in core.encode_batch(texts, add_special_tokens=False)]
 
     @cached_property
     def _is_local(self) -> bool:
@@ -245,10 +265,8 @@ class Tokenizer:
         return id_bound(self.hf)
 
     def key(self) -> str:
-        """A digest of everything that determines the ids. The padding and truncation of the last call are not in it."""
-        rules = json.loads(self.hf.backend_tokenizer.to_str())
-        rules.pop("truncation", None)
-        rules.pop("padding", None)
+        """A digest of everything that determines the ids."""
+        rules = rules_of(self.hf)
         if self.prefix:
             rules["prefix"] = self.prefix
         if self.documents_follow:
@@ -256,6 +274,12 @@ class Tokenizer:
         if self.hf.truncation_side != "right":
             rules["truncation_side"] = self.hf.truncation_side
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()
+
+
+def rules_of(hf: "PreTrainedTokenizerBase") -> Json:
+    """The rules of a tokenizer (its tokenizer.json), without the padding and truncation of its last call."""
+    rules: Json = json.loads(hf.backend_tokenizer.to_str())
+    return {name: rule for name, rule in rules.items() if name not in ("padding", "truncation")}
 
 
 def id_bound(hf: "PreTrainedTokenizerBase") -> int:

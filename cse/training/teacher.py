@@ -78,7 +78,7 @@ def teacher_table(
 ) -> np.ndarray:
     """(columns, rows in use, E) float32 unit vectors, memory-mapped. Raises UserError if the teacher changes."""
     shape = (text.num_columns, len(text))
-    rows = hashlib.sha256(text.chosen.tobytes()).hexdigest()
+    rows = hashlib.sha256(text.chosen_bytes()).hexdigest()
     reads = ["its cut and its prompt"] if pooling and (teacher_folder(name) / "modules.json").is_file() else []
     folder = text.cache.parent / "teachers" / key_of_parts(identity, text.digest, text.content, rows, *reads)
     if dry and not folder.exists():

@@ -210,6 +210,9 @@ class Documents:
     def text(self, i):
         return document(self.lengths[i])
 
+    def measured(self, number_of, key):
+        return np.array([number_of(self.text(i)) for i in range(len(self))])
+
 
 def test_short_documents_are_refused_skipped_or_give_shorter_spans():
     documents = Documents(64, 63, 10, 200, 16)

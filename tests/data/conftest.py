@@ -61,7 +61,6 @@ def batches_of(tmp_path, tiny_tokenizer):
         tokenizer = Tokenizer(tiny_tokenizer, 64, query)
         if document is not None:
             tokenizer.prefixes, tokenizer.documents_follow = {Document: document}, True
-        text = text.tokenized(tokenizer, 32)
         mask = Masking(0.3, 0.8, 0.1)
         mask.bind(tiny_tokenizer)
         views = {"max_length": more.pop("max_length", 32), "seed": more.pop("seed", 1)}

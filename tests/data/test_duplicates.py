@@ -46,7 +46,6 @@ def test_the_rows_of_a_text_that_share_a_cell(pairs):
 ])  # fmt: skip
 def test_no_two_rows_of_a_batch_share_a_text(pairs, tiny_tokenizer, rows, answers, batch_size, drop_last):
     text = pairs(rows, answers)
-    text = text.tokenized(Tokenizer(tiny_tokenizer, 64), 32)
 
     def epochs(no_duplicates: bool) -> list[list[np.ndarray]]:
         options = {"num_views": 2, "masking": "none", "mask": None, "max_length": 32, "seed": 1}

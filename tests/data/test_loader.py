@@ -5,11 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.utils.data import get_worker_info
 
 from cse.augmentation.shuffle import Shuffle
 from cse.data import views as views_module
 from cse.data.columns import ScoreColumn
+from cse.data.loader import Batches
+from cse.data.rows import TextRows
 from cse.errors import UserError
+from cse.model import tokenizer as tokenizer_module
 
 
 def rows_of(batch) -> list[tuple]:
@@ -88,6 +92,27 @@ def test_workers_make_the_same_batches_and_leave_the_random_state(batches_of):
     helped = [rows_of(batch) for batch in batches.loader(2, 9, workers=2, pin=False)]
     assert alone == helped == [rows_of(batches[step]) for step in range(2, 9)]
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_workers_get_their_rows_and_have_no_order_of_their_own(batches_of, monkeypatch):
+    def first(batches: Batches, epoch: int) -> np.ndarray:
+        if get_worker_info():
+            raise UserError("a worker makes an order")
+        return permutation(batches, epoch)
+
+    permutation = Batches._permutation
+    monkeypatch.setattr(Batches, "_permutation", first)
+    assert len([*batches_of(rows=30).loader(6, 10, workers=2, pin=False)]) == 4
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_a_worker_logs_is_logged_once(batches_of, workers, caplog, monkeypatch):
+    monkeypatch.setattr(tokenizer_module, "HEAD", 50)
+    monkeypatch.setattr(tokenizer_module, "MOST", 200)
+    monkeypatch.setattr(TextRows, "texts_of", lambda self, rows_B, column=0: ["k" * 1000 for _ in rows_B])
+    assert len([*batches_of(rows=30).loader(0, 9, workers, pin=False)]) == 9
+    assert [(record.name, record.levelname) for record in caplog.records] == [("cse.model.tokenizer", "WARNING")]
+    assert "1,000 characters" in caplog.text
 
 
 def test_each_view_is_a_column(batches_of, tiny_tokenizer):

@@ -30,7 +30,7 @@ def mixed(tmp_path, tiny_tokenizer):
         made = {}
         for name, text in mixture.sources.items():
             tokenizer = Tokenizer(tiny_tokenizer, 64)
-            rows = text.read().tokenized(tokenizer, 32)
+            rows = text.read()
             views = Views(rows, tokenizer, Identity(None), num_views=rows.num_columns, masking="none", mask=None,
                           max_length=32, seed=seed)  # fmt: skip
             made[name] = Batches(views, batch_size=8, drop_last=False, rank=rank, world=world)

@@ -5,7 +5,7 @@ import sys
 
 HELD = """
 from cse.data.prefetch import prefetch
-made = prefetch([1, 2, 3], range(3), workers=1, pin=False)
+made = prefetch([1, 2, 3].__getitem__, range(3), workers=1, pin=False)
 print(next(made))
 """
 

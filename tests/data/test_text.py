@@ -1,8 +1,7 @@
-"""Training text: read and tokenised once for the same content, and its source recorded."""
+"""Training text: read once for the same content, and its source recorded."""
 
 import hashlib
 import json
-import logging
 import re
 import sys
 from dataclasses import replace
@@ -16,66 +15,54 @@ from toy_hub import parquet
 from cse.data import corpora, readers
 from cse.data import text as text_module
 from cse.data.corpora import openwebtext, triplets, wiki1m
+from cse.data.rows import compact
 from cse.data.text import Text, chosen_rows
 from cse.errors import MissingResource, UserError
-from cse.model.tokenizer import Tokenizer
 from cse.ranges import text_encoding
 from cse.sources.catalogue import DATASETS
 
 
-def test_rows_ids_and_source_of_a_file(tmp_path, tiny_tokenizer):
+def test_rows_and_source_of_a_file(tmp_path):
     (tmp_path / "a.csv").write_text("first,second\nkadan lofel,migor\nperzu,\n")
     text = Text("text", str(tmp_path / "cache"), str(tmp_path / "a.csv"), columns=["second", "first"]).read()
-    text = text.tokenized(Tokenizer(tiny_tokenizer, 64), max_length=4)
     for row, cells in enumerate([("migor", "kadan lofel"), (" ", "perzu")]):
         for column, cell in enumerate(cells):
             assert text.text(row, column) == cell
-            expected = tiny_tokenizer(cell, truncation=True, max_length=4)["input_ids"]
-            assert text.ids_of(np.array([row]), column)[0].tolist() == expected
-    assert isinstance(text.token_ids[0].flat, np.memmap)
+    assert isinstance(text.texts[0].flat, np.memmap)
     digest = hashlib.sha256((tmp_path / "a.csv").read_bytes()).hexdigest()
     assert text.provenance()["sha256"] == {str(tmp_path / "a.csv"): digest}
 
 
-def test_text_is_tokenised_once_for_each_content_and_length(prepared, tiny_tokenizer):
+def test_a_number_of_each_text_is_computed_once_for_each_content_limit_and_key(prepared):
     calls = []
 
-    class Counting(Tokenizer):
-        def __call__(self, texts, max_length):
-            calls.extend(texts)
-            return super().__call__(texts, max_length)
+    def length(text: str) -> int:
+        calls.append(text)
+        return len(text)
 
-    def tokenised(lines: list[str], max_length: int = 16) -> int:
-        """How many texts the tokenizer was given."""
+    def measured(lines: list[str], key: str = "length", **options) -> tuple[list[int], int]:
+        """The numbers, and how many texts were measured for them."""
         calls.clear()
-        prepared(lines).tokenized(Counting(tiny_tokenizer, 64), max_length)
-        return len(calls)
+        return prepared(lines, **options).measured(length, key).tolist(), len(calls)
 
-    lines = ["kadan", "lofel"]
-    assert [tokenised(lines), tokenised(lines), tokenised([*lines, "migor"]), tokenised(lines, 8)] == [2, 0, 3, 2]
-
-
-def test_ids_above_the_number_of_tokens_are_kept_as_they_are(prepared, gapped_tokenizer):
-    text = prepared(["zil kadan", "kadan zil"])
-    text = text.tokenized(Tokenizer(gapped_tokenizer, 64), 8)
-    assert [max(ids) for ids in text.ids_of(np.arange(2))] == [70_001, 70_001]
+    lines = ["kadan", "", "lo", "mig", ""]
+    assert [measured(lines), measured(lines)] == [([5, 2, 3], 3), ([5, 2, 3], 0)]
+    assert measured(lines, limit=2) == ([5, 2], 2)
+    assert measured([*lines, "x"]) == ([5, 2, 3, 1], 4)
+    assert measured(lines, key="other") == ([5, 2, 3], 3)
 
 
-def test_rows_without_a_token_that_the_vocabulary_knows_are_counted_at_every_start(prepared, tiny_tokenizer, caplog):
-    lines = ["kadan", "lofel \U0001f600", "\U0001f600 \U0001f601", "\u4f60\u597d", "migor"]
-    for _ in range(2):  # tokenised, and from the cache
-        caplog.clear()
-        with caplog.at_level(logging.WARNING):
-            prepared(lines).tokenized(Tokenizer(tiny_tokenizer, 64, prefix="kadan "), 8)
-        assert "2 of 5 rows have a text without any token of the vocabulary, the first: row 3" in caplog.text
-    caplog.clear()
-    prepared(lines, limit=2).tokenized(Tokenizer(tiny_tokenizer, 64), 8)
-    assert not caplog.text
+def test_row_numbers_take_four_bytes_and_the_keys_of_caches_do_not_depend_on_that(prepared):
+    rows = prepared(["kadan", "lofel", "migor"])
+    wide = replace(rows, chosen=rows.chosen.astype(np.int64))
+    assert rows.chosen.dtype == np.int32
+    assert rows.chosen_bytes() == wide.chosen_bytes()
+    assert compact(np.array([1, 2**31 - 1])).dtype == np.int64
 
 
-def test_an_older_version_of_the_readers_leaves_no_cache_to_serve(prepared, tiny_tokenizer, monkeypatch, tmp_path):
+def test_an_older_version_of_the_readers_leaves_no_cache_to_serve(prepared, monkeypatch, tmp_path):
     def folders() -> int:
-        prepared(["kadan", "lofel"]).tokenized(Tokenizer(tiny_tokenizer, 64), 8)
+        prepared(["kadan", "lofel"]).measured(len, "length")
         return len([*(tmp_path / "cache" / "text").iterdir()])
 
     assert [folders(), folders()] == [2, 2]

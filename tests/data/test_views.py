@@ -6,9 +6,12 @@ from functools import partial
 import numpy as np
 import pytest
 
+from cse.augmentation.dropout import Dropout
 from cse.augmentation.repetition import Repetition
 from cse.augmentation.shuffle import Shuffle
 from cse.augmentation.spans import Spans
+from cse.data import views as views_module
+from cse.data.rows import TextRows
 from cse.data.views import Views
 from cse.errors import UserError
 from cse.model.tokenizer import Tokenizer
@@ -95,6 +98,50 @@ def test_without_special_tokens_the_ends_of_a_text_are_shuffled_too(batches_of, 
         assert sum(a[end] != b[end] for a, b in rows) > 30
 
 
+@pytest.mark.parametrize("document", [None, "lofel kadan: "])
+def test_the_ids_of_rows_are_those_of_a_call_of_the_tokenizer(batches_of, document):
+    views = batches_of(columns=2, prefixes=("kafel: ", document), max_length=6).views
+    for column in (0, 1):
+        prefix = document if column and document is not None else "kafel: "
+        texts = [prefix + views.text.text(row, column) for row in (3, 1)]
+        made = views.ids_of(np.array([3, 1]), column)
+        expected = views.tokenizer.hf(texts, truncation=True, max_length=6)["input_ids"]
+        assert [ids.tolist() for ids in made] == expected
+        with pytest.raises(ValueError, match="read-only"):
+            made[0][0] = 0
+
+
+def test_before_any_work_only_a_sample_is_tokenised(batches_of, monkeypatch):
+    read = []
+    texts_of = TextRows.texts_of
+    monkeypatch.setattr(TextRows, "texts_of", lambda self, rows, column=0: read.extend(rows) or texts_of(self, rows))
+    for sampled, rows in ((7, [0, 4, 8, 12, 17, 21, 25]), (30, [*range(30)]), (31, [*range(30)])):
+        read.clear()
+        monkeypatch.setattr(views_module, "SAMPLED_ROWS", sampled)
+        monkeypatch.setattr(views_module, "TEXTS_PER_CALL", 4)
+        batches = batches_of(rows=30)
+        assert read == []
+        batches.views.sample_ids(batches.row_numbers)
+        assert read == rows
+        lengths = [len(ids) for ids in batches.views.ids_of(np.array(rows), 0)]
+        assert batches.views.lengths_nV.tolist() == [[length, length] for length in lengths]
+
+
+@pytest.mark.parametrize(("sampled", "said"), [(5, "2 of 5 rows have"), (3, "1 of 3 rows, a sample of 5, have")])
+def test_rows_without_a_token_that_the_vocabulary_knows_are_counted(prepared, tiny_tokenizer, caplog, monkeypatch,
+                                                                    sampled, said):  # fmt: skip
+    monkeypatch.setattr(views_module, "SAMPLED_ROWS", sampled)
+    lines = ["kadan", "lofel \U0001f600", "\u4f60\u597d", "\U0001f600 \U0001f601", "migor"]
+    tokenizer = Tokenizer(tiny_tokenizer, 64, prefix="kadan ")
+    views = partial(Views, num_views=2, masking="none", mask=None, max_length=8, seed=1)
+    views(prepared(lines), tokenizer, Dropout(None)).sample_ids(np.arange(5))
+    said += " a text without any token of the vocabulary, the first: row"
+    assert f"{said} {4 if sampled == 3 else 3}" in caplog.text
+    caplog.clear()
+    views(prepared(lines, limit=2), tokenizer, Dropout(None)).sample_ids(np.arange(2))
+    assert not caplog.text
+
+
 def test_an_id_above_the_number_of_tokens_is_one_of_a_vocabulary_with_gaps(batches_of, gapped_tokenizer):
     class Mine(Augmentation):
         def tokens(self, ids, rng):
@@ -173,7 +220,7 @@ def test_a_missing_text_is_marked_and_not_augmented(batches_of, augmentation):
     if augmentation.level == "text":
         batches.views.check_texts(batches.row_numbers)
     views = batches.views.unmasked(np.arange(12), 0)
-    plain = [batches.text.ids_of(np.arange(12), column) for column in range(3)]
+    plain = [batches.views.ids_of(np.arange(12), column) for column in range(3)]
     same = [
         [np.array_equal(one.ids, ids) for one, ids in zip(*both, strict=True)]
         for both in zip(views, plain, strict=True)

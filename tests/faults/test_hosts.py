@@ -10,42 +10,41 @@ import tempfile
 import time
 
 import pytest
-import torch
 from killed import assert_same_run
 from run_folders import results_of
 from torch.utils.data import get_worker_info
 
-from cse.data.loader import Batches
+from cse.data.loader import Batches, BatchRows
 from cse.data.prefetch import prefetch
 from cse.errors import UserError
 
 
-class FourthRefused(torch.utils.data.Dataset):
-    def __getitem__(self, number: int) -> int:
-        if number == 3:
-            raise UserError("row 3 is refused")
-        return number
+def fourth_refused(number: int) -> int:
+    if number == 3:
+        raise UserError("row 3 is refused")
+    return number
 
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_users_mistake_found_by_a_worker_is_not_wrapped(workers):
-    made = prefetch(FourthRefused(), range(9), workers, pin=False)
+    made = prefetch(fourth_refused, range(9), workers, pin=False)
     assert list(itertools.islice(made, 3)) == [0, 1, 2]
     with pytest.raises(UserError, match=r"^row 3 is refused$"):
         next(made)
 
 
 def test_a_worker_that_dies(small_run, cse_train, tmp_path, monkeypatch, capsys):
-    make = Batches.__getitem__
+    make, made = Batches.batch_of, []
 
-    def killed(batches: Batches, step: int) -> object:
-        if step == 3 and get_worker_info():
+    def killed(batches: Batches, drawn: BatchRows) -> object:
+        made.append(drawn)
+        if len(made) == 4 and get_worker_info():
             os.kill(os.getpid(), signal.SIGKILL)
-        return make(batches, step)
+        return make(batches, drawn)
 
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(Batches, "__getitem__", killed)
+        patch.setattr(Batches, "batch_of", killed)
         assert cse_train([*small_run, "trainer.workers=1"]) == 1
     said = capsys.readouterr().err.strip()
     assert len(said.splitlines()) == 1, said

@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
-
 from cse.data.duplicates import met
 from cse.data.loader import Batches, Steps
 from cse.data.mixture import MixedBatches
 from cse.data.overlap import Overlap, overlap_in_words
 from cse.data.rows import TextRows
 from cse.data.text import Text
+from cse.data.views import counted_in_words
 from cse.device import computes_bf16, device_name
 from cse.errors import UserError
 from cse.lab.run.evaluators import shared_pairs_in_words
@@ -123,14 +122,14 @@ def shares_in_words(parts: Parts) -> str:
 
 def truncation_in_words(batches: Batches) -> str:
     """The number of rows with a text that reaches the maximum length of a view, in tokens. Longer texts are truncated.
+    In a large text, the number in a sample of its rows.
 
     "" also for text that is tokenised anew for each view.
     """
-    text, most = batches.text, batches.views.max_length
-    read = [ids for column, ids in enumerate(text.token_ids) if column in batches.views.column_of_view]
-    full = [np.diff(ids.offsets)[text.chosen[batches.row_numbers]] >= most for ids in read]
-    count, kept = np.count_nonzero(np.any(full, axis=0)), most - batches.views.tokenizer.template_length
-    return f"{count:,} rows reach trainer.max_length={kept}" if count else ""
+    lengths_nV, most = batches.views.lengths_nV, batches.views.max_length
+    count, kept = int((lengths_nV >= most).any(1).sum()), most - batches.views.tokenizer.template_length
+    rows = counted_in_words(count, len(lengths_nV), len(batches.row_numbers))
+    return f"{rows} reach trainer.max_length={kept}" if count else ""
 
 
 def views_in_words(batches: Batches, choice: str) -> str:

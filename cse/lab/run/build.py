@@ -236,15 +236,14 @@ def make_views(
     tokenizer, mask = encoder.tokenizer, make(cfg.masking)
     if objective.masking != "none":
         mask.bind(tokenizer.hf)
-    max_length = cfg.trainer.max_length + tokenizer.template_length
     return Views(
-        rows.tokenized(tokenizer, max_length) if augmentation.level == "tokens" else rows,
+        rows,
         tokenizer,
         augmentation,
         num_views=objective.num_views,
         masking=objective.masking,
         mask=mask.masked,
-        max_length=max_length,
+        max_length=cfg.trainer.max_length + tokenizer.template_length,
         seed=cfg.seed,
     )
 
@@ -269,4 +268,6 @@ def make_batches(
     check_memory(objective, batches, cfg.trainer.epochs)
     if views.augmentation.level == "text":
         views.check_texts(batches.row_numbers)
+    elif accelerator.is_main_process:
+        views.sample_ids(batches.row_numbers)
     return batches

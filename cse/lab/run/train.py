@@ -135,7 +135,7 @@ def precision_of(asked: str) -> str:
 def build_parts(job: Job, accelerator: Accelerator) -> Parts:
     """Make everything that the settings name. Raises UserError, or one MissingResource that names all that is
     missing."""
-    with main_process_first():  # the first tokenises, the others read its cache
+    with main_process_first():  # the first reads the text, the others read its cache
         try:
             return build(job.cfg, accelerator)
         except MissingResource as error:
