@@ -1,10 +1,13 @@
 """How long a user waits for `cse-train --help`, `--cfg job` and the first training step of a run.
 
-    python -m benchmarks.bench_startup [--repeats 5] [--shared ../shared/data]
+    python -m benchmarks.bench_startup [--repeats 5] [--shared ../shared/data] [--lines 10000000]
 
 Wall clock, a new process each time. The first step counts from the command's start to the line of step 1 in
 metrics.jsonl, and includes libraries, text, encoder and the untrained encoder's score on STS-B dev: once with an empty
-cache, so that the text is read and tokenised, then with a full one. Without the real data, only the first two.
+cache, so that the text is read, then with a full one. Without the real data, only the first two.
+
+--lines adds the first step of a file of 100,000 synthetic sentences and of a file of that many, with one layer and no
+evaluation: of the first run with the file, which reads it, and of later runs. Ten million lines take 3 GB.
 """
 
 import argparse
@@ -15,7 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.peers import PACKAGE, write_sentences
 from benchmarks.results import SHARED, spread, table, write_section
+from cse.sources.encoder import locate
 
 CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
 
@@ -48,10 +53,37 @@ def first_step(shared: Path, cache: str) -> dict[str, float]:
     }
 
 
+def first_step_of_lines(text: Path, cache: Path) -> float:
+    """Seconds from the command's start to step 1 of a run on a file of plain text."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            CSE_TRAIN, "model=minilm", "model.num_layers=1", "data=text", f"data.path={text}", f"paths.cache={cache}",
+            "eval=[]", "tracker=none", "trainer.max_steps=20", "trainer.log_every=1", f"hydra.run.dir={folder}/run",
+        ]  # fmt: skip
+        started = time.time()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        events = map(json.loads, (Path(folder) / "run/metrics.jsonl").read_text().splitlines())
+        return min(event["time"] for event in events if "train/loss" in event) - started
+
+
+def first_steps(lines: int, repeats: int) -> dict[str, list[float]]:
+    """first_step_of_lines for 100,000 lines and for `lines`, with an empty cache and then with a full one."""
+    times = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for count in (100_000, lines):
+            text, cache = Path(folder) / f"{count}.txt", Path(folder) / "cache"
+            write_sentences(locate(PACKAGE), text, count)
+            times[f"the first step of {count:,} lines, read for the first time"] = [first_step_of_lines(text, cache)]
+            again = [first_step_of_lines(text, cache) for _ in range(repeats)]
+            times[f"the first step of {count:,} lines, read before"] = again
+    return times
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--repeats", type=int, default=5)
     arguments.add_argument("--shared", type=Path, default=SHARED)
+    arguments.add_argument("--lines", type=int)
     given = arguments.parse_args()
     short = {"cse-train --help": ["--help"], "cse-train --cfg job": ["--cfg", "job"]}
     times: dict[str, list[float]] = {name: [] for name in short}
@@ -67,8 +99,13 @@ def main() -> None:
         times["the same first step, text not yet in the cache"] = [cold["first step"]]
     else:
         about += f" No run: {given.shared} is not there."
+    if given.lines:
+        times |= first_steps(given.lines, given.repeats)
     body = f"{about}\n\n{table(['from the command to', 'seconds'], [[name, spread(t)] for name, t in times.items()])}"
-    write_section("Start-up", f"python -m benchmarks.bench_startup --repeats {given.repeats}", body)
+    command = f"python -m benchmarks.bench_startup --repeats {given.repeats}"
+    if given.lines:
+        command += f" --lines {given.lines}"
+    write_section("Start-up", command, body)
     print(body)
 
 

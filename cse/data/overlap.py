@@ -44,7 +44,8 @@ def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
     sets = {}
     for name, evaluator in evaluators.items():
         sets[name] = {normalised(scored.encode()) for scored in evaluator.texts()}
-    content = hashlib.sha256(repr((COUNT_VERSION, text.digest)).encode() + text.chosen_bytes())
+    content = hashlib.sha256(repr((COUNT_VERSION, text.digest)).encode())
+    content.update(text.chosen_bytes())
     for name in sorted(sets):
         content.update(b"\0\0" + name.encode() + b"\0" + b"\0".join(sorted(sets[name])))
     kept = text.cache / f"{content.hexdigest()[:32]}.overlap.json"

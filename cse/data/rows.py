@@ -101,12 +101,13 @@ class TextRows:
 
         It is computed once for the same key, and kept in the cache. key: everything else that a number depends on.
         """
-        read = hashlib.sha256(f"{self.digest} {self.content} {key} ".encode() + self.chosen_bytes())
+        read = hashlib.sha256(f"{self.digest} {self.content} {key} ".encode())
+        read.update(self.chosen_bytes())
         texts = (self.text(row) for row in track(range(len(self)), "row"))
         numbers = ((np.array([number_of(text)]),) for text in texts)
         (kept,) = cache_columns(self.cache / f"{read.hexdigest()[:32]}.numbers", numbers, ["numbers"], "int64").columns
         return np.array(kept.flat)
 
-    def chosen_bytes(self) -> bytes:
-        """The numbers of the rows in use as int64, for the keys of caches: these are older than smaller numbers."""
-        return self.chosen.astype(np.int64).tobytes()
+    def chosen_bytes(self) -> memoryview:
+        """The numbers of the rows in use as int64, for the keys of caches: these are older than int32 numbers."""
+        return self.chosen.astype(np.int64).data

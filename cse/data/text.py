@@ -251,8 +251,8 @@ class Text(Part):
             raise UserError(f"{self.cache / found.digest} is a cache of an older version: delete it")
         notes = RowNotes.from_json(cached.notes)
         optional = [] if required is None or self.empty == "keep" else self.column_names[required:]
-        usable = usable_numbers(notes, self.empty, self.name, optional)
-        chosen = compact(usable[chosen_rows(len(usable), self.limit, self.limit_seed)])
+        usable = compact(usable_numbers(notes, self.empty, self.name, optional))
+        chosen = usable[chosen_rows(len(usable), self.limit, self.limit_seed)]
         if len(chosen) < 2:
             where = self.path or found.place or self.identity
             raise UserError(f"data={self.name} ({where}): {len(chosen)} rows; two or more are needed")

@@ -118,7 +118,7 @@ class Tokenizer:
                 del words[-1]
                 longer.add(i)
             rows.append(words)
-        if new := list(set().union(*rows) - self._words.keys()):
+        if new := [word for word in set().union(*rows) if word not in self._words]:  # a difference would read all words
             if len(self._words) > KEPT_WORDS:
                 self._words, new = {}, list(set().union(*rows))
             self._words.update(zip(new, self._plain(new), strict=True))
