@@ -12,9 +12,7 @@ LEVELS = 2**16
 
 def keep(shape: torch.Size, p: float, dtype: torch.dtype) -> tuple[Tensor, float]:
     """(a mask with 1 for kept and 0 for dropped elements, the factor for kept elements), for 0 <= p < 1."""
-    dropped = round(p * LEVELS)
-    draws = torch.empty(-(-shape.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-    levels = draws.view(torch.int16)[: shape.numel()].view(shape)
+    dropped, levels = round(p * LEVELS), _levels(shape)
     mask = torch.ge(levels, dropped - LEVELS // 2, out=torch.empty(shape, dtype=dtype))
     return mask, LEVELS / (LEVELS - dropped)
 
@@ -23,3 +21,18 @@ def add_dropped(residual: Tensor, x: Tensor, p: float) -> Tensor:
     """residual + dropout(x), in one pass."""
     mask, factor = keep(x.shape, p, x.dtype)
     return torch.addcmul(residual, x, mask, value=factor)
+
+
+def drop_signs(shape: torch.Size, p: float, dtype: torch.dtype) -> tuple[Tensor, float]:
+    """(a tensor that is negative for dropped elements, the factor for kept elements), for 0 <= p < 1.
+
+    It drops the elements that `keep` drops, but p is rounded to a multiple of 2/65536."""
+    dropped = 2 * round(p * LEVELS / 2)
+    signs = _levels(shape).bitwise_right_shift_(1).sub_((dropped - LEVELS // 2) // 2)  # half, so that nothing overflows
+    return signs.view(dtype) if dtype.itemsize == 2 else signs.to(dtype), LEVELS / (LEVELS - dropped)
+
+
+def _levels(shape: torch.Size) -> Tensor:
+    """Random int16, each of LEVELS with the same probability."""
+    draws = torch.empty(-(-shape.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+    return draws.view(torch.int16)[: shape.numel()].view(shape)

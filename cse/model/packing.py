@@ -1,9 +1,10 @@
 """The encoder's layers without unused work. Unused are padding and, for CLS pooling, most of the last layer.
 
-Linear layers, norms and dropout compute the N real tokens of a batch, (N, D). Only attention is padded, (B, heads, T, D
-/ heads). With CLS pooling the last layer computes only position 0: its query, its output, its feed-forward. The
-function is the same as the plain forward with the same weights; tests compare them. Only dropout draws other numbers,
-and draws them faster (cse.model.dropout).
+Linear layers, norms and dropout compute the N real tokens of a batch, (N, D). Only attention is padded, (B, heads, T,
+D / heads); in training with dropout, only to the longest row of a block (cse.model.attention). With CLS pooling the
+last layer computes only position 0: its query, its output, its feed-forward. The function is the same as the plain
+forward with the same weights; tests compare them. Only dropout draws other numbers, and draws them faster
+(cse.model.dropout).
 """
 
 import math
@@ -15,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import linear, scaled_dot_product_attention
 
 from cse.model.architecture import first_position
+from cse.model.attention import BLOCK, Attend, Block, blocks_of
 from cse.model.dropout import add_dropped, keep
 from cse.types import Tokens
 
@@ -25,18 +27,20 @@ if TYPE_CHECKING:  # importing transformers takes seconds
     Attention = bert.BertSelfAttention | bert.BertCrossAttention
 
 TOKENS = 32  # in bf16 the number of tokens is rounded up to a multiple of this
+SHORT = 64  # tokens; blocks of shorter rows save no time
 
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert")  # same submodules, post-norm layers
 
 
 @dataclass(frozen=True)
 class Places:
-    """The places of the N real tokens in a (B, T) batch. index_N: their cells among the B * T. cls_B: the tokens, among
-    the N, that come first in a row. keys_B11T: True for real keys. Without padding N = B * T, and index_N and keys_B11T
-    are None."""
+    """The places of the N tokens in a (B, T) batch. index_N: their cells among the B * T. cls_B: the tokens, among the
+    N, that come first in a row. keys_B11T: True for real keys. Without padding N = B * T, and index_N and keys_B11T are
+    None. blocks: the rows that attention with dropout computes together."""
 
     shape: tuple[int, int]
     cls_B: Tensor
+    blocks: list[Block]
     index_N: Tensor | None = None
     keys_B11T: Tensor | None = None
 
@@ -49,8 +53,7 @@ def pooled_cls(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
 def pooled_cls_of(backbone: "PreTrainedModel", x_BTD: Tensor) -> Tensor:
     """The last layer at position 0, (B, D), for vectors instead of token embeddings, without padding."""
     batch, longest, _ = x_BTD.shape
-    places = Places((batch, longest), torch.arange(0, batch * longest, longest))
-    return _cls_of_stack(backbone, x_BTD.flatten(0, 1), places)
+    return _cls_of_stack(backbone, x_BTD.flatten(0, 1), _without_padding(backbone, batch, longest))
 
 
 def hidden_states(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
@@ -70,6 +73,12 @@ def _embed(backbone: "PreTrainedModel", tokens: Tokens) -> tuple[Tensor, Places]
     mask_BT = tokens.mask_BT
     batch, longest = mask_BT.shape
     index_N = _read_cells(mask_BT)
+    keys_B11T = mask_BT[:, None, None, :].bool()
+    blocks = [Block(0, len(index_N), (batch, longest), index_N, keys_B11T)]
+    heads = backbone.config.num_attention_heads
+    is_full = bool(mask_BT.all())
+    if not is_full and backbone.training and longest > SHORT and batch * heads * longest**2 > BLOCK:
+        index_N, blocks = _by_length(mask_BT, index_N, heads)
     positions_BT = mask_BT.cumsum(1) - 1
     if first := first_position(backbone.config):  # RoBERTa; a literal <pad> in a text does not advance the position
         real_BT = mask_BT * (tokens.ids_BT != first - 1)
@@ -77,8 +86,26 @@ def _embed(backbone: "PreTrainedModel", tokens: Tokens) -> tuple[Tensor, Places]
     hidden_1ND = cast("bert.BertModel", backbone).embeddings(
         input_ids=tokens.ids_BT.flatten()[index_N][None], position_ids=positions_BT.flatten()[index_N][None]
     )
-    cls_B = (index_N % longest == 0).nonzero()[:, 0]
-    return hidden_1ND[0], Places((batch, longest), cls_B, index_N, mask_BT[:, None, None, :].bool())
+    if is_full:
+        return hidden_1ND[0], _without_padding(backbone, batch, longest)
+    first_B = (index_N % longest == 0).nonzero()[:, 0]
+    cls_B = first_B[index_N[first_B].argsort()]
+    return hidden_1ND[0], Places((batch, longest), cls_B, blocks, index_N, keys_B11T)
+
+
+def _without_padding(backbone: "PreTrainedModel", rows: int, length: int) -> Places:
+    blocks = blocks_of([length] * rows, backbone.config.num_attention_heads)
+    return Places((rows, length), torch.arange(0, rows * length, length), blocks)
+
+
+def _by_length(mask_BT: Tensor, index_N: Tensor, heads: int) -> tuple[Tensor, list[Block]]:
+    """The cells with their rows in order of length and padding last, and the blocks of attention."""
+    rows, longest = mask_BT.shape
+    lengths_B, row_N = mask_BT.sum(1), index_N // longest
+    is_padding_N = mask_BT.flatten()[index_N] == 0
+    place_N = (lengths_B[row_N] * rows + row_N).masked_fill(is_padding_N, rows * (longest + 1))
+    blocks = blocks_of(lengths_B[lengths_B > 0].sort().values.tolist(), heads)
+    return index_N[place_N.argsort(stable=True)], blocks
 
 
 def _read_cells(mask_BT: Tensor) -> Tensor:
@@ -109,11 +136,15 @@ def _layer(layer: "bert.BertLayer", hidden_ND: Tensor, places: Places) -> Tensor
     projections = (attention.query, attention.key, attention.value)
     weight = torch.cat([projection.weight for projection in projections])
     bias = torch.cat([projection.bias for projection in projections])
-    query, key, value = _heads(attention, _pad(linear(hidden_ND, weight, bias), places), 3)
-    context_BHTd = _attend(attention, query, key, value, places)
-    context_ND = context_BHTd.transpose(1, 2).flatten(2).flatten(0, 1)
-    if places.index_N is not None:
-        context_ND = context_ND.index_select(0, places.index_N)  # its backward pass is faster than that of [...]
+    qkv_N3D = linear(hidden_ND, weight, bias)
+    if attention.training and attention.dropout.p > 0:
+        context_ND = Attend.apply(qkv_N3D, places.blocks, attention.num_attention_heads, attention.dropout.p)
+    else:
+        query, key, value = _heads(attention, _pad(qkv_N3D, places), 3)
+        context_BHTd = scaled_dot_product_attention(query, key, value, places.keys_B11T)
+        context_ND = context_BHTd.transpose(1, 2).flatten(2).flatten(0, 1)
+        if places.index_N is not None:
+            context_ND = context_ND.index_select(0, places.index_N)  # its backward pass is faster than that of [...]
     return _feed_forward(layer, _add_and_norm(layer.attention.output, context_ND, hidden_ND))
 
 
@@ -124,19 +155,19 @@ def _last_layer_at_cls(layer: "bert.BertLayer", hidden_ND: Tensor, places: Place
     bias = torch.cat([attention.key.bias, attention.value.bias])
     key, value = _heads(attention, _pad(linear(hidden_ND, weight, bias), places), 2)
     (query,) = _heads(attention, attention.query(cls_BD)[:, None], 1)
-    context_BD = _attend(attention, query, key, value, places).reshape(len(cls_BD), -1)
-    return _feed_forward(layer, _add_and_norm(layer.attention.output, context_BD, cls_BD))
+    context_BH1d = _attend_from_cls(attention, query, key, value, places)
+    return _feed_forward(layer, _add_and_norm(layer.attention.output, context_BH1d.flatten(1), cls_BD))
 
 
-def _attend(attention: "Attention", query: Tensor, key: Tensor, value: Tensor, places: Places) -> Tensor:
+def _attend_from_cls(attention: "Attention", query: Tensor, key: Tensor, value: Tensor, places: Places) -> Tensor:
     p = attention.dropout.p
     if not attention.training or p == 0:
         return scaled_dot_product_attention(query, key, value, places.keys_B11T)
-    scores_BHTT = (query * query.shape[-1] ** -0.5) @ key.mT
+    scores_BH1T = (query * query.shape[-1] ** -0.5) @ key.mT
     if places.keys_B11T is not None:
-        scores_BHTT = scores_BHTT.masked_fill(~places.keys_B11T, -torch.inf)
-    mask_BHTT, factor = keep(scores_BHTT.shape, p, value.dtype)
-    return (scores_BHTT.softmax(-1) * mask_BHTT) @ (value * factor)
+        scores_BH1T = scores_BH1T.masked_fill(~places.keys_B11T, -torch.inf)
+    mask_BH1T, factor = keep(scores_BH1T.shape, p, value.dtype)
+    return (scores_BH1T.softmax(-1) * mask_BH1T) @ (value * factor)
 
 
 def _feed_forward(layer: "bert.BertLayer", x_ND: Tensor) -> Tensor:
