@@ -57,7 +57,7 @@ bench: $(READY) ## Every benchmark; each writes its part of benchmarks/RESULTS.m
 	failed=; for file in benchmarks/bench_*.py; do $(BIN)/python -m benchmarks.$$(basename $$file .py) || failed="$$failed $$file"; done; \
 	if [ -n "$$failed" ]; then echo "without a figure:$$failed"; exit 1; fi
 
-gpu: $(READY) ## Prove a GPU machine: right, fast, in memory; about 20 minutes, no network (benchmarks/gpu)
+gpu: $(READY) ## Prove a GPU machine: right, fast, in memory; half an hour, no network (benchmarks/gpu)
 	$(BIN)/python -m benchmarks.gpu
 
 audit: ## Ask a vulnerability service (which has to be reachable) about every pinned package

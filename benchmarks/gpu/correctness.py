@@ -61,11 +61,11 @@ def checks() -> list[Check]:
         ]
     return [
         *made,
-        Check("compiled equals plain over 20 steps", compiled),
+        Check("compiled equals plain over 20 steps", lambda w: compiled(w, "true")),
         Check("a step waits for nothing", lambda w: waits(w, []), "torch.cuda's sync debug mode counts the waits"),
         Check("a compiled step waits for nothing", lambda w: waits(w, ["trainer.compile=true"]), "as above"),
         Check("fp16 with its scaler", fp16, "fp16 is for GPUs"),
-        Check("resume is bit-identical with trainer.deterministic", resumed),
+        Check("resume is bit-identical with trainer.deterministic", lambda w: resumed(w, [])),
         Check("STS scores equal the CPU's", scores),
         Check("pictures equal the CPU's", lambda w: modality(w, pictures(w))),
         Check("sound equals the CPU's", lambda w: modality(w, sound(w))),
@@ -182,8 +182,11 @@ def fp16(world: World) -> Result:
     return within({"loss": abs(half - whole) / abs(whole)}, {"loss": FP16_LOSS})
 
 
-def compiled(world: World) -> Result:
-    """The losses of a compiled run beside the plain one's, without dropout, which draws for the wider rows too."""
+def compiled(world: World, way: str) -> Result:
+    """The losses of a compiled run beside the plain one's, without dropout, which draws for the wider rows too.
+
+    way: trainer.compile.
+    """
     common = [
         *settings(world, STEPS),
         "trainer.select=null",
@@ -191,7 +194,7 @@ def compiled(world: World) -> Result:
         "augmentation=shuffle",
         "augmentation.model_dropout=0.0",
     ]
-    plain, fast = (train([*common, f"trainer.compile={chosen}"], world.folder / chosen) for chosen in ("false", "true"))
+    plain, fast = (train([*common, f"trainer.compile={chosen}"], world.folder / chosen) for chosen in ("false", way))
     pairs = zip(plain.values("train/loss"), fast.values("train/loss"), strict=True)
     return within({"loss": max(abs(a - b) / abs(a) for a, b in pairs)}, {"loss": COMPILED_LOSS})
 
@@ -217,9 +220,10 @@ def waits(world: World, more: list[str]) -> Result:
     return within({"waits": counts[1] - counts[0], "in a whole run": counts[0]}, {"waits": 0})
 
 
-def resumed(world: World) -> Result:
+def resumed(world: World, more: list[str]) -> Result:
     """Six steps at once, and three and three: the same weights, moments and random states."""
     common = [*settings(world, 6), "trainer.deterministic=true", "trainer.eval_every=3", "trainer.keep_last=true"]
+    common += more
     once, twice = world.folder / "once", world.folder / "twice"
     train_apart(common, once)
     train_apart([*common, "trainer.max_steps=3"], twice)
