@@ -55,16 +55,17 @@ def check_text(learned: TextWithObjective, batch_size: int) -> None:
     ignores them.
     """
     text, objective, key = learned.text, learned.objective, learned.text_key
+    name = learned.described_objective
     if batch_size < objective.min_rows:
-        raise UserError(f"trainer.batch_size={batch_size}: {objective.__name__} compares {objective.min_rows} or more")
+        raise UserError(f"trainer.batch_size={batch_size}: {name} compares {objective.min_rows} or more")
     if text.scores is not None and not objective.reads_scores:
         raise UserError(
-            f"{key}.scores={text.scores.name}: {objective.__name__} reads no scores: every row would train alike; "
+            f"{key}.scores={text.scores.name}: {name} reads no scores: every row would train alike; "
             f"objective=cosent, angle or cosine learn from them, {key}.scores=null leaves them unread"
         )
     if text.scores is None and objective.reads_scores:
         raise UserError(
-            f"{objective.__name__} learns from a number beside each row: {key}.scores=COLUMN names the column of "
+            f"{name} learns from a number beside each row: {key}.scores=COLUMN names the column of "
             f"{learned.described} that has it, {key}.score_range=[0,1] the ends of its scale"
         )
 
@@ -75,10 +76,10 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
     The text need not have been read.
     """
     text, objective = learned.text, learned.objective
-    columns, views = text.num_columns, learned.num_views
-    wants = f"{objective.__name__} wants {views} views of a row"
+    name, columns, views = learned.described_objective, text.num_columns, learned.num_views
+    wants = f"{name} wants {views} views of a row"
     if augmentation.positives > 1 and views > 1 and not objective.averages_positives:
-        raise UserError(f"{objective.__name__} pairs one text with one: set augmentation.positives=1")
+        raise UserError(f"{name} pairs one text with one: set augmentation.positives=1")
     if augmentation.positives > 1 and columns > 1:
         raise UserError(
             f"augmentation.positives={augmentation.positives} are of one text, and {learned.described} has {columns} "
@@ -106,7 +107,7 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
 def check_one_column(learned: TextWithObjective, augmentation: Augmentation) -> None:
     """Refuse text of one column if each view must have a column of its own."""
     text, objective, views = learned.text, learned.objective, learned.num_views
-    wants = f"{objective.__name__} wants {views} views of a row"
+    wants = f"{learned.described_objective} wants {views} views of a row"
     has_one = f"but {learned.described} has one column"
     if objective.pairs_texts:
         why = f"{wants}, each another text, {has_one}: use data with {views} columns"

@@ -25,7 +25,7 @@ class TextWithObjective:
     """A text, and the settings of the objective that learns from it.
 
     name: the name of the text in data.sources; None for a run's only text. objective_key: the key of the objective's
-    settings. It is the objective of the run, or of the source.
+    settings. It is the objective of the run, or of the source. choice: the name of the run's objective.
     """
 
     name: str | None
@@ -33,6 +33,7 @@ class TextWithObjective:
     text_settings: DictConfig
     objective_settings: DictConfig
     objective_key: str
+    choice: str | None = None
 
     @property
     def text_key(self) -> str:
@@ -50,6 +51,12 @@ class TextWithObjective:
         from hydra.utils import get_class
 
         return get_class(self.objective_settings._target_)
+
+    @property
+    def described_objective(self) -> str:
+        """The name of the objective in an error."""
+        is_of_run = self.choice and self.objective_key == "objective"
+        return f"objective={self.choice}" if is_of_run else self.objective.__name__
 
     @property
     def num_views(self) -> int:
@@ -71,8 +78,10 @@ def texts_with_objectives(cfg: DictConfig) -> list[TextWithObjective]:
     from cse.data.mixture import Mixture
 
     data: Text | Mixture = make(cfg.data)
+    choice = cfg.get("choices", {}).get("objective")
     if not isinstance(data, Mixture):
-        return [TextWithObjective(None, data, cfg.data, for_columns(cfg.objective, data.num_columns), "objective")]
+        settings = for_columns(cfg.objective, data.num_columns)
+        return [TextWithObjective(None, data, cfg.data, settings, "objective", choice)]
     texts = []
     for name, text in data.sources.items():
         node = cfg.data.sources[name]
@@ -84,7 +93,7 @@ def texts_with_objectives(cfg: DictConfig) -> list[TextWithObjective]:
             settings.pop("_partial_", None)
             for setting in ("widths", "width_weights"):  # of the embedding, which all texts share
                 settings[setting] = cfg.objective.get(setting)
-        texts.append(TextWithObjective(name, text, node, settings, key))
+        texts.append(TextWithObjective(name, text, node, settings, key, choice))
     return texts
 
 

@@ -24,6 +24,7 @@ from cse.errors import UserError
 from cse.lab.settings.arguments import spell_value
 from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.groups import Kind, file_of
+from cse.lab.settings.lookup import settings_of_command
 from cse.lab.settings.nodes import NOT_SET, CheckedNode, Violation, check_node
 from cse.lab.settings.parts import check_part
 from cse.lab.settings.provenance import written_at
@@ -50,7 +51,7 @@ def validate_settings(config: DictConfig, types: type) -> DictConfig:
     nodes = check_nodes(settings, types, helpers)
 
     missing = OmegaConf.missing_keys(own)
-    violations = [Violation(key, NOT_SET) for key in sorted(missing)]
+    violations = [Violation(key, f"{NOT_SET}{meaning_of(key)}") for key in sorted(missing)]
     violations += unread_keys(settings, helpers, referred)
     for violation in chain.from_iterable(node.violations for node in nodes):
         key = given_key(violation.key, written)
@@ -59,6 +60,12 @@ def validate_settings(config: DictConfig, types: type) -> DictConfig:
     if violations:
         raise UserError("; ".join(sentences_of(violations, config)))
     return with_converted(config, nodes, written)
+
+
+def meaning_of(key: str) -> str:
+    """`: SENTENCE`, the first of the comment in conf/ on a key that a command has to set; "" without a comment."""
+    comments = (setting.comment for setting in settings_of_command("train") if setting[:2] == (key, "???"))
+    return next((f": {comment.partition('. ')[0]}" for comment in comments if comment), "")
 
 
 def check_nodes(settings: PlainConfig, types: type, helpers: Collection[str]) -> list[CheckedNode]:

@@ -133,6 +133,12 @@ def begun(name: str, ours: Collection[str]) -> list[str]:
     return longer if len(longer) == 1 else []
 
 
+def with_more(name: str, ours: Collection[str]) -> list[str]:
+    """`bert_base` is bert."""
+    longest = max((known for known in ours if name.lower().startswith(f"{known}_")), key=len, default="")
+    return [longest] if longest else []
+
+
 def spelled_alike(name: str, ours: Collection[str]) -> list[str]:
     """`trainer.batchsize` is trainer.batch_size."""
     return difflib.get_close_matches(name.lower(), ours, 1, 0.6)
@@ -144,7 +150,7 @@ def with_a_last_part_alike(name: str, ours: Collection[str]) -> list[str]:
     return [by_last[end] for end in difflib.get_close_matches(last_part(name.lower()), by_last, 1, 0.7)]
 
 
-GUESSES = (of_another_trainer, of_a_choice, with_the_last_part, begun, spelled_alike, with_a_last_part_alike)
+GUESSES = (of_another_trainer, of_a_choice, with_the_last_part, begun, with_more, spelled_alike, with_a_last_part_alike)
 """The ways to guess, the surest first."""
 
 

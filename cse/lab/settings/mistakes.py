@@ -16,7 +16,7 @@ from cse.errors import UserError
 from cse.lab.settings.arguments import recorded_arguments, shell_argument, spell_argument
 from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices, file_of, groups, user_folders
-from cse.lab.settings.lookup import keys_of_command, last_part, meant, nearest, note_on
+from cse.lab.settings.lookup import keys_of_command, last_part, meant, nearest, note_on, trainers
 
 INSTEAD: dict[Kind, dict[str, str]] = {
     "train": {
@@ -126,6 +126,10 @@ def hints_for_choice(group: str, choice: str, kind: Kind) -> Iterator[str]:
     elsewhere = [f"{other}={choice}" for other in groups(kind) if choice in choices(other)]
     if elsewhere:  # objective=visual
         yield f"there is {' and '.join(elsewhere)}"
+    of_group = [row for _, rows in trainers().values() for row in rows if row.key == group and row.values]
+    values = [row.values[choice] for row in of_group if row.values and choice in row.values]
+    if values:  # eval=full
+        yield f"there is {values[0]}"
     note = note_on(choice, keys_of_command(kind), kind)
     if note:  # objective=MultipleNegativesRankingLoss
         yield note
@@ -149,8 +153,11 @@ def what_there_is(group: str, choice: str, kind: Kind) -> str:
     names = choices(group)  # none of Hydra's own groups
     offer = INSTEAD[kind].get(group, "").format(choice)
     near = nearest(choice, names)
-    if offer and re.search(r"[-/.]", choice):  # a file's name, or one on the hub
+    is_place = re.search(r"[-/.]", choice)  # a file's name, or one on the hub
+    if is_place and offer:
         near = ""
+    elif group == "eval":
+        offer = ""
     name = group.rpartition("/")[2]
     all_names = f"it has {', '.join(names)}" if names else note_on(name, (), kind)  # on hydra/sweeper
     if near:
@@ -168,12 +175,16 @@ def no_key(key: str, texts: Sequence[str], kind: Kind) -> str:
         return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE"
     choices_by_key, chosen = keys_of_command(kind), choices_given(texts, kind)
     keys_of_choices = [known for known, having in choices_by_key.items() if chosen.intersection(having)]
-    wrong, hint = f"there is no key {key}", next(hints_for_key(key, kind, choices_by_key, keys_of_choices), "")
+    wrong, hint = f"there is no key {key}", next(hints_for_key(key, kind, texts, choices_by_key, keys_of_choices), "")
     return f"{wrong}; {hint}" if hint else wrong + nearest(key, keys_of_choices)
 
 
 def hints_for_key(
-    key: str, kind: Kind, choices_by_key: Mapping[str, Sequence[str]], keys_of_choices: Collection[str]
+    key: str,
+    kind: Kind,
+    texts: Sequence[str],
+    choices_by_key: Mapping[str, Sequence[str]],
+    keys_of_choices: Collection[str],
 ) -> Iterator[str]:
     """Suggestions for a key that the command's choices lack, the surest first.
 
@@ -189,10 +200,17 @@ def hints_for_key(
     if alike and key.startswith("eval."):  # eval.tasks, which is eval.sts.tasks and others
         yield f"there is {', '.join(alike)}"
     if key in choices_by_key:  # objective.lambd without objective=barlow
-        yield f"{key} belongs to {', '.join(choices_by_key[key])}"
+        yield f"{key} belongs to {', '.join(choices_by_key[key])}{to_add(choices_by_key[key], texts)}"
     near = near_only_elsewhere(key, choices_by_key, keys_of_choices)
     if near:  # objective.lamdb without objective=barlow
-        yield f"{near} belongs to {', '.join(choices_by_key[near])}"
+        yield f"{near} belongs to {', '.join(choices_by_key[near])}{to_add(choices_by_key[near], texts)}"
+
+
+def to_add(having: Sequence[str], texts: Sequence[str]) -> str:
+    """`: add CHOICE` if a single choice has the key, and the command chooses nothing from its group."""
+    group = having[0].partition("=")[0]
+    given = {argument.key for argument in recorded_arguments(texts)}
+    return f": add {having[0]}" if len(having) == 1 and given.isdisjoint({group, *OPTIONAL_GROUPS}) else ""
 
 
 def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Collection[str]) -> str:
