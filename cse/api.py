@@ -237,7 +237,7 @@ def _functions_and_texts(
     chosen = settings.get("eval")
     parts = chosen if isinstance(chosen, list | tuple) else [chosen]
     if any(map(callable, parts)):
-        raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
+        raise UserError('eval: give the function a name for its scores: {"mine": function}')
     functions = [part for part in parts if isinstance(part, Mapping)]
     if isinstance(chosen, Mapping):
         del settings["eval"]
@@ -275,7 +275,7 @@ def _arguments_of_job(kind: Kind, texts: Sequence[str]) -> list[Argument]:
     """The arguments of a command of one job. Raises UserError for several jobs, and for a flag."""
     one_job = read_command(adopt_folders(normalized(texts)), kind)
     if several := starts_many(one_job.arguments, one_job.flags):
-        raise UserError(f"{several} starts several jobs, which needs the command line: {PROGRAMS[kind]} {several}")
+        raise UserError(f"{several} starts several jobs: use the command line, {PROGRAMS[kind]} {several}")
     if one_job.flags:
         raise UserError(f"{one_job.flags[0]} is for the command line")
     return one_job.arguments

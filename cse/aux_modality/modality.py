@@ -44,7 +44,7 @@ class Modality(AuxModality):
     ):
         super().__init__()
         if head is None and head_mode in ("own", "text_then_own"):
-            raise UserError("it needs a `head`; without one, use none or shared", key="head_mode", value=head_mode)
+            raise UserError("it needs a `head`; without a head, use none or shared", key="head_mode", value=head_mode)
         if data.num_classes == 1 and loss not in WITHOUT_LABELS:
             raise UserError(
                 f"it learns from classes, and all {data.kind} of {data.where} have one class",
@@ -55,7 +55,7 @@ class Modality(AuxModality):
         self.projection: nn.Module = nn.Identity()
         if width != dim:
             self.projection = nn.Linear(width, dim)
-            log.info("aux        tokens of width %d go through a linear layer to the encoder's %d", width, dim)
+            log.info("aux        tokens of width %d go through a linear layer to the encoder's width %d", width, dim)
         self.text_head: nn.Module | None = None
         self.head = head(dim) if head is not None and head_mode == "own" else nn.Identity()
         self.data, self.kind, self.temperature = data, loss, temperature

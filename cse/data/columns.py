@@ -1,6 +1,6 @@
 """The columns of a file of text: the columns that a text reads, and the cells of a row in these columns.
 
-check_columns    a file has each column that is asked for
+check_columns    check that a file has each requested column
 cells_of_row     the cells of a row, as text
 ScoreColumn      the column of numbers beside the text
 """

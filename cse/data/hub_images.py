@@ -66,7 +66,9 @@ class ImageSubset:
         chosen = np.random.default_rng(self.seed).permutation(np.arange(self._count_classes(rows)))[: self.classes]
         counts = dict.fromkeys(sorted(chosen.tolist()), 0)
         kept = self.per_class or "all"
-        log.info("hub        %s: keeping %s images a class of %d in %s", self.repository, kept, len(counts), folder)
+        log.info(
+            "hub        %s: keeping %s images of each of %d classes in %s", self.repository, kept, len(counts), folder
+        )
         for label in counts:
             (temporary / f"{label:04d}").mkdir()
         with hub.refusals(self.repo), showing(f"fetching {self.repository}"):

@@ -1,10 +1,10 @@
 """Which files of a folder are read: one rule for text, images and sound.
 
-list_files           the rule: hidden files and folders are left out at any depth, as editors, file managers and macOS
-                     keep their own copies there. So are folders of operating systems (SYSTEMS). Links to folders are
-                     followed, except links into the folder itself or above it
-files_of             the files of text that a setting names, one or a folder; ending_of says how to read each
-list_class_files     the images or sounds of a folder that has a folder for each class
+    list_files           the rule. Hidden files and folders are left out at any depth, because editors, file managers
+                         and macOS keep their own copies there. Folders of operating systems (SYSTEMS) are left out too.
+                         Links to folders are followed, except links into the folder itself or above it.
+    files_of             the file of text, or the files of the folder, that a setting names; ending_of: how to read each
+    list_class_files     the images or sounds of a folder that has a folder for each class
 
 A message names the files that are not read, and says how many there are.
 """

@@ -55,7 +55,7 @@ class Mixture(Part):
             raise UserError(f"`weights` has {', '.join(weights)}: it needs a number for each of {', '.join(sources)}")
         for source in sources:
             if source in DATASETS:
-                raise UserError(f"`sources`.{source}: a published corpus has this name: give the source another one")
+                raise UserError(f"`sources`.{source}: a published corpus has this name: give the source another name")
         self.name, self.weights = name, weights
         self.sources = {source: text.named(source, Path(cache_dir)) for source, text in sources.items()}
 
@@ -81,7 +81,7 @@ class MixedBatches(Steps):
             for name, share in zip(self.names, self.shares, strict=True):
                 if share == 0:
                     none = f"none of {self.steps_per_epoch} batches"
-                    raise UserError(f"data.weights.{name}={weights[name]:g} gives it {none}")
+                    raise UserError(f"data.weights.{name}={weights[name]:g} gives this source {none}")
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
     @property

@@ -144,7 +144,7 @@ def table_rows(file: Path, encoding: str) -> Iterator[Record]:
     _, header = next(table)
     for place, row in table:
         if len(row) != len(header):
-            why = f"{file}, {place}: fields {len(row)}, but the header has {len(header)}"
+            why = f"{file}, {place}: the number of fields is {len(row)}, but the header has {len(header)}"
             if len(row) > len(header):
                 why += "; a cell that contains the delimiter must be in quotes"
             raise UserError(why)

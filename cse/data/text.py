@@ -198,7 +198,7 @@ class Text(Part):
         if self.split != "train" or self.subset:
             idle = f"`subset`={self.subset}" if self.subset else f"`split`={self.split}"
             raise UserError(
-                f"{idle} is for a dataset on the hub, but {path} is on this machine, and read whole: name the file"
+                f"{idle} is for a dataset on the hub, but {path} is on this machine, and is read whole: name the file"
             )
         files = files_of(Path(path).expanduser())
         checksums = checksums_of(files)
@@ -304,9 +304,11 @@ class Text(Part):
             missing_N = np.isin(chosen, notes.missing(name))
             missing_NC[:, self.column_names.index(name)] = missing_N
             if missing_N.all():
-                log.warning("data=%s: no row has a text in %s, which gives no negatives", self.name, name)
+                log.warning("data=%s: no row has a text in %s, so it gives no negatives", self.name, name)
             elif missing_N.any():
-                said = f"{missing_N.sum():,} of {len(chosen):,} rows have no text in {name}: one negative fewer"
+                said = (
+                    f"{missing_N.sum():,} of {len(chosen):,} rows have no text in {name}: each has one negative fewer"
+                )
                 log.info("data=%s: %s", self.name, said)
         return missing_NC if missing_NC.any() else None
 

@@ -115,7 +115,7 @@ class Mteb(Evaluator):
             otherwise = "" if self.allow_partial else ", or with allow_partial=true"
             raise MissingResource(
                 f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored ({first}). Run again where "
-                f"the data can be reached ({self.cache} keeps the others' scores){otherwise}"
+                f"the data can be reached ({self.cache} keeps the scores of the other tasks){otherwise}"
             )
         whole = {key: names for key, names in self.groups().items() if scores.keys() >= set(names)}
         return [*scores.values(), *(mean_of(key, [scores[name] for name in names]) for key, names in whole.items())]

@@ -186,7 +186,9 @@ def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
     """Make the tokenizer put the template around every text. Raises UserError for a bad template, or a second one."""
     if length(hf):
         raise UserError(
-            "the tokenizer of this checkpoint already has a template: omit it", key="template", value=repr(template)
+            "the tokenizer of this checkpoint already has a template: leave this one out",
+            key="template",
+            value=repr(template),
         )
     own = around(hf)
     if own.types is not None:

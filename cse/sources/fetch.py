@@ -152,7 +152,9 @@ def unpacked(tar: Path, folder: Path, inside: str = "") -> Path:
                     if one.name.startswith(inside):
                         archive.extract(one.replace(name=one.name.removeprefix(inside)), temporary, filter="data")
         except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-            raise MissingResource(f"{tar} is damaged ({first_line(error)}): run it again without that file") from error
+            raise MissingResource(
+                f"{tar} is damaged ({first_line(error)}): delete this file and run the command again"
+            ) from error
 
     return written_once(folder, unpack)
 
@@ -193,7 +195,7 @@ def write_captions(url: str, target: Path) -> None:
             columns = [gzip.decompress(file.read_bytes()).decode().splitlines() for file in packed]
             rows = list(zip(listed.read_text(encoding="utf-8").split(), *columns, strict=True))
         except (ValueError, OSError, EOFError, zlib.error) as error:
-            raise MissingResource(f"a download from {url} is damaged ({error}): run it again") from error
+            raise MissingResource(f"a download from {url} is damaged ({error}): run the command again") from error
     lines = [f"{image}\t{n}\t{caption.strip()}\n" for image, *five in rows for n, caption in enumerate(five)]
     with replaced_file(target) as temporary:
         temporary.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
@@ -215,7 +217,9 @@ def download(url: str, target: Path) -> Path:
         try:
             _receive(url, part)
         except httpx2.HTTPError as error:
-            raise MissingResource(f"{url}: download failed ({first_line(error)}); run it again to continue") from error
+            raise MissingResource(
+                f"{url}: download failed ({first_line(error)}); run the command again to continue"
+            ) from error
         return part.replace(target)
 
 

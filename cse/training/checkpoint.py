@@ -137,7 +137,7 @@ def explain_damage(folder: Path) -> Iterator[None]:
         if is_out_of_memory(error):
             raise
         raise UserError(
-            f"the checkpoint {folder / FILE} is damaged, or of another experiment ({in_short(error)}): restore a copy, "
+            f"the checkpoint {folder / FILE} is damaged or from another experiment ({in_short(error)}): restore a copy "
             "or delete it to start again"
         ) from error
 

@@ -113,7 +113,7 @@ class Training:
         read different data. Then nothing is written.
         """
         if any(inputs != self.inputs for inputs in gather_objects(self.inputs)):
-            raise UserError("the processes of this run have read different data: it changed while they started")
+            raise UserError("the processes of this run have read different data: the data changed while they started")
         if not (resume and (self.folder / checkpoint.FILE).exists()):
             set_seed(seed, device_specific=True)  # dropout differs between processes; the weights are already made
             return

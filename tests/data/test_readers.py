@@ -149,7 +149,7 @@ def test_the_header_says_what_is_between_the_cells(tmp_path, name, sign):
 def test_empty_lines_before_the_header_do_not_change_the_delimiter(tmp_path, name, sign):
     content = f"\n\r\nfirst{sign}second\none{sign}two\n"
     assert read(tmp_path, name, content, ["second", "first"]) == [("two", "one")]
-    with pytest.raises(UserError, match="line 5: fields 1"):
+    with pytest.raises(UserError, match="line 5: the number of fields is 1,"):
         read(tmp_path, name, f"{content}three\n", ["second", "first"])
 
 

@@ -30,7 +30,7 @@ HELP = """\
 cse-data: list and fetch the datasets that the configurations use, or that one command reads; mine hard negatives.
 
   cse-data list                                         every dataset: size, licence, and where it is
-  cse-data list nli imagenet                            these two, in full
+  cse-data list nli imagenet                            all facts of these two
   cse-data list objective=barlow model=roberta          what cse-train with these arguments reads, and what is missing
   cse-data list cse-eval checkpoint=FOLDER eval=sts     what this command of cse-eval reads
   cse-data fetch objective=barlow model=roberta         fetch all that the command reads, encoders too

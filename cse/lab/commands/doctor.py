@@ -73,7 +73,7 @@ def find_all(folders: Sequence[str]) -> Findings:
     """
     for argument in folders:
         if not (argument.startswith("paths.") and "=" in argument):
-            raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a command: cse-data list)")
+            raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (for a command: cse-data list)")
     hub = ask_hub()
     cfg = config_of("train", read_command(folders, "train").arguments)
     return {

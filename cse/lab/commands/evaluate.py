@@ -37,11 +37,11 @@ CHOICES
 Output
   a table, and results.json, scores.csv, scores.md and scores.tex in the run's folder
   label=NAME                    the name of the row in scores.tex
-  tracker=wandb                 send them to W&B, too
+  tracker=wandb                 send the scores to W&B, too
 
 Exit codes
   0    done
-  1    it failed, or a job of -m
+  1    the evaluation failed, or a job of -m
   2    a mistake in the command or in the data
   129, 130, 138, 140, 143    stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM
 """

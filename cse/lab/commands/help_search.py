@@ -128,7 +128,7 @@ def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:
     of_recipes = {setting.key for file in files for setting in settings_of_file(file, "", "")}
     if of_recipes.isdisjoint(entry.key for entry in matches):
         return ""
-    return "A recipe may replace these values: add --cfg job to your command to see yours."
+    return "A recipe may replace these values: add --cfg job to your command to see its values."
 
 
 def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:

@@ -15,12 +15,12 @@ HELP = """\
 cse-report: compare runs with each other, or with a paper's table.
 
   cse-report multirun                                 any folder of runs: their states, the best setting, differences
-  cse-report runs='multirun/x/*seed_1*'               a part of it, by a quoted glob
+  cse-report runs='multirun/x/*seed_1*'               a part of the folder, by a quoted glob
   cse-report runs=multirun where=seed=1,2,model=bert  the runs with these settings: either seed, and this model
   cse-report runs=[A,B] metrics=[test/sts/*]          several folders, and the scores to show
   cse-report runs=[RUNS,EVALS]                        runs, with the scores of later cse-eval commands
   cse-report runs=FOLDER baseline=objective=simcse    the difference to that setting instead of to the best
-  cse-report runs=[A,B] gate=0.5                      exit code 1 unless A is significantly more than 0.5 above B
+  cse-report runs=[A,B] gate=0.5                      exit code 1 unless A beats B by significantly more than 0.5
   cse-report runs=FOLDER within=0.5                   test equivalence within 0.5, too (TOST)
   cse-report differ=[RUN,RUN]                         how two runs differ: settings, data, versions
   cse-report sweep=whitenedcse/table4                 the paper's table beside `cse-train sweep=whitenedcse/table4`
@@ -37,7 +37,7 @@ Writes, into out=FOLDER (default: reports/FOLDER, reports/A+B or reports/PAPER/T
   settings.csv                  means (runs=)
   differences.csv               differences, intervals and p (runs=)
   report.csv                    the table, unrounded (sweep=)
-  claims.csv                    the paper's claims, and what the runs say (sweep=)
+  claims.csv                    the paper's claims, with our verdicts (sweep=)
   figures/*.png, *.svg          the paper's figures (sweep=)
 
 Settings

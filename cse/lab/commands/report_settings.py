@@ -78,9 +78,9 @@ def check_argument(argument: str, known: list[str], given: PlainConfig) -> None:
     if not equals:
         raise UserError(f"{argument}: type {key}=VALUE")
     if key in given:
-        raise UserError(f"{argument}: {key}= is there twice; give it once (runs=[A,B], where=KEY=VALUE,KEY=VALUE)")
+        raise UserError(f"{argument}: {key}= is given twice; give it once (runs=[A,B], where=KEY=VALUE,KEY=VALUE)")
     if "${" in value:
-        raise UserError(f"{argument}: $ is not expanded: type the value itself")
+        raise UserError(f"{argument}: $ is not expanded: give the value itself")
 
 
 def is_text(key: str, value: str) -> bool:
@@ -94,10 +94,10 @@ def check_together(config: PlainConfig, defaults: PlainConfig) -> None:
     changed = [key for key, value in config.items() if value != defaults[key]]
     if config["differ"] is not None:
         if len(config["differ"]) != 2:
-            raise UserError("differ=[RUN,RUN] names two runs")
+            raise UserError("differ=[RUN,RUN] needs two runs")
         for key in changed:
             if key not in ("differ", "out"):
-                raise UserError(f"{key}={config[key]} does not go with differ=[RUN,RUN], which takes only out=")
+                raise UserError(f"{key}={config[key]} cannot be used with differ=[RUN,RUN]; only out= can")
     elif config["sweep"]:
         for key in OF_RUNS:
             if key in changed:

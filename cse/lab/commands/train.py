@@ -17,7 +17,7 @@ cse-train: train a sentence encoder by a published method, or by your own mix of
 
   cse-train                                       unsupervised SimCSE on BERT, with the paper's settings
   cse-train experiment=demo                       a demo: no hub, no GPU, three minutes on two cores
-  cse-train objective=barlow model=roberta        Barlow Twins on RoBERTa, with that row's hyper-parameters
+  cse-train objective=barlow model=roberta        Barlow Twins on RoBERTa, with published hyper-parameters
   cse-train objective=declutr model=distilroberta data=text data.path=documents.txt
                                                   DeCLUTR on your documents
   cse-train sweep=whitenedcse/table4              a paper's table; the same command resumes it
@@ -60,7 +60,7 @@ Exit codes
   0    done
   1    the run failed, or a job of -m or sweep=
   2    a mistake in the command or in the data
-  129, 130, 138, 140, 143    stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM; last/ is saved once training began
+  129, 130, 138, 140, 143    stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM; last/ is saved if training began
 """
 
 
@@ -90,8 +90,8 @@ def refuse_lone_process() -> None:
     """
     if {"ACCELERATE_MIXED_PRECISION", "MASTER_ADDR"} <= os.environ.keys() and "RANK" not in os.environ:
         raise UserError(
-            "accelerate launch was asked for several processes but started one, as it does without several GPUs: "
-            "give it --multi_gpu and no --cpu, which works on CPUs too, or use cse-train trainer.devices=N"
+            "accelerate launch was asked for several processes but started one, because there are not several GPUs: "
+            "give it --multi_gpu without --cpu (this works on CPUs too), or use cse-train trainer.devices=N"
         )
 
 

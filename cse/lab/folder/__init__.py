@@ -7,6 +7,6 @@ status      the state of a run: running, failed, stopped, not started or done
 runs        a run that is read from its folder: its settings, its choices, its scores
 jobs_file   jobs.jsonl: the jobs that a command planned
 digests     the digests of this machine's code, files and encoders
-facts       what a run was made of, as facts of several kinds
-changes     what has changed between two runs, or between a run and this machine
+facts       the facts that describe a run, by kind
+changes     the changes between two runs, or between a run and this machine
 """

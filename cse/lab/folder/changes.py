@@ -1,13 +1,13 @@
-"""What has changed between two runs, or between a run and this machine, as facts (cse.lab.folder.facts).
+"""The changes between two runs, or between a run and this machine, as facts (cse.lab.folder.facts).
 
 A report compares two runs. A sweep compares a finished job with the job as it would be now. resume= and rerun= compare
 the run that they name with their own run. In the order of this file:
 
-changes             all facts that differ; changes_in_words names the first few
-changed_settings    the settings of two configs that decide a run's numbers
-changed_inputs      what a resumed or repeated run learns from
-changed_files       what a finished run read
-changed_code        the code of a run
+    changes             all facts that differ; changes_in_words names the first few
+    changed_settings    the settings of two configs that decide a run's numbers
+    changed_inputs      the training data of a resumed or repeated run
+    changed_files       the files that a finished run read
+    changed_code        the code of a run
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,9 @@
 """The facts that describe a run, by kind. cse.lab.folder.changes compares them. In the order of this file:
 
 Kind, Facts, as_facts    the vocabulary: {(kind, name): value}
-facts                    everything that a run recorded, from the functions below it, a kind each
-scoring_facts            what a run's scores depend on besides its encoder
-training_facts           what a run learned from
+facts                    everything that a run recorded; the functions below it give one kind each
+scoring_facts            everything that a run's scores depend on, except its encoder
+training_facts           the training data of a run
 """
 
 import hashlib

@@ -103,7 +103,7 @@ class Heartbeat:
             if (beat := read_beat(self.folder)) is None:
                 continue
             if beat != self.own:
-                message = "process %d on %s took %s while this one was silent: this one stops, as two would spoil it"
+                message = "process %d on %s took %s while this process was silent: this process stops now"
                 log.error(message, beat.pid, beat.host, self.folder)
                 os._exit(1)
             with contextlib.suppress(OSError):  # a disk that refuses: the run's own files will report it
@@ -115,8 +115,8 @@ def check_free(folder: Path) -> None:
     beat = read_beat(folder)
     if beat is not None and beat.is_alive(time.time()):
         raise UserError(
-            f"{folder} is in use: process {beat.pid} on {beat.host} writes into it since {clock(beat.since)}; "
-            "wait for its end or stop it, or name another folder (hydra.run.dir)"
+            f"{folder} is in use: process {beat.pid} on {beat.host} works in it since {clock(beat.since)}; "
+            "wait for its end, stop it, or name another folder (hydra.run.dir)"
         )
 
 

@@ -197,7 +197,7 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     holding: dict[Path, Path] = {}  # a folder may be named twice, by a link too
     for folder in folders:
         if not folder.is_dir():
-            raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
+            raise UserError(f"runs={folder}: there is no such folder; name the folder with the runs, runs=FOLDER")
         for place, _, files in os.walk(folder):  # skips a folder that a run removes meanwhile
             if {RESULTS, RUN} & {*files}:
                 holding.setdefault(Path(place).resolve(), Path(place))

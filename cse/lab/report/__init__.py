@@ -5,28 +5,28 @@ Markdown, LaTeX, CSV and an HTML page.
 
 Three reports, each with the file to start at:
 
-any_runs.runs_report    any runs compared
-paper.paper_report      a sweep's runs beside its paper's table
-two_runs                what differs between two runs
+    any_runs.runs_report    any runs compared
+    paper.paper_report      a sweep's runs beside its paper's table
+    two_runs                the differences between two runs
 
-What they share:
+Parts that they share:
 
-numbers     the numbers by which reports compare, and their tests
-show        how a report is shown
-formats     numbers and names as text
-verdicts    the words on cells and claims, and what they mean
+    numbers     the numbers that reports compare, and their tests
+    show        showing a report
+    formats     numbers and names as text
+    verdicts    the words on cells and claims, and their meanings
 
 The docstring of each folder gives the order of reading. Words that several folders use:
 
-key         the dotted name of a setting of a run (trainer.lr); its value is what the run has there
-seed        the number of a run for chance, at the key that `seed=` names (seed_key)
-departure   a key and value of a run that its sweep or its paper has otherwise
-published   what the paper says, as published/*.yaml has it
-verdict     one word on a cell or a claim
-tied        of a row or setting: p shows no difference from the best. Without a test (one seed) a setting has no
-            verdict; a row of a paper's table is then tied unless seeds vary too little to explain the difference
-equivalent  of two settings: p shows that they differ by less than a margin
-unlike      runs of other code, training files or scoring, which should not be joined in one number
-modified    a score on incomplete or modified data (allow_partial); files say partial
-note        a line below a whole table; remark: a note on one row; legend: what the signs mean
+    key         the dotted name of a run's setting (trainer.lr)
+    seed        the value of a run at the key that `seed=` names (seed_key); it decides the random numbers
+    departure   a key of a run whose value differs from its sweep or its paper
+    published   from the paper, as recorded in published/*.yaml
+    verdict     one word on a cell or a claim
+    tied        of a row or setting: the test detects no difference from the best. Without a test (one seed) a setting
+                has no verdict. A row of a paper's table is then tied if seeds alone can explain the difference.
+    equivalent  of two settings: TOST shows that they differ by less than a margin
+    unlike      of runs: different in code, training files or scoring, so one number should not join them
+    modified    a score on incomplete or modified data (allow_partial); files say partial
+    note        a line below a whole table; remark: a note on one row; legend: the meaning of the signs
 """

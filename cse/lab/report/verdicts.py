@@ -11,16 +11,16 @@ SEE_FIGURE = "SEE FIGURE"
 
 MEANINGS = {
     PASS: "the means agree within the tolerance",
-    WITHIN_SEED_NOISE: "the published number lies where further runs of ours would be expected",
-    DIFFERS: "it lies further off than seeds explain",
-    ONE_SEED: "there is one run, and nothing says how much seeds vary",
+    WITHIN_SEED_NOISE: "the published number is in the range that further runs of ours would have",
+    DIFFERS: "the difference is larger than seeds explain",
+    ONE_SEED: "there is one run, and the spread over seeds is unknown",
     OTHER_SETTING: "not the paper's experiment (a note below the table says why), so the numbers are not compared",
     PUBLISHED_ONLY: "another group's model, which is never run here",
-    NOT_RUN: "we have no run of it, or of a side of the claim",
-    HOLDS: "of a claim: the seeds show that it is as claimed",
-    CONTRADICTED: "of a claim: the seeds show that it is the other way round",
+    NOT_RUN: "there is no run for the cell, or for a side of the claim",
+    HOLDS: "of a claim: the seeds support the claim",
+    CONTRADICTED: "of a claim: the seeds show the opposite",
     INCONCLUSIVE: "of a claim: the test neither supports nor contradicts it",
-    NOT_TESTED: "of a claim: these runs are no test of it, for the reason given",
-    SEE_FIGURE: "of a claim about a figure: read it beside its curve",
+    NOT_TESTED: "of a claim: these runs do not test it, for the reason given",
+    SEE_FIGURE: "of a claim about a figure: compare it with the curve",
 }
 """What each verdict means, as the page says it. A verdict on a cell compares our mean with the published number."""

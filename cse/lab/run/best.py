@@ -2,9 +2,9 @@
 
 Only the process that writes the record calls them.
 
-recover_best  before a resumed run: repair best/ and check it
-save_best     at each step that is better than all before: export the encoder
-finish_run    at the end: score best/, and write and log what a finished run leaves
+    recover_best  before a resumed run: repair best/ and check it
+    save_best     at each step that is better than all earlier steps: export the encoder
+    finish_run    at the end: score best/, and write and log the results of the run
 
 `recover_best` and `finish_run` correct the best step in the training's State, which last/ records.
 """
@@ -63,14 +63,14 @@ def recover_best(training: Training) -> None:
             pass
     except (OSError, SafetensorError) as error:
         raise UserError(
-            f"{best}, which should hold step {state.best_step}, is gone or damaged ({error}): put a copy back, or "
+            f"{best} should hold step {state.best_step}, but is missing or damaged ({error}): put a copy back, or "
             "train again in another folder"
         ) from error
     if state.best_sum not in (None, checksum(best / "model.safetensors")):
         if training.is_over:
-            raise UserError(f"{best} is not what this run left there at step {state.best_step}: put a copy back")
+            raise UserError(f"{best} is not what this run saved at step {state.best_step}: put a copy back")
         log.warning(
-            "%s is not of step %d: the best step is selected anew from step %d on", best, state.best_step, state.step
+            "%s is not from step %d: the best step is selected anew from step %d on", best, state.best_step, state.step
         )
         state.best_score = None  # its step stays, from which trainer.patience counts
 

@@ -197,7 +197,7 @@ def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
         kept.is_trained = True
         rest = [*encoder.head][:-1]
         encoder.head = nn.Sequential(*rest) if rest else None
-        log_fields(head="of the checkpoint: it is trained on as the objective's own, and kept")
+        log_fields(head="of the checkpoint: it becomes the objective's head, and stays")
 
 
 def make_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:
@@ -211,8 +211,8 @@ def make_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModa
     aux: AuxModality = make(cfg.aux_modality, dim=encoder.dim)
     if aux.needs_dropout and encoder.dropout == 0:
         log.warning(
-            "aux        both views of a clip are equal: only dropout makes them differ, and the encoder trains without "
-            "(augmentation.model_dropout=0.1)"
+            "aux        both views of a clip are equal: only dropout makes them differ, but the encoder trains without "
+            "dropout (set augmentation.model_dropout=0.1)"
         )
     call(cfg.aux_modality, partial(aux.bind, text_head=objective.head))
     return aux

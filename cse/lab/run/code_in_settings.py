@@ -1,7 +1,7 @@
 """The code that a run's settings name: the parts that Hydra builds, and Python functions among them.
 
-refuse_foreign_parts  a resumed or repeated run builds no part that its folder alone names
-functions_in          the evaluators that are functions, which a command cannot give; call_with is the call that can
+refuse_foreign_parts  refuses a part that only the folder of a resumed or repeated run names
+functions_in          the evaluators that are Python functions; call_with: the call that gives them
 """
 
 import re
@@ -43,7 +43,7 @@ def refuse_foreign_parts(run: str, config: DictConfig, fresh: DictConfig, argume
             continue
         if part.get("_target_") == FUNCTION:
             call = call_with(run, functions_in(tree))
-            raise UserError(f"{run}: {key} was a function, which only Python can give: {call}")
+            raise UserError(f"{run}: {key} was a Python function; give it again in Python: {call}")
         named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
         raise UserError(
             f"{run}: {named} is not a part of cse, so the command must name it too: give the --config-dir FOLDER "

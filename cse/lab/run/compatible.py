@@ -38,7 +38,7 @@ def check_combination(cfg: DictConfig) -> None:
     from cse.model.export import check_exportable
 
     if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
-        raise UserError("trainer.chunk and trainer.chunk_tokens both cut a batch: leave one of them null")
+        raise UserError("trainer.chunk and trainer.chunk_tokens both split a batch: leave one of them null")
     if cfg.model.pooling is not None:
         with naming_user_keys(cfg.model):
             check_exportable(cfg.model.pooling)
@@ -57,16 +57,18 @@ def check_text(learned: TextWithObjective, batch_size: int) -> None:
     text, objective, key = learned.text, learned.objective, learned.text_key
     name = learned.described_objective
     if batch_size < objective.min_rows:
-        raise UserError(f"trainer.batch_size={batch_size}: {name} compares {objective.min_rows} or more")
+        raise UserError(
+            f"trainer.batch_size={batch_size}: {name} compares {objective.min_rows} rows or more"
+        )
     if text.scores is not None and not objective.reads_scores:
         raise UserError(
-            f"{key}.scores={text.scores.name}: {name} reads no scores: every row would train alike; "
-            f"objective=cosent, angle or cosine learn from them, {key}.scores=null leaves them unread"
+            f"{key}.scores={text.scores.name}: {name} ignores scores: use "
+            f"objective=cosent, angle or cosine, which learn from scores, or set {key}.scores=null"
         )
     if text.scores is None and objective.reads_scores:
         raise UserError(
-            f"{name} learns from a number beside each row: {key}.scores=COLUMN names the column of "
-            f"{learned.described} that has it, {key}.score_range=[0,1] the ends of its scale"
+            f"{name} learns from a score for each row: set {key}.scores=COLUMN (a column of "
+            f"{learned.described}) and {key}.score_range=[0,1] (the ends of the scale)"
         )
 
 
@@ -79,10 +81,10 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
     name, columns, views = learned.described_objective, text.num_columns, learned.num_views
     wants = f"{name} wants {views} views of a row"
     if augmentation.positives > 1 and views > 1 and not objective.averages_positives:
-        raise UserError(f"{name} pairs one text with one: set augmentation.positives=1")
+        raise UserError(f"{name} pairs one text with one other text: set augmentation.positives=1")
     if augmentation.positives > 1 and columns > 1:
         raise UserError(
-            f"augmentation.positives={augmentation.positives} are of one text, and {learned.described} has {columns} "
+            f"augmentation.positives={augmentation.positives} needs one text, but {learned.described} has {columns} "
             f"columns: set augmentation.positives=1, or one column in {learned.text_key}.columns"
         )
     if columns == 1:
@@ -94,14 +96,14 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
         raise UserError(fewer)
     elif views > 2 and text.name in DATASETS and not objective.further_are_negatives:
         raise UserError(
-            f"{wants}, all of them alike, but the third column of {learned.described} is a hard negative: use two "
+            f"{wants} with the same meaning, but the third column of {learned.described} is a hard negative: use two "
             f"views of its first two columns, {learned.text_key}.columns=[{','.join(text.column_names[:2])}]"
         )
     kind = type(augmentation).__name__.lower()
     if augmentation.keeps_first and views == 1:
-        raise UserError(f"{wants}, which augmentation={kind} leaves as it is: use another augmentation")
+        raise UserError(f"{wants}, and augmentation={kind} does not change it: use another augmentation")
     if augmentation.max_views is not None and views > augmentation.max_views:
-        raise UserError(f"{wants}, and augmentation={kind} makes {augmentation.max_views}: use another augmentation")
+        raise UserError(f"{wants}, but augmentation={kind} makes {augmentation.max_views}: use another augmentation")
 
 
 def check_one_column(learned: TextWithObjective, augmentation: Augmentation) -> None:
@@ -110,16 +112,16 @@ def check_one_column(learned: TextWithObjective, augmentation: Augmentation) -> 
     wants = f"{learned.described_objective} wants {views} views of a row"
     has_one = f"but {learned.described} has one column"
     if objective.pairs_texts:
-        why = f"{wants}, each another text, {has_one}: use data with {views} columns"
+        why = f"{wants}, each from its own column, {has_one}: use data with {views} columns"
     elif views > 2 and objective.further_are_negatives:
         why = (
-            f"{wants}, the third a hard negative, {has_one}: use {learned.objective_key}.num_views=2, or data with "
+            f"{wants} (the third is a hard negative), {has_one}: use {learned.objective_key}.num_views=2, or data with "
             f"{views} columns"
         )
     elif views > 1 and augmentation.needs_columns:
         why = (
-            f"{wants}, and augmentation=none takes each from a column, {has_one}: use augmentation=dropout (as SimCSE "
-            f"does), or data with {views} columns"
+            f"{wants}, and augmentation=none takes each view from a column, {has_one}: use "
+            f"augmentation=dropout (as SimCSE does), or data with {views} columns"
         )
     else:
         return
@@ -136,11 +138,11 @@ def check_source_objective(objective: Objective, key: str) -> None:
     """
     if objective.test_head() is not None:
         raise UserError(
-            f"{key}: its head would stay at test time, and all sources train one embedding: set {key}.keep_head=false, "
-            f"or {key}.head=null for none in training either"
+            f"{key}: its head would stay at test time, but all sources share one embedding: set {key}.keep_head=false, "
+            f"or {key}.head=null for no head at all"
         )
     if objective.momentum is not None:
-        raise UserError(f"{key}: a second encoder that follows the first is not for a mixture of sources")
+        raise UserError(f"{key}: a mixture of sources cannot have an objective with a momentum encoder")
 
 
 def check_objective(objective: Objective, encoder: Encoder, has_idle_lm_head: bool) -> None:
@@ -156,10 +158,11 @@ def check_objective(objective: Objective, encoder: Encoder, has_idle_lm_head: bo
         check_head(kept, encoder.dim)
     check_teachers(objective)
     if objective.masking == "first" and encoder.pooling == "mask":
-        raise UserError("model.pooling=mask: the loss masks tokens in the very rows whose mask token is the embedding")
+        raise UserError("model.pooling=mask: this loss masks tokens, so a row would have several mask tokens")
     if encoder.denoising is not None and kept is not None:
         raise UserError(
-            "model.denoise applies in training only, and its head was trained with it: objective.keep_head=false"
+            "model.denoise applies only in training, so a head trained with denoising cannot stay at test time: "
+            "set objective.keep_head=false"
         )
     if has_idle_lm_head:
         raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 makes SimCSE mask)")
@@ -199,8 +202,8 @@ def check_aux(name: str, encoder: Encoder) -> None:
         raise UserError(f"model.name={name}: its layers take no embeddings of images or sound: use another model")
     if encoder.dim != encoder.width:
         raise UserError(
-            f"model.name={name}: its dense head makes {encoder.dim} numbers of {encoder.width}, and a second modality "
-            "enters as wide as it leaves: set model.pooling, which drops the head"
+            f"model.name={name}: its dense head changes the width from {encoder.width} to {encoder.dim}, but a second "
+            "modality needs one width: set model.pooling, which drops the head"
         )
 
 
@@ -210,10 +213,10 @@ def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
         return
     rows, batch = len(batches.row_numbers), batches.batch_size
     if objective.reads_rows:
-        most, why = rows - batch, "a row's own copies in it are no negatives of the row"
+        most, why = rows - batch, "a row's own copies in it do not count as negatives"
     else:  # DeCLUTR's memory has an anchor and a positive for each span
         spans = batches.views.unmasked(batches.row_numbers[:1], 0)[0]
-        most, why = (rows - batch) * 2 * len(spans), "spans of a row's own document in it are negatives"
+        most, why = (rows - batch) * 2 * len(spans), "spans of a row's own document in it count as negatives"
     if objective.memory_size > most:
-        log.warning("objective.memory_size=%d is more than an epoch of %d rows: from the second on, %s; %d holds none",
+        log.warning("objective.memory_size=%d is more than an epoch of %d rows: after it, %s; use %d at most",
                     objective.memory_size, rows, why, most)  # fmt: skip

@@ -1,7 +1,7 @@
 """The log of a command that trains nothing and writes nothing.
 
-log_forecast  dry_run=true: time, memory and work of the run, measured
-log_plan      dry_run=true, and weights or data are missing: the settings alone
+log_forecast  dry_run=true: measured time, memory and work of the run
+log_plan      dry_run=true without weights or data: only facts from the settings
 log_rows      data.preview=N: some rows as the model will see them
 """
 

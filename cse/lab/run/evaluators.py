@@ -1,7 +1,7 @@
 """The evaluators of a config, and the evaluator whose score selects the checkpoint.
 
-make_evaluators, build_evaluators   the evaluators, without their data and with it
-selected_score, check_selection     what trainer.select means, and whether an evaluator gives it
+make_evaluators, build_evaluators   the evaluators, without data and with data
+selected_score, check_selection     the score in trainer.select, and whether an evaluator gives it
 shared_pairs_in_words               how many of the pairs that select the checkpoint are test pairs too
 """
 

@@ -1,9 +1,9 @@
 """From the arguments of a command to the settings of a job.
 
-unchecked_config  the config: composed, or that of an earlier run
-checked_config    the same, checked and read-only
-config_of         both, for a caller that starts no job
-cfg_of_new_run    the settings of a new run: that config with notes on its recipes, and small with smoke=true
+unchecked_config  the composed config, or the config of an earlier run
+checked_config    the same config, checked and read-only
+config_of         both steps, for a caller that starts no job
+cfg_of_new_run    the settings of a new run, with notes on its recipes; with smoke=true they are small
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -2,9 +2,9 @@
 
 Each part of a config lists its needs (cse.needs). The other needs come from the settings that name encoders and text.
 
-needs_in_order, needs_before_torch  what a config reads
-check_needs                         refuse what a setting names and is not there, before a run's work
-needs_of, look_for, fetch_need      list it, look for it and fetch it, as cse-data does
+    needs_in_order, needs_before_torch  the needs of a config
+    check_needs                         refuse a missing file or encoder before a run's work
+    needs_of, look_for, fetch_need      list needs, look for them and fetch them, for cse-data
 
 The content of the files is checked when a run reads them.
 """

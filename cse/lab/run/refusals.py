@@ -36,10 +36,14 @@ def check_place(folder: Path) -> None:
     try:
         for place in above:
             if place.name in ("best", "last") and (place.parent / RUN).exists():
-                why = f"lies in {place}, which its run replaces"
+                why = f"lies in {place}, and the run there replaces this folder"
                 raise UserError(f"hydra.run.dir={folder} {why}: name a folder of yours")
         there = next(place for place in above if place.exists())
-        reason = None if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else f"{there} is no folder to write in"
+        reason = (
+            None
+            if there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+            else f"{there} is not a folder that can be written"
+        )
     except OSError as error:  # a name that is too long, links in a circle
         reason = error.strerror
     if folder == Path():
@@ -52,7 +56,7 @@ def check_idle_arguments(config: DictConfig, given: Sequence[Argument]) -> None:
     """Refuse an argument that has no effect with the other settings."""
     idle = [argument for argument in given if argument.key in OF_SEPARATE]
     if idle and OmegaConf.select(config, "aux_modality.optimizer") == "joint":
-        raise UserError(f"{idle[0]} has no effect with aux_modality.optimizer=joint, which is the text's optimizer")
+        raise UserError(f"{idle[0]} has no effect with aux_modality.optimizer=joint, which uses the text's optimizer")
 
 
 def check_job(job: Job) -> None:

@@ -1,11 +1,11 @@
 """`resume=FOLDER` and `rerun=FOLDER`: a run that begins with the settings of an earlier run. Read it in this order.
 
-earlier_run            which run the arguments name
-config_of_run          the config: that run's settings (recorded_settings) over what conf/ gives for the same choices
-                       (laid_over), with the arguments applied (override); no part that the folder alone names
-complete_arguments     what starts the same run without that run's folder
-log_ignored_variables  what a new run would read from the environment
-resume_hint            how a run that stopped is continued
+    earlier_run            the run that the arguments name
+    config_of_run          the config: the run's settings (recorded_settings) replace what conf/ gives for the same
+                           choices (laid_over), and the arguments replace these (override)
+    complete_arguments     the arguments that start the same run without the earlier run's folder
+    log_ignored_variables  the environment variables that this run ignores
+    resume_hint            how to continue a stopped run
 
 When everything is built, check_resumed or check_repeated (cse.lab.run.unchanged) compares the inputs with the record in
 the folder. Nothing in the folder is composed, interpolated or given to Hydra as an override: reading a run runs no
@@ -117,13 +117,13 @@ def refuse_what_is_set(run: EarlierRun, recorded: PlainConfig, arguments: Sequen
     """Raise UserError for a choice from a group, and for another value of smoke: both need a new run."""
     for argument in arguments:
         if is_group(argument.key) and not is_about_start(argument):
-            raise UserError(f"{argument} is a choice, and {run} takes single keys alone: start a new run")
+            raise UserError(f"{argument} is a choice, but {run} takes only single keys: start a new run")
         if argument.key == "smoke" and argument.parsed is not bool(recorded.get("smoke")):
             complete = complete_arguments(run, arguments)
             if "sweep" not in values_of(complete):  # a command of one run without it
                 complete = [argument for argument in complete if argument != RUN_ALONE]
             anew = shell_line("cse-train", *texts_of(complete))
-            raise UserError(f"{argument} comes too late for {run}, whose data and sizes are set: a new run is {anew}")
+            raise UserError(f"{argument} cannot change {run}: its data and sizes are fixed; for a new run: {anew}")
 
 
 def recorded_choices(recorded: PlainConfig) -> list[str]:

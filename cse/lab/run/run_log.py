@@ -1,8 +1,8 @@
 """The log of a run: lines on the screen and, as soon as the run has a folder, in a file in the folder.
 
-log_fields                     a line that begins with a name
-logging_to                     around a run
-begin_log_files, take_lines    when the folder is made, by this process or by another
+log_fields                     log a line that begins with a name
+logging_to                     a block around a run
+begin_log_files, take_lines    begin the file when this process, or another process, has made the folder
 """
 
 import logging

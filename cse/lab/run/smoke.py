@@ -51,7 +51,9 @@ def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
     for key, value in given.items():
         if (now := value_at(cfg, key)) != value:
             before, after = spell_value(value, quotes=False), spell_value(now, quotes=False)
-            log_fields(smoke=f"{key}={before} needs real weights or data; with synthetic ones it is {after}")
+            log_fields(
+                smoke=f"{key}={before} needs real weights or data; with synthetic weights and data it is {after}"
+            )
 
 
 def values_given(cfg: DictConfig, keys: Iterable[str]) -> Json:

@@ -1,7 +1,7 @@
 """The changes of a run to its process, restored after the run: quiet libraries, and the environment.
 
-prepare_libraries  before the heavy libraries are imported
-alone              around a run: no other run in this process, and the environment restored
+prepare_libraries  call it before the large libraries are imported
+alone              a block around a run: no other run in this process, and the environment is restored
 is_follower        whether the process is one of several, and not the first
 """
 
@@ -41,7 +41,9 @@ def quiet() -> None:
     try:
         tempfile.gettempdir()
     except FileNotFoundError as error:
-        raise UserError(f"{error.strerror}: set TMPDIR=FOLDER in the environment to one that can be written") from error
+        raise UserError(
+            f"{error.strerror}: set TMPDIR=FOLDER in the environment to a folder that can be written"
+        ) from error
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     for name in ("HF_HUB_VERBOSITY", "DATASETS_VERBOSITY"):  # read when they are imported, maybe later

@@ -145,8 +145,8 @@ def build_parts(job: Job, accelerator: Accelerator) -> Parts:
             if len(names) < 2:
                 raise
             lacks = MissingResource(
-                f"all that is missing: {', '.join(names)}; cse-data fetch with the same arguments fetches what the hub "
-                "has; cse-train experiment=demo needs no hub"
+                f"all that is missing: {', '.join(names)}; cse-data fetch with the same arguments fetches what is on "
+                "the hub; cse-train experiment=demo needs no hub"
             )
             raise combine([error, lacks]) from error
 

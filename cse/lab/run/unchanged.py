@@ -68,7 +68,7 @@ def check_repeated(folder: Path, plain: PlainConfig, training: "Training") -> No
     every = changed_inputs(last, training.inputs, training.dev_data)
     if changed := [change for change in every if not is_explained(change, groups)]:
         raise UserError(
-            f"rerun={folder}: that run had other data: {changes_in_words(changed)}; put back what was there, name a "
+            f"rerun={folder}: that run had other data: {changes_in_words(changed)}; restore the old data, name a "
             "copy of it (data.path=COPY), or start a new run"
         )
     log_same_inputs(folder, last["inputs"], training.inputs)
@@ -131,7 +131,7 @@ def log_same_inputs(folder: Path, before: dict[str, str], now: dict[str, str]) -
     """Log how many inputs are the same, and which inputs are replaced. before, now: digests of the inputs by name."""
     digests = set(now.values())
     other = [name for name, digest in before.items() if digest not in digests]
-    but = f"; other ones in place of {', '.join(other)}" if other else ""
+    but = f"; other inputs replace {', '.join(other)}" if other else ""
     log_fields(rerun=f"{folder}: the same {len(before) - len(other)} inputs, by digest{but}")
 
 
@@ -139,7 +139,7 @@ def warn_of_changed_code(key: str, changed: Sequence[Change]) -> None:
     """Warn of code that has changed, if any. key: resume or rerun."""
     if changed:
         names = ", ".join(change.name for change in changed)
-        log_fields(logging.WARNING, **{key: f"the code has changed: {names}; other numbers may come"})
+        log_fields(logging.WARNING, **{key: f"the code has changed: {names}; the numbers may differ"})
 
 
 def warn_of_changed_processes(before: int | None, training: "Training") -> None:

@@ -1,11 +1,11 @@
 """Check every setting of a config, before any work.
 
-validate_command    checks the config of cse-train or cse-eval
-validate_settings   checks any config, with these steps:
-check_nodes         each node by itself: the keys that no part takes (nodes.py), and each part (parts.py)
-unread_keys         keys that nothing reads
-sentences_of        the refusal
-with_converted      or the config with values of the right types
+    validate_command    checks the config of cse-train or cse-eval
+    validate_settings   checks any config, with these steps:
+    check_nodes         checks each node: the keys that no part takes (nodes.py), and each part (parts.py)
+    unread_keys         finds keys that nothing reads
+    sentences_of        writes the error
+    with_converted      or makes the config with values of the right types
 
 One error has all violations, each with its key as given and in pydantic's words. For a value from the user's own file,
 the file and the line follow:

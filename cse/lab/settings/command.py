@@ -235,8 +235,8 @@ def texts_of_settings(settings: Mapping[str, object]) -> list[str]:
     for key, value in settings.items():
         if not (value is None or isinstance(value, str | Path | Number | list | tuple | Mapping)):
             raise UserError(
-                f"{key}: give text, a number, a list or a mapping, not a {type(value).__name__}; what Python holds is "
-                "written to a file first (a table: to_csv)"
+                f"{key}: give text, a number, a list or a mapping, not a {type(value).__name__}; write any other "
+                "Python object to a file first (a table: to_csv)"
             )
         texts.append(f"{key}={value}" if AS_GIVEN.fullmatch(str(value)) else spell_argument(key, value))
     return texts

@@ -141,7 +141,7 @@ def complete_sources(config: DictConfig) -> None:
             raise UserError(f"{key}={source}: should be a mapping of settings: {{path: FILE, columns: [A,B]}}")
         for setting in OF_MIXTURE:
             if setting in source:
-                raise UserError(f"{key}.{setting} is no setting of a source: it is the mixture's (data.{setting})")
+                raise UserError(f"{key}.{setting} is not a setting of a source: set data.{setting} for the mixture")
         objective = whole_objective(config, f"{key}.objective", source.get("objective"))
         sources[name] = OmegaConf.merge(defaults, source, {"objective": None})
         sources[name].objective = objective

@@ -117,7 +117,7 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
             continue
         names.append(value if equals else next(remaining, ""))
         if not names[-1]:
-            raise UserError(f"{flag} lacks its value: type --config-dir FOLDER")
+            raise UserError(f"{flag} lacks its value: give --config-dir FOLDER")
     folders = list(dict.fromkeys(Path(name).expanduser().absolute() for name in names))
     check_folders(folders)
     if folders:
@@ -134,7 +134,9 @@ def check_folders(folders: Sequence[Path]) -> None:
     group_folders = [*sorted(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()), "sweep"]
     for folder in folders:
         if os.pathsep in str(folder):
-            raise UserError(f"--config-dir {folder}: {FOLDERS_VARIABLE} joins folders by {os.pathsep}: rename this one")
+            raise UserError(
+                f"--config-dir {folder}: {FOLDERS_VARIABLE} joins folders by {os.pathsep}: rename this folder"
+            )
         if not os.path.isdir(folder):
             raise UserError(f"--config-dir {folder}: there is no such folder")
         if not any((folder / name).is_dir() for name in group_folders):

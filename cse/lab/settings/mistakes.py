@@ -248,8 +248,8 @@ def no_setting(text: str, texts: Sequence[str], kind: Kind) -> str:
             return f"{before} {text}: a name with a blank needs quotes: '{before} {text}'"
     keys = keys_of_command(kind)
     if text in keys:
-        return f"{text} lacks its value: type {text}=VALUE"
-    wrong = f"{text} is no setting, which is KEY=VALUE"
+        return f"{text} lacks its value: give {text}=VALUE"
+    wrong = f"{text} is not a setting, KEY=VALUE"
     if os.path.isdir(text):  # false, too, for a name that is too long to exist
         return f"{wrong}; {INSTEAD[kind]['model'].format(text)}"
     if os.path.isfile(text) and "data" in INSTEAD[kind]:

@@ -1,10 +1,10 @@
 """Check one node of a config, a mapping of settings, against the types of its keys. Pydantic checks the values.
 
 check_node      the check of one node
-without_parts   its settings; a part inside it, which is checked by itself, is masked
-validator       pydantic's validator, which first converts what a command line cannot express
-setting_at      the setting that an error of pydantic's is about
-reason_of       what is wrong with it, in plain words
+without_parts   the settings of a node. A part inside it is masked, because it is checked separately
+validator       pydantic's validator, after a conversion of values that a command line cannot express
+setting_at      the setting in an error of pydantic
+reason_of       the mistake in plain words
 """
 
 import re

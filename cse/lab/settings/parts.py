@@ -1,8 +1,8 @@
 """Check one part of a config, a mapping with a `_target_`: its settings, and the class or function that it names.
 
-check_part      the check of one part
-types_of        the settings that the class takes, with their types, by the annotations of its constructor
-check_contract  what the class must be for cse to use it where it stands (SLOTS)
+    check_part      the check of one part
+    types_of        the settings that the class takes, with their types, from the annotations of its constructor
+    check_contract  the requirements for the class at its key (SLOTS)
 
 The class is imported, and nothing is built.
 """

@@ -2,10 +2,10 @@
 
 An error names its line, and a run names replaced values.
 
-UserFile        a file, and where its settings lie in a config
-find_user_files, recorded_user_files   the files that a config was composed of
-written_at      the file and the line that gave a value
-find_overridden, recorded_overridden   the values that a later file of cse replaces
+    UserFile                               a file, and the place of its settings in a config
+    find_user_files, recorded_user_files   the user's files in a composed config
+    written_at                             the file and the line that gave a value
+    find_overridden, recorded_overridden   the values that a later file of cse replaces
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -94,7 +94,7 @@ def find_overridden(config: DictConfig, files: Sequence[UserFile], given: Collec
             written = [value] if isinstance(final, list) and not isinstance(value, list) else value
             if not same(written, final):
                 place = line_of(file.path, inside.split("."))
-                sentences[key] = f"but {key}={final} by a later file, not {value} ({place})"
+                sentences[key] = f"but a later file sets {key}={final}, not {value} ({place})"
     return list(sentences.values())
 
 

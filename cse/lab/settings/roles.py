@@ -5,11 +5,11 @@ cse.lab.settings.schema. An annotation may have marks: `workers: Annotated[Natur
 the purpose machine. cse.ranges.Mark lists all marks. A key without a mark of purpose has the purpose of the key above
 it. If no key above it has one, its purpose is science. The user's own parts declare marks in the same way.
 
-Role, role_of            what a key is for, by its marks and the marks of the keys above it
-annotations_on_path      the annotations of trainer and of trainer.lr for trainer.lr
-annotations_in_choices   these annotations without a config: as a choice of the key's group has them
-marks_in                 the marks that an annotation names
-keys_with, ...           the settings of a config with some role
+    Role, role_of            the role of a key, from its marks and the marks of the keys above it
+    annotations_on_path      for trainer.lr: the annotations of trainer and of trainer.lr
+    annotations_in_choices   the same without a config, from a choice of the key's group
+    marks_in                 the marks that an annotation names
+    keys_with, ...           the settings of a config that have some role
 """
 
 from collections.abc import Mapping, Sequence

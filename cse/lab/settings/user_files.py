@@ -1,7 +1,7 @@
 """Load the user's own files of the config groups, or refuse them.
 
-UserSource    loads a file, as Hydra does. The plugin hydra_plugins/cse_own.py gives it to Hydra
-check_file    refuses what Hydra would take and nothing would read
+    UserSource    loads a file for Hydra, through the plugin hydra_plugins/cse_own.py
+    check_file    refuses settings that Hydra would accept and nothing would read
 
 A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config, and an evaluator lies in eval.NAME,
 with or without a comment `# @package`. The comment may be anywhere in the file.
@@ -95,7 +95,7 @@ def check_spelling(path: Path, content: PlainConfig) -> None:
             nested = f"{last}: VALUE"
             for parent in reversed(parents):
                 nested = f"{parent}: {{{nested}}}"
-            raise UserError(f"{line_of(path, [key])}: {key} is no key: write {nested}")
+            raise UserError(f"{line_of(path, [key])}: {key} is not a key: write {nested}")
 
 
 def check_entry(place: str, entry: object) -> None:
@@ -135,7 +135,7 @@ def check_effects(path: Path, group: str, content: PlainConfig, group_names: set
                 f"`  - override /{key}: {choice}`"
             )
         if Mark.RECORDED in role_of(key).marks:
-            raise UserError(f"{line_of(path, [key])}: {key} is what a run records: no file sets it")
+            raise UserError(f"{line_of(path, [key])}: {key} is recorded by a run: a file cannot set it")
     allowed: tuple[str, ...] = ("hydra.run.dir",) if group in GLOBAL_GROUPS else ()
     if group == "sweep":
         allowed = SWEEP_STARTS

@@ -179,7 +179,7 @@ def score_table(scores: Collection[Score]) -> str:
     finite = [score for score in scores if math.isfinite(score.value)]
     lines += [f"| {marked_name(score)} | {in_short(score.value)} |" for score in finite]
     if any(score.modified for score in finite):
-        lines += ["", f"{IS_MODIFIED} Such a score is not comparable with published ones."]
+        lines += ["", f"{IS_MODIFIED} Such a score is not comparable with published scores."]
     return "\n".join(lines)
 
 

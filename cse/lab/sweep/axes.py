@@ -68,8 +68,8 @@ def check_range(axis: Argument) -> None:
     """Raise UserError for a seed, and for an interval without values, or a logarithmic one with values below 0."""
     if axis.key.rpartition(".")[2] == "seed":
         raise UserError(
-            f"{axis}: a search of seeds finds the luckiest one. Give one seed; the report of the search has the "
-            "command that trains more seeds of its best"
+            f"{axis}: a search over seeds finds the luckiest seed. Give one seed; the report of the search has the "
+            "command for more seeds of its best setting"
         )
     interval = interval_of(axis)
     if interval is None:

@@ -1,14 +1,14 @@
-"""The checks of a command's jobs before any starts, in the order that job.py gives.
+"""The checks of a command's jobs before the first starts. job.py has their order.
 
-check_jobs       for every command
-refusals_of      for a dry run: the jobs that would end before their first step
-needs_of_jobs    for a dry run and cse-data: what the jobs read
+    check_jobs       for every command
+    refusals_of      for a dry run: the jobs that would end before their first step
+    needs_of_jobs    for a dry run and cse-data: the data that the jobs read
 
 Then the functions that find jobs that stand for others:
 
-unlike_jobs             if these compose, all jobs do
-but_for_seed            jobs that share it end in the same way, after as many steps
-what_inputs_depend_on   jobs that share it read the same
+    unlike_jobs             if these jobs compose, all jobs compose
+    but_for_seed            jobs with the same value end in the same way, after the same number of steps
+    what_inputs_depend_on   jobs with the same value read the same data
 """
 
 from collections import Counter
@@ -80,8 +80,8 @@ def check_wandb_ids(jobs: Sequence[PlannedJob], trials: int) -> None:
     for name, count in counts.items():
         if name and count * trials > 1:
             raise UserError(
-                f"tracker.wandb.id={name} (or WANDB_RUN_ID) is the id of one run, and this command starts "
-                f"{count * trials} with it: leave it out"
+                f"tracker.wandb.id={name} (or WANDB_RUN_ID) is the id of one run, but this command starts "
+                f"{count * trials} runs: leave it out"
             )
 
 

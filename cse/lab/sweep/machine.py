@@ -61,7 +61,7 @@ def shares_of(jobs: Sequence[PlannedJob], parallel: int) -> list[str | None]:
     devices = max(job.count_devices() for job in jobs) if gpus else 1
     if devices > 1 and devices * parallel > len(gpus):
         raise UserError(
-            f"jobs.parallel={parallel} trainer.devices={devices}: that takes {devices * parallel} GPUs, and "
+            f"jobs.parallel={parallel} trainer.devices={devices}: this needs {devices * parallel} GPUs, and "
             f"{len(gpus)} are visible here"
         )
     if parallel == 1 or not gpus:

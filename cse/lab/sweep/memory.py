@@ -76,8 +76,8 @@ class Memory:
             defaults = dict.fromkeys(theirs | ours, "its default")
             if changed := changes(as_facts("science", defaults | theirs), as_facts("science", defaults | ours)):
                 raise UserError(
-                    f"{self.file.parent.parent} has a search with {changes_in_words(changed)}: give what it had to "
-                    "continue it, or hydra.sweep.dir=FOLDER for a new one"
+                    f"{self.file.parent.parent} has a search with {changes_in_words(changed)}: give the same values "
+                    "to continue it, or hydra.sweep.dir=FOLDER for a new search"
                 )
 
     def points(self) -> list[Point]:

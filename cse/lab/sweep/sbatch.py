@@ -1,7 +1,7 @@
 """The requests to SLURM for the jobs of a command: hydra.launcher.* as submitit's parameters.
 
 parameters_of, executor_of     the parameters, checked, and submitit's executor with them
-submission_in_words            what a dry run shows of them: a summary, advice, and the script that submitit writes
+submission_in_words            the text for a dry run: a summary, advice, and submitit's script
 """
 
 import copy
@@ -135,7 +135,7 @@ def advice_on_parameters(command: SweepCommand, parameters: Mapping[str, Any]) -
     if parameters.get("cpus_per_task") is None:
         yield "sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more"
     if "setup" in parameters and "python" not in parameters:
-        yield f"jobs run {sys.executable}: hydra.launcher.python=python runs the one of setup's environment"
+        yield f"jobs run {sys.executable}: hydra.launcher.python=python runs the Python of setup's environment"
     if values_of(command.start_arguments).get("hydra.launcher.timeout_min", "null") == "null":
         yield f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more"
 

@@ -74,12 +74,12 @@ def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
 def show_outcomes(command: SweepCommand, start: Start, names: Sequence[str]) -> None:
     """Print the outcomes of the jobs with these names, a search's best trial, and the next commands."""
     if asks_for_smoke(command.given):
-        print("smoke tests: synthetic data, and a score means nothing")
+        print("smoke tests: synthetic data, so scores mean nothing")
     print_table(command.name, [start.outcomes.get(name, Outcome(name, State.NOT_RUN)) for name in names])
     if command.sweeper is not None:
         print_best(list(start.outcomes.values()))
     if sync := sync_line(command.folder, names):
-        print(f"this uploads to W&B what was logged offline:\n  {sync}")
+        print(f"this uploads the offline logs to W&B:\n  {sync}")
     if start.any_done:
         print(f"every score of each job, and how they compare:\n  {report_command(command, start)}")
 

@@ -79,7 +79,7 @@ class SweepCommand:
     def no_job(self) -> UserError:
         """The refusal of a command that starts nothing."""
         given = " ".join(texts_of(self.given or self.start_arguments))
-        return UserError(f"{given}: there is no job: a range is empty, or there is none to search")
+        return UserError(f"{given}: there is no job: a range is empty, or there is no range to search")
 
 
 def starts_many(arguments: Sequence[Argument], flags: Sequence[str]) -> str:
@@ -135,7 +135,7 @@ def refuse_arguments_of_one_job(command: Command) -> None:
     for argument in command.arguments:
         if f"{argument.key}.".startswith(("hydra.run.", "hydra.sweep.")) and argument.key != "hydra.sweep.dir":
             raise UserError(
-                f"{argument} has no effect on a command of several jobs, whose folder is hydra.sweep.dir=FOLDER"
+                f"{argument} has no effect on a command of several jobs; hydra.sweep.dir=FOLDER sets their folder"
             )
     if run := earlier_run(command.arguments, command.kind):
         raise UserError(f"{run} starts one run: leave out -m and sweep=, and give each key one value")

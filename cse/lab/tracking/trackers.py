@@ -150,4 +150,4 @@ class EventLog:
 
 def warn(name: str, what: str, error: Exception) -> None:
     """Warn in one line: the name of the tracker, what happened to it, and why."""
-    log.warning("%s %s (%s); the run goes on, and metrics.jsonl has everything", name, what, in_short(error))
+    log.warning("%s %s (%s); the run continues, and metrics.jsonl has everything", name, what, in_short(error))

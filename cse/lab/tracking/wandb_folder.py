@@ -32,7 +32,7 @@ class KeptRun:
         if isinstance(id, str) and isinstance(best, dict):
             return cls(id, {name: value for name, value in best.items() if value is not None})  # null was an infinity
         if file.exists():
-            log.warning("%s is damaged: `wandb sync` uploads what is beside it", file)
+            log.warning("%s is damaged: `wandb sync` uploads the files beside it", file)
         return None
 
     def keep_if_better(self, score: Score) -> None:

@@ -95,7 +95,7 @@ def test_the_sentences_of_the_table_are_searched(kind, word, told):
 @pytest.mark.parametrize("word", ["lr", "learning_rate", "trainer.batch_size"])
 def test_a_setting_that_recipes_replace_says_so(word):
     assert search_help("train", word, 120).endswith(
-        "A recipe may replace these values: add --cfg job to your command to see yours."
+        "A recipe may replace these values: add --cfg job to your command to see its values."
     )
     assert "recipe" not in search_help("evaluate", "splits", 120)
 

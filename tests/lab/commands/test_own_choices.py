@@ -98,7 +98,7 @@ def test_a_flag_without_a_folder_is_refused(own, capsys, monkeypatch, words):
     """It does not mean the working directory, whatever folders that has."""
     monkeypatch.chdir(own)
     assert exit_code("cse-train", *words.split()) == 2
-    assert "lacks its value: type --config-dir FOLDER" in capsys.readouterr().err
+    assert "lacks its value: give --config-dir FOLDER" in capsys.readouterr().err
 
 
 def test_yaml_that_cannot_be_read_is_one_sentence_with_its_line(own, capsys):

@@ -143,7 +143,7 @@ def test_a_gate_passes_only_what_is_shown(three_rates, words, code):
     [
         (None, "not significantly better than 1 of the others"),
         ("lr=3e-05", "not significantly better than 1 of the others"),  # the best itself
-        ("lr=1e-05", "no verdict: it is compared with lr=1e-05 alone"),
+        ("lr=1e-05", "no verdict: it is compared only with lr=1e-05"),
     ],
 )
 def test_beside_a_baseline_the_best_is_not_named_as_if_it_had_won(three_rates, compared, baseline, doubt):
@@ -239,7 +239,7 @@ def test_a_gate_passes_no_setting_whose_code_changed_between_its_runs(leave, cap
             leave(f"{name}/{seed}", {"seed": seed}, score, code=code[seed] * 16)
     assert cse_report("runs=[runs/a,runs/b]", "gate=1", "out=out") == (not passed)
     printed = " ".join(capsys.readouterr().out.split())
-    assert ("not shown, the runs of a setting are of different code" in printed) is not passed
+    assert ("not shown, the runs of a setting have different code" in printed) is not passed
     assert (" code (" in printed) is ("b" in codes)
 
 

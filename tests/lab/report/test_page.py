@@ -166,7 +166,7 @@ def test_of_many_runs_the_charts_show_the_best_and_say_so(leave, compared, monke
     for number in range(4):
         events = [{"dev/x": step} for step in range(3)]
         leave(f"run{number}", {"trainer.lr": number}, {"test/x": 70.0 + number}, events=events)
-    curves = draw_charts(compared())["Curves of 2 of 4 runs, those of the best settings"]
+    curves = draw_charts(compared())["Curves of 2 of 4 runs, from the best settings"]
     assert {line.hovertemplate[:4] for line in curves.data} == {"run2", "run3"}
 
 

@@ -138,7 +138,7 @@ def test_equal_differences_have_no_p_of_rounding():
 @pytest.mark.parametrize(
     ("theirs", "why"),
     [
-        ({"2": 70.0}, "the sides have other seeds"),
+        ({"2": 70.0}, "the sides have different seeds"),
         (70.0, "a side has no seeds"),
         ({"1": 70.0}, "too few seeds"),
     ],

@@ -49,13 +49,13 @@ def test_a_corpus_with_too_few_columns_for_an_objective_is_refused(objective, da
 
 
 @pytest.mark.parametrize(("words", "named"), [
-    (["objective=gist", "objective.num_views=2", "data=wiki1m"], "Gist wants 2 views of a row, each another text"),
+    (["objective=gist", "objective.num_views=2", "data=wiki1m"], "2 views of a row, each from its own column"),
     (["objective=gist", "objective.num_views=2", "data=wiki1m", "augmentation=shuffle"], "use data with 2 columns"),
-    (["objective=cosent", "data=stsb", "data.columns=[sentence1]", "augmentation=dropout"], "each another text"),
+    (["objective=cosent", "data=stsb", "data.columns=[sentence1]", "augmentation=dropout"], "each from its own column"),
     (["objective=whitenedcse", "data=nli"], r"the third column of data=nli is a hard.*data\.columns=\[sent0,sent1\]"),
     (["objective=whitenedcse", "data=nli", "data.columns=[sent0,sent1]", "objective.m=2"], ""),
     (["objective=whitenedcse", "data=text", "data.path=x.csv", "data.columns=[a,b,c]"], ""),  # all paraphrases
-    (["objective=mlm", "data=wiki1m", "augmentation=repetition"], "wants 1 views of a row, which augmentation=repet"),
+    (["objective=mlm", "data=wiki1m", "augmentation=repetition"], "wants 1 views of a row, and augmentation=repet"),
 ])  # fmt: skip
 def test_a_view_is_what_the_loss_takes_it_for(words, named):
     cfg = composed(*words)

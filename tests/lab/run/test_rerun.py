@@ -65,7 +65,7 @@ def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsy
 
 @pytest.mark.parametrize(
     ("added", "said"),
-    [("", "the same 4 inputs, by digest\n"), ("x\n", "the same 3 inputs, by digest; other ones in place of lines.txt")],
+    [("", "the same 4 inputs, by digest\n"), ("x\n", "the same 3 inputs, by digest; other inputs replace lines.txt")],
 )
 def test_text_of_another_name_is_named_unless_it_is_a_copy(cse_train, tmp_path, capsys, added, said):
     (tmp_path / "moved.txt").write_text((tmp_path / "lines.txt").read_text() + added)

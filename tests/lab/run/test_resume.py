@@ -258,7 +258,7 @@ def test_a_run_becomes_no_smoke_test_and_a_smoke_test_no_run(tmp_path, how):
         run = leave_run(
             tmp_path / str(was), settings, overrides=["model=bert", f"smoke={str(was).lower()}", "hydra.mode=RUN"]
         )
-        with pytest.raises(UserError, match=f"^{word} comes too late for {how}={run}, .* cse-train model=bert {word}$"):
+        with pytest.raises(UserError, match=f"^{word} cannot change {how}={run}: .* cse-train model=bert {word}$"):
             cse.compose(f"{how}={run}", word)
         assert cse.compose(f"{how}={run}", smoke=was).smoke == was
 

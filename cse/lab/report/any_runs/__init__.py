@@ -9,20 +9,20 @@ How folders become a report:
 
 To read, in this order:
 
-runs_report        the report
-which_runs         1: the runs that a user asks for
-evaluations        1: later cse-evals of them
-comparison         2: a `Setting`, a `Comparison`, and which setting is best
-scores             2: which score ranks the settings, and which scores tables show
-trials             2: which runs a search made, and when these count
-names              2: how tables name settings and folders
-typed_names        2: how a user types these names
-differences        3: how much settings differ, and which are tied
-gate               3: whether a setting is shown to be better by so much
-differences_table  4: a row for each difference, as a section and as differences.csv
-settings_table     4: a row for each setting, as a section and as settings.csv
-runs_table         4: a row for each run, as a section and as runs.csv
-repeat             4: the commands that repeat a run, and that train more seeds of a setting
-charts             4: by plotly
-curves             4: the lines of charts of what runs logged more than once
+    runs_report        the report
+    which_runs         1: the runs that a user asks for
+    evaluations        1: later cse-evals of these runs
+    comparison         2: a `Setting`, a `Comparison`, and which setting is best
+    scores             2: which score ranks the settings, and which scores tables show
+    trials             2: which runs a search made, and when they count
+    names              2: how tables name settings and folders
+    typed_names        2: how a user types these names
+    differences        3: how much settings differ, and which are tied
+    gate               3: whether a setting is better by a given margin
+    differences_table  4: a row for each difference, as a section and as differences.csv
+    settings_table     4: a row for each setting, as a section and as settings.csv
+    runs_table         4: a row for each run, as a section and as runs.csv
+    repeat             4: the commands that repeat a run, and that train more seeds of a setting
+    charts             4: the charts, by plotly
+    curves             4: the curves of numbers that runs logged more than once
 """

@@ -32,7 +32,7 @@ def lines_by_metric(comparison: Comparison) -> dict[str, list[go.Scatter]]:
 def title_of_curves(comparison: Comparison) -> str:
     """The title of a chart of curves, which says if only some runs have them."""
     many = len(comparison.runs)
-    return "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
+    return "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, from the best settings"
 
 
 def curves_of(comparison: Comparison) -> pd.DataFrame:

@@ -114,7 +114,7 @@ class Differences:
         if self.comparison.best is None:
             return ""
         if self.reference is not self.comparison.best:
-            return f"no verdict: it is compared with {self.reference.label} alone"
+            return f"no verdict: it is compared only with {self.reference.label}"
         if self.no_verdict:
             return f"no verdict: {self.no_verdict}"
         tied = [line for line in self.lines if line.tied]

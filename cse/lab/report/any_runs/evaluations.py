@@ -91,14 +91,14 @@ def notes_on_evaluations(runs: Sequence[Run]) -> list[str]:
     if not joined:
         return []
     lines = [
-        f"{len(joined)} of {len(runs)} runs include scores of later cse-eval runs on their best/. runs.csv lists these."
+        f"{len(joined)} of {len(runs)} runs include scores of later cse-eval runs on their best/. runs.csv lists them."
     ]
     unlike = [f"{run.folder.name}: {line}" for run in joined for line in scores_otherwise(run)]
     if unlike:
         more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
         lines.append(
-            "These cse-eval scores differ from the scores in the tables, which are the run's own or another cse-eval's "
-            f"(in brackets): {'; '.join(unlike[:3])}{more}."
+            "These cse-eval scores differ from the scores in the tables (in brackets), which come from the run itself "
+            f"or from another cse-eval: {'; '.join(unlike[:3])}{more}."
         )
     return lines
 

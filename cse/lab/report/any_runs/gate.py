@@ -55,7 +55,7 @@ def judge_gate(
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
     if not all(score in setting.means for setting in (first, *others)):
-        raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
+        raise UserError(f"gate={least:g} compares settings by {score}, but not every setting has this score")
     return compare_with_others(comparison, score, first, others, least=least, confidence=confidence)
 
 
@@ -93,9 +93,11 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
     if named:
         return single_setting(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
     if not baseline:
-        raise UserError(f"gate={least:g}: which is to be better? runs=[A,B]: A; baseline=KEY=VALUE: the best of all")
+        raise UserError(
+            f"gate={least:g}: say which setting should be better: A of runs=[A,B], or the best with baseline=KEY=VALUE"
+        )
     if comparison.best is None:
-        raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
+        raise UserError(f"gate={least:g}: no dev score shows which setting is the best: name the setting, runs=[A,B]")
     return comparison.best
 
 

@@ -95,7 +95,7 @@ def check_metrics(comparison: Comparison, asked: Asked, patterns: Sequence[str])
     """Refuse metrics= if no run has any of these scores."""
     if patterns and not comparison.scores.shown:
         have = first_few(sorted({score for run in asked.runs for score in run.scored})) or "none"
-        raise UserError(f"metrics={patterns} are scores of none of the {len(asked.runs)} runs, which have {have}")
+        raise UserError(f"metrics={patterns}: none of the {len(asked.runs)} runs has such a score; they have {have}")
 
 
 def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None:

@@ -172,8 +172,8 @@ def legend_of_settings(comparison: Comparison) -> list[str]:
     trials = sum(setting.trial is not None for setting in comparison.settings)
     if trials and comparison.best:
         lines.append(
-            f"The best of {trials} trials was selected by {comparison.scores.best_by}, so this score of it is "
-            "optimistic. Where more seeds were trained later, the mean is over these alone."
+            f"The best of {trials} trials was selected by {comparison.scores.best_by}, so its score is optimistic. "
+            "If more seeds were trained later, the mean is only over these seeds."
         )
     return lines
 

@@ -3,7 +3,7 @@
 groups            the runs behind one number, and how two such groups compare
 statistics        intervals, tests and power over seeds
 resampling        a test over test items, for encoders without seeds
-keys_that_differ  in which keys of their settings runs differ
-unlike            how the runs of one number are unlike: in code, training data or scoring
+keys_that_differ  the keys in which runs differ
+unlike            how the runs behind one number differ in code, training data or scoring
 notes             the notes and remarks that both reports have below their tables
 """

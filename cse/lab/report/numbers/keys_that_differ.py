@@ -1,4 +1,4 @@
-"""In which keys of their settings runs differ.
+"""The keys in which runs differ.
 
     keys_that_differ   all keys with several values
     keys_by_group      the same without the values that a choice of a group sets

@@ -57,7 +57,7 @@ def why_items_differ(scores: Sequence["Resampled"]) -> str:
     if len(truths) > 1 or len(texts) > 1:
         return "their test items are not the same"
     if not all(score.texts or score.varied for score in scores):
-        return "one side does not say of which texts its test items are: score it again"
+        return "one side did not record the texts of its test items: score it again"
     return ""
 
 
@@ -141,7 +141,7 @@ def kept_items(folder: Path) -> ItemScores:
     try:
         return read_items(folder)
     except ValueError as error:
-        raise UserError(f"{error}: delete it, and the report goes without a test over this run's items") from error
+        raise UserError(f"{error}: delete it; the report then has no test over this run's items") from error
 
 
 def checksum_of(gold_N: np.ndarray) -> int:

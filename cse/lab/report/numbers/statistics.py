@@ -5,13 +5,13 @@ numbers are rough. The width of the t interval shows this.
 
 To read, with the statistic behind each:
 
-compare_seeds           Welch's t-test (Welch 1947); against one score, Student's one-sample t-test (Student 1908)
-compare_pairs           Student's paired t-test
-prediction_half_width   a prediction interval by Student's t
-tost_p                  equivalence by two one-sided tests, TOST (Schuirmann 1987)
-holm                    Holm's step-down correction (Holm 1979)
-power, seeds_for        the noncentral t distribution; 80% is Cohen's convention (1988)
-pooled_sd, SeedSpread   the standard deviation within groups
+    compare_seeds           Welch's t-test (Welch 1947); against one score, Student's one-sample t-test (Student 1908)
+    compare_pairs           Student's paired t-test
+    prediction_half_width   a prediction interval by Student's t
+    tost_p                  equivalence by two one-sided tests, TOST (Schuirmann 1987)
+    holm                    Holm's step-down correction (Holm 1979)
+    power, seeds_for        the noncentral t distribution; 80% is Cohen's convention (1988)
+    pooled_sd, SeedSpread   the standard deviation within groups
 """
 
 import math
@@ -138,7 +138,7 @@ def compare_pairs(ours: Side, theirs: Side, confidence: float, shift: float = 0.
     if not (isinstance(ours, Mapping) and isinstance(theirs, Mapping)):
         return untested(a, b, n, why="a side has no seeds")
     if ours.keys() != theirs.keys():
-        return untested(a, b, n, why="the sides have other seeds")
+        return untested(a, b, n, why="the sides have different seeds")
     if len(ours) < 2:
         return untested(a, b, n, why="too few seeds")
     return paired(a, np.array([theirs[seed] for seed in ours]), confidence, shift)

@@ -85,10 +85,10 @@ def why_not_comparable(ours: Group, theirs: Group, score: str) -> str:
     if ours.modified or theirs.modified:
         return "its data are incomplete or modified"
     if any(len(set(map(code_in_short, side.runs))) > 1 for side in (ours, theirs)):
-        return "the runs of a setting are of different code"
+        return "the runs of a setting have different code"
     changed = [*changed_training_data(ours.runs), *changed_training_data(theirs.runs)]
     if changed or changed_training_data(both, same_file_names_only=True):
-        return "they were trained on different data of one name"
+        return "they were trained on different data with the same name"
     return ""
 
 

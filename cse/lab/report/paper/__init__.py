@@ -11,13 +11,13 @@ How a sweep's YAML and its runs become the table:
 
 To read, in this order:
 
-paper_report    the report
-report_block    1: the `report:` block, checked (`ReportBlock`)
-published       1: the papers' own numbers, from published/*.yaml
-sweep_runs      2: the runs of a sweep (`SweepRuns`), and which of them fill each cell
-departures      2: in what a run departs from its sweep or its paper; planned_settings: what its sweep planned for it
-cells           3: a `Cell` and its verdict; paper_table: the cells as a section and as report.csv
-claims          3: a `Claim`, its test and its verdict; claims_table: the claims as a section and as claims.csv
-missing_jobs    the planned jobs of a sweep that have no finished run
-figures         the paper's figures (`Plot`), drawn from the same runs
+    paper_report    the report
+    report_block    1: the `report:` block, checked (`ReportBlock`)
+    published       1: the papers' own numbers, from published/*.yaml
+    sweep_runs      2: the runs of a sweep (`SweepRuns`), and the runs of each cell
+    departures      2: the departures of a run; planned_settings: the settings that its sweep planned for it
+    cells           3: a `Cell` and its verdict; paper_table: the cells as a section and as report.csv
+    claims          3: a `Claim`, its test and its verdict; claims_table: the claims as a section and as claims.csv
+    missing_jobs    the planned jobs of a sweep that have no finished run
+    figures         the paper's figures (`Plot`), drawn from the same runs
 """

@@ -303,5 +303,5 @@ def withdrawn_without_control(judged: JudgedClaim, holding: set[str]) -> JudgedC
         verdict=NOT_TESTED,
         p_holm=math.nan,
         verdicts_of_parts=[NOT_TESTED for _ in judged.verdicts_of_parts],
-        why_not_tested=f"its positive control was not seen to hold: {control}",
+        why_not_tested=f"its positive control was not shown to hold: {control}",
     )

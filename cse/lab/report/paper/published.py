@@ -2,7 +2,7 @@
 
     tables:
       table4:
-        paper, link                  # its own, where a file's tables are of several papers
+        paper, link                  # of this table, if the file has tables of several papers
         title, split                 # the split every number was measured on: test, dev, or none
         columns: [...]               # as published
         rows: {name: [...]}          # in the order of columns; null: not given, or lost in the text
@@ -11,14 +11,14 @@
         decimals: 2                  # as published; 2 by default
         column_decimals: {column: 2} # for columns with other decimals
         counts: [column]             # whole numbers that are no scores (parameters, widths) and have no split
-        averages:                    # column: what it is the mean of; [a, b] in the list counts as one
+        averages:                    # the columns in each mean; [a, b] counts as one column
           Avg.: {of: [...], table: where those columns are (here), weights: {column: weight} in place of `of`}
         category_means: {table, rows, of}   # of this table's rows, column by column, published in another table
         differences: {column: {of: column, from: row, sign}}
-        exceptions: [{row, column, computed, reason}]     # published averages that differ from what is computed
+        exceptions: [{row, column, computed, reason}]     # published averages that differ from the computed ones
         unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles, and how they were read;
                                      # columns: [] if none of the row's numbers is garbled
-        tests: [{row, baseline, column, p}]               # or p_below, where the text gives a bound
+        tests: [{row, baseline, column, p}]               # or p_below, if the text gives a bound
     figures:
       figure1: {title, split, x, y, points: [{x, y, label}], lines: [{y, label}], points_of: {table, x, y}, claims}
 

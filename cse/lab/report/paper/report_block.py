@@ -198,23 +198,24 @@ OPTIONAL = {"curve": {"statistics", "log", "bins", "level"}, "heat": {"statistic
 class Plot(BaseModel):
     """An entry of `figures`: how a figure of the paper is drawn from our runs.
 
-    kind: see below.
+    kind: one of the kinds below.
     name: the name of its file.
-    title: by default the paper's.
+    title: the title; by default the paper's title.
     published: a figure in the paper's YAML, for its points, lines and claims; by default the figure called `name`.
     where: values that runs must have.
     series: a config key, with a series for each of its values, or {label: where}. By default, the table's rows for a
         scatter, path or cosines, and a single series for the other kinds.
 
-    curve         {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}
-                  a statistic of each seed's runs at each x, and its mean over seeds: score against lambda, NLI size,
-                  noise, train share, width, queue. bins: equal bins of (log) x in place of its values. level: series
-                  without an x, each a horizontal line
-    heat          {x: config key, y: config key, z: metric, statistic: max, log: true, bins: 6}      lambda_C x lambda_V
-    scatter       {x: metric, y: metric}     a point for each series, the mean over its seeds   alignment and uniformity
-    path          {x: metric, y: metric}     a line through the steps of training, from metrics.jsonl
-    cosines       {evaluator: stsb, split: test, edges: [0, 1, 2, 3, 4, 5]}     histograms by gold score and series
-    distribution  {x: config key, y: metric}     every run's score at each x, with quartiles
+    The kinds, with their keys:
+
+    - curve: {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}. The mean
+      over seeds of a statistic of each seed's runs, at each x. bins: equal bins of (log) x instead of its values.
+      level: series without an x. Each is a horizontal line.
+    - heat: {x: config key, y: config key, z: metric, statistic: max, log: true, bins: 6}.
+    - scatter: {x: metric, y: metric}. A point for each series: the mean over its seeds.
+    - path: {x: metric, y: metric}. A line through the steps of training, from metrics.jsonl.
+    - cosines: {evaluator: stsb, split: test, edges: [0, 1, 2, 3, 4, 5]}. Histograms by gold score and series.
+    - distribution: {x: config key, y: metric}. Every run's score at each x, with quartiles.
     """
 
     model_config = CLOSED

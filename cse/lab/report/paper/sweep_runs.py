@@ -91,7 +91,7 @@ def read_sweep(sweep: str) -> tuple[sweeps.Sweep, PlainConfig, str]:
         raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; cse-train --help sweep lists them")
     content, name = sweeps.load_sweep(sweep), f"sweeps/{sweep}.yaml"
     if content.report is None:
-        raise UserError(f"{name} has no `report:` block, which says what its runs are compared with")
+        raise UserError(f"{name} has no `report:` block, so there is nothing to compare its runs with")
     return content, content.report, name
 
 

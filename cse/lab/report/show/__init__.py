@@ -1,7 +1,7 @@
 """Showing a report. Order of reading:
 
 document    a `Report` as data
-look        its colours, signs and verdicts
-terminal    it on the terminal, in short
-write       its files: the page, Markdown, LaTeX, CSV and figures
+look        the colours, signs and verdicts of a report
+terminal    a short report on the terminal
+write       the files of a report: the page, Markdown, LaTeX, CSV and figures
 """
