@@ -57,7 +57,7 @@ class Need:
 
 @dataclass(frozen=True)
 class FileNeed(Need):
-    """A file or folder of the user's own, from the setting `key`."""
+    """The user's own file or folder, from the setting `key`."""
 
     key: str = field(compare=False)
 

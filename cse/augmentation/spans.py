@@ -129,7 +129,8 @@ class Spans(Augmentation):
     strategy      all | adjacent | subsuming
     unit          words (split at whitespace, the paper) | wordpieces (the authors' later code; needs `bind`). Here a
     span
-                  begins and ends between words, so that its tokens equal the document's; the authors' begins anywhere
+                  begins and ends between words, so that its tokens equal the document's; a span of the authors begins
+                  anywhere
     on_short      for a document of fewer than 2 A lmax units: error | skip (not in `usable_rows`) | shrink (lower lmax
                   to n // 2A, but not below lmin)
     anchor_start  jitter (anywhere in its block) | block_start (the authors' code at the time of v1)

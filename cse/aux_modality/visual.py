@@ -99,6 +99,8 @@ def random_patches(dim: int, size: int) -> "ViTEmbeddings":
     """The same module with the encoder's width and new weights, initialised as in ViT."""
     from transformers import ViTConfig, ViTModel
 
-    log.warning("aux_modality.init=random: the patch embedding starts from random weights; in the paper, from ViT's")
+    log.warning(
+        "aux_modality.init=random: the patch embedding starts from random weights; the paper uses ViT's weights"
+    )
     config = ViTConfig(hidden_size=dim, num_hidden_layers=0, num_attention_heads=1, image_size=size)
     return ViTModel(config, add_pooling_layer=False).embeddings

@@ -75,7 +75,7 @@ def check_copy(corpus: str, copy: str) -> None:
 def wiki1m(file: File | None = None) -> Iterator[Row]:
     """SimCSE's million sentences of English Wikipedia, one column. An empty line becomes " ", as in SimCSE's code.
 
-    file: a local copy; None: the hub's.
+    file: a local copy; None: the hub's copy.
     """
     return ((line or " ",) for path in _files("wiki1m", file) for _, line in lines_of(path, "utf-8", "\n"))
 

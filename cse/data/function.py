@@ -14,7 +14,7 @@ RowsFunction = Callable[[], Iterator[Row]]
 
 
 def rows_by(function: RowsFunction, where: str) -> Iterator[Row]:
-    """The unchecked rows of a function of the user's own. Any error that it raises becomes a UserError."""
+    """The unchecked rows of the user's own function. Any error that it raises becomes a UserError."""
     if not callable(function):
         raise UserError(f"{where}: `rows` is called later: its YAML needs _partial_: true")
     name, count = class_name(made_by(function)), 0

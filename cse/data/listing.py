@@ -63,7 +63,7 @@ def _visible(root: Path) -> Iterator[Path]:
 
 
 def is_visible(name: str) -> bool:
-    """Whether a file or folder of that name is the user's own."""
+    """Whether a file or folder of that name belongs to the user, not to a system."""
     return not name.startswith(".") and name not in SYSTEMS
 
 

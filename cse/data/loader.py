@@ -82,7 +82,7 @@ class Steps:
         return self.batch_of(self.rows_of(step))
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
-        """The batches of steps first..last-1, made ahead by `workers` processes (0: by this one).
+        """The batches of steps first..last-1, made ahead by `workers` processes (0: by this process).
 
         Only this process has the order of all rows. It sends each worker the rows of its next batch.
         """
@@ -95,7 +95,7 @@ class Batches(Steps):
     """The batches of one text, numbered by step from 0.
 
     views: makes the views of each row. batch_size: rows of the global batch; this process makes part `rank` of `world`
-    parts. no_duplicates: keep rows that share a text in different batches. min_rows, reads_rows: the objective's.
+    parts. no_duplicates: keep rows that share a text in different batches. min_rows, reads_rows: from the objective.
     teacher: computes teacher_BE. The attribute `row_numbers` has the rows to train on.
     """
 

@@ -26,7 +26,7 @@ ORDER_STREAM = 3  # no stream of cse.training.update, so that it shares no draws
 
 
 class Source(Text):
-    """A text of a mixture. Its name, its cache and its preview are the mixture's.
+    """A text of a mixture. Its name, its cache and its preview come from the mixture.
 
     objective: makes the source's own objective from the encoder's width; None: the source uses the run's objective.
     settings: Text's other settings.

@@ -1,5 +1,7 @@
-"""The text that settings name, as needs (cse.needs): FilesNeed, files; TextNeed, text of the user's own, with its
-columns; CorpusNeed, a published corpus. cse.data.text has a further need, for rows that are drawn from a corpus.
+"""The text that settings name, as needs (cse.needs). FilesNeed is files.
+
+TextNeed is the user's own text with its columns. CorpusNeed is a published corpus. cse.data.text has a further need,
+for rows that are drawn from a corpus.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +27,7 @@ class FilesNeed(FileNeed):
 
 @dataclass(frozen=True)
 class TextNeed(FilesNeed):
-    """Text of the user's own: a file, a folder of files or, if `repo` is set, a dataset of the hub.
+    """The user's own text: a file, a folder of files or, if `repo` is set, a dataset of the hub.
 
     columns: the columns of text that it must have; None: not known. subset, split: the parts of the dataset.
     """

@@ -82,8 +82,8 @@ class RowEnds(NamedTuple):
 class Views:
     """Makes the views of the rows of one text.
 
-    num_views, masking: the objective's. mask: not called if masking is "none". The attribute `column_of_view` has the
-    column of each view. lengths_nV: the tokens of a sample of rows, by view, once `sample_ids` has counted them.
+    num_views, masking: from the objective. mask: not called if masking is "none". The attribute `column_of_view` has
+    the column of each view. lengths_nV: the tokens of a sample of rows, by view, once `sample_ids` has counted them.
     """
 
     def __init__(

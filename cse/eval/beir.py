@@ -4,9 +4,9 @@
     queries.jsonl      {"_id": "q1", "text": "..."}
     qrels/SPLIT.tsv    query-id, corpus-id, score: a header, and then a line for each judged document; dev, test or both
 
-Each query ranks all documents by cosine. The measures are trec_eval's, as BEIR computes them with pytrec_eval.
-Documents of equal cosine are ranked as trec_eval ranks them: the last id in the order of bytes comes first. A document
-with the id of the query stays in the ranking.
+Each query ranks all documents by cosine. The measures are the measures of trec_eval. BEIR computes them with
+pytrec_eval. Documents of equal cosine are ranked as trec_eval ranks them: the last id in the order of bytes comes
+first. A document with the id of the query stays in the ranking.
 
 Q is the number of queries, N the documents, K the ranks, B the queries of a chunk, and D the embedding width.
 """

@@ -69,10 +69,10 @@ def load_encoder(
     the checkpoint records no pooling, `unrecorded` is used. A given pooling drops the dense head, and logs this.
     Normalisation, prompts and the maximum length always come from the checkpoint. "pooler" is CLS through the
     checkpoint's own pooler (supervised SimCSE as released).
-    dropout: the probability of every dropout in the stack; None keeps the checkpoint's. mlm: load the language-model
-    head too. packed: takes effect on a CPU, if the architecture is known, all weights are trained, and gradient
-    checkpointing is off. lora: see Lora. template, prefix: None keeps the checkpoint's. conf/model/_base.yaml explains
-    the others.
+    dropout: the probability of every dropout in the stack; None keeps the dropout of the checkpoint. mlm: load the
+        language-model head too. packed: takes effect on a CPU, if the architecture is known, all weights are trained,
+        and gradient checkpointing is off. lora: see Lora. template, prefix: None keeps the template and prefix of the
+        checkpoint. conf/model/_base.yaml explains the other arguments.
 
     Raises MissingResource if the weights are not available, UserError if they do not fit.
     """

@@ -22,8 +22,9 @@ ADAPTER = "default"  # peft's name for the only adapter
 class Lora(TypedDict):
     """r: the rank. alpha: the update is scaled by alpha / r.
 
-    dropout: the dropout probability on the input of the adapter. This dropout makes views differ, like the encoder's
-    own. targets: names of the linear layers that get an adapter (q_proj, ...); None: all."""
+    dropout: the dropout probability on the input of the adapter. This dropout makes views differ, like the dropout of
+    the encoder. targets: names of the linear layers that get an adapter (q_proj, ...); None: all layers.
+    """
 
     r: Count
     alpha: Count

@@ -183,7 +183,10 @@ def ids_of(hf: "PreTrainedTokenizerBase", key: str, template: str) -> tuple[list
 
 
 def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
-    """Make the tokenizer put the template around every text. Raises UserError for a bad template, or a second one."""
+    """Make the tokenizer put the template around every text.
+
+    Raises UserError for a bad template, and if there is already a template.
+    """
     if length(hf):
         raise UserError(
             "the tokenizer of this checkpoint already has a template: leave this one out",

@@ -40,7 +40,7 @@ class Matryoshka(Objective):
     """The weighted sum of one objective at several widths. Each width has its own state.
 
     make: builds the objective; it is called with `dim`, and with `head` if all widths share one. widths: M, in any
-    order. weights: c_m; None means 1 each. Raises UserError unless the largest width is the encoder's.
+    order. weights: c_m; None means 1 each. Raises UserError unless the largest width is the width of the encoder.
     """
 
     def __init__(
@@ -79,7 +79,10 @@ class Matryoshka(Objective):
         return Loss(cast(Tensor, total), parts)
 
     def negatives(self, anchors: int) -> int:
-        """The objective's number: every width has the same rows."""
+        """The number of negatives of the objective.
+
+        It is the same at all widths, because every width has the same rows.
+        """
         return self.whole[0].negatives(anchors)
 
     def test_head(self) -> nn.Module | None:

@@ -78,7 +78,7 @@ class Saver:
         self.saved = time.monotonic()
 
     def age(self) -> float:
-        """Seconds since the last save, or since the start before the first one."""
+        """Seconds since the last save; before the first save, since the start."""
         return time.monotonic() - self.saved
 
     def wait(self) -> None:
@@ -129,7 +129,7 @@ def read_last(folder: Path) -> tuple[dict[str, Tensor], Json]:
 def explain_damage(folder: Path) -> Iterator[None]:
     """A block that reads a checkpoint.
 
-    An error from a damaged checkpoint, or from another experiment's, becomes a UserError.
+    An error from a damaged checkpoint, or from the checkpoint of another experiment, becomes a UserError.
     """
     try:
         yield
@@ -174,12 +174,15 @@ def restore(tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizer
 
 
 def frozen_names(module: nn.Module) -> set[str]:
-    """The parameters that are not trained: with model.lora, all except the adapter's. last/ leaves them out."""
+    """The parameters that are not trained: with model.lora, all except the parameters of the adapter.
+
+    last/ leaves them out.
+    """
     return {name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad}
 
 
 def process_random_state() -> Json:
-    """This process's random states: torch's on CPU and GPU, numpy's global one, Python's."""
+    """This process's random states: of torch on CPU and GPU, of numpy (the global state), and of Python."""
     tensors = device.random_state()
     legacy: Any = np.random.get_state()
     tensors["numpy"] = torch.from_numpy(np.asarray(legacy[1], dtype=np.int64))

@@ -2,10 +2,10 @@
 
 Every process has a contiguous part of the global batch, and gathers the vectors of all rows. It computes the
 similarities of its share of the rows with all rows (cse.objective.blockwise), and the processes exchange the reduced
-rows. So all processes have the same loss. On each, the gradient is a part of the loss's: its mean over processes is the
-exact gradient. `gather_views` sums the gradients of the rows over processes; `average_gradients` divides by world.
-Together they give exactly the gradient of one process with the whole batch, for the encoder and for the objective's own
-parameters.
+rows. So all processes have the same loss. Each process has a part of the gradient of the loss. The mean of these parts
+over processes is the exact gradient. `gather_views` sums the gradients of the rows over processes; `average_gradients`
+divides by world. Together they give exactly the gradient of one process with the whole batch, for the encoder and for
+the objective's own parameters.
 
 torch's DistributedDataParallel is not used. Its hooks run in each backward pass. But a step may have several backward
 passes (chunks, a second modality with its own optimizer), and some parameters are used only in some steps. One message

@@ -28,7 +28,7 @@ class MomentumEncoder(nn.Module):
 
     @torch.no_grad()
     def follow(self, encoder: Encoder) -> None:
-        """Move the weights towards the encoder's, by the equation above."""
+        """Move the weights towards the weights of the encoder, by the equation above."""
         for mine, theirs in zip(self.encoder.parameters(), encoder.parameters(), strict=True):
             mine.lerp_(theirs, 1 - self.momentum)
 

@@ -85,7 +85,8 @@ def learning_rate(schedule: str, base: float, step: int, total: int, warmup: int
     """The learning rate of update number `step` (from 0) of `total`. Updates after the last have the rate of the last.
 
     linear: warm-up from 0, then down to 0 (the first update of a run without warm-up has the full rate).
-    cosine: half a cosine down to 0. slanted_triangular: ULMFiT's, cut_frac 0.1, ratio 32 (DeCLUTR).
+    cosine: half a cosine down to 0. slanted_triangular: the schedule of ULMFiT, with cut_frac 0.1 and ratio 32
+        (DeCLUTR).
     """
     step = min(step, total)
     if schedule == "slanted_triangular":

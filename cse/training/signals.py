@@ -68,7 +68,7 @@ class Signals:
 
     @property
     def cause(self) -> str:
-        """The cause of the stop: a signal, or the end of the process that started this one; then torch sends SIGINT."""
+        """The cause of the stop: a signal, or the end of the parent process. In that case torch sends SIGINT."""
         number = self.requested or signal.SIGTERM
         gone = number == signal.SIGINT and os.getppid() != self.parent
         return "the end of its launcher" if gone else number.name

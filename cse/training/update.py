@@ -141,7 +141,7 @@ class Update:
         return metrics | {"lr": lr, "grad_norm": norm}, views
 
     def backward(self, total: Tensor) -> None:
-        """Add one batch's gradient to the update's."""
+        """Add the gradient of one batch to the gradient of the update."""
         self.accelerator.backward(total / self.trainer.accumulate)
 
     def aux_backward(self, aux: AuxModality, step: int, batch: Any) -> Metrics:
@@ -222,7 +222,8 @@ def check_settings(
     """Raise UserError if the gradient could be wrong, steps would change nothing, a setting would be ignored, or
     attention cannot compute.
 
-    precision: Accelerate's. beyond: the number of steps after the end of the schedule. masking: the objective's.
+    precision: the precision of Accelerate. beyond: the number of steps after the end of the schedule. masking: the
+    masking of the objective.
     """
     if beyond > 0 and trainer.schedule in ("linear", "cosine"):
         raise UserError(
@@ -258,8 +259,10 @@ def check_settings(
 
 
 def compiled(encoder: Encoder, backend: str = "inductor", *, graphs: bool = False) -> nn.Module:
-    """The encoder for steps on text with trainer.compile. No GPU has run this yet. backend: torch.compile's. graphs:
-    record a CUDA graph for every shape, and replay it: the host then launches one graph instead of each kernel."""
+    """The encoder for steps on text with trainer.compile. No GPU has run this yet.
+
+    backend: the backend of torch.compile. graphs: record a CUDA graph for every shape, and replay it: the host then
+    launches one graph instead of each kernel."""
     encoder.packed = False  # packing gives every batch different shapes
     encoder.encode("a")  # the first call takes locks, which Dynamo cannot trace: the graph would have a break
     mode = "reduce-overhead" if graphs and backend == "inductor" else None

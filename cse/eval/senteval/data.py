@@ -47,7 +47,7 @@ class Examples:
         return len(self.labels_N)
 
     def texts(self) -> list[str]:
-        """All first sentences, then all second ones."""
+        """All first sentences, then all second sentences."""
         return [text for side in self.sentences for text in side]
 
     def digest(self) -> str:
@@ -190,7 +190,10 @@ def read_binary(folder: DataFolder, task: str) -> Parts:
 
 
 def read_snli(folder: DataFolder) -> Parts:
-    """Three files per split. Sorted by the second sentence's length, then the first's, then the label's name."""
+    """Three files per split.
+
+    Sorted by the length of the second sentence, then of the first sentence, then by the label's name.
+    """
 
     def convert(row: tuple[str, ...]) -> Row:
         first, second, label = row

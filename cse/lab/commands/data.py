@@ -179,7 +179,7 @@ def print_needs(needs: Sequence[Need], arguments: Sequence[str]) -> int:
 def fetch_data(asked: Sequence[str]) -> int:
     """Fetch the named datasets, or what a command reads, to the places where runs look. Continue if one of them fails.
 
-    Returns 1 if something cannot be fetched, 2 for a mistake of the user's.
+    Returns 1 if something cannot be fetched, 2 for the user's mistake.
     """
     if not asked:
         raise UserError(

@@ -45,7 +45,8 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
 
 
 def refuse_mode(command: Command) -> None:
-    """Raise UserError for a hydra.mode outside a job's command: the arguments before it would be read as a sweep's.
+    """Raise UserError for a hydra.mode outside a job's command: the arguments before it would be read as arguments of a
+    sweep.
 
     A job's command names its sweep, or its folder.
     """

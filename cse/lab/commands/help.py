@@ -32,7 +32,7 @@ QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 def arguments_or_exit(page: str, kind: Kind | None = None, settings: Iterable[Entry] = ()) -> list[str]:
     """The arguments of this process without --config-dir.
 
-    The folders of --config-dir are added to the user's own. Exits after --version and --help.
+    The folders of --config-dir are added to the user's own folders. Exits after --version and --help.
 
     page: what --help shows. kind: the kind of cse-train or cse-eval; None for the other commands. cse-train and
     cse-eval also exit after help on a group, a choice or a setting. settings: the settings of another command.

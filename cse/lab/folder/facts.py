@@ -81,7 +81,7 @@ def code_by_name(results: Results) -> dict[str, object]:
 
 
 def code_in_short(run: Run) -> str:
-    """The first digits of the digests of a run's code (cse and the user's) for each stretch.
+    """The first digits of the digests of a run's code (cse and the user's modules) for each stretch.
 
     "" if the run recorded no digest.
     """

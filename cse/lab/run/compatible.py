@@ -57,9 +57,7 @@ def check_text(learned: TextWithObjective, batch_size: int) -> None:
     text, objective, key = learned.text, learned.objective, learned.text_key
     name = learned.described_objective
     if batch_size < objective.min_rows:
-        raise UserError(
-            f"trainer.batch_size={batch_size}: {name} compares {objective.min_rows} rows or more"
-        )
+        raise UserError(f"trainer.batch_size={batch_size}: {name} compares {objective.min_rows} rows or more")
     if text.scores is not None and not objective.reads_scores:
         raise UserError(
             f"{key}.scores={text.scores.name}: {name} ignores scores: use "

@@ -115,6 +115,6 @@ def note_of_choice(group: str, choice: str | None) -> str:
 
 
 def path_of(group: str, choice: str) -> Path:
-    """The file of an existing choice: conf/GROUP/CHOICE.yaml, or a file in a folder of the user's own."""
+    """The file of an existing choice: conf/GROUP/CHOICE.yaml, or a file in the user's own folder."""
     file = file_of(group, choice)
     return file.relative_to(Path(CONF_DIR).parent) if file.is_relative_to(CONF_DIR) else file

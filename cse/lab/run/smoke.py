@@ -98,7 +98,8 @@ def value_at(cfg: DictConfig, key: str) -> Any:
 
 @dataclass(frozen=True)
 class SmokeTest:
-    """The settings of a smoke test, instead of the run's own, and the synthetic weights and data that they name.
+    """The settings of a smoke test, which replace the settings of the run, and the synthetic weights and data that they
+    name.
 
     cfg: the settings of the run. given: the values that the user gives and that can be used here, by key. sizes:
     conf/smoke.yaml. world: the folder of synthetic weights and data.

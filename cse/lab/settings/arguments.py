@@ -141,7 +141,7 @@ def merged(arguments: Iterable[Argument]) -> list[Argument]:
 
 
 def settings_of_arguments(arguments: Iterable[Argument]) -> tuple[PlainConfig, dict[str, str]]:
-    """(settings, choices by group) that the arguments themselves give, without conf/ and without Hydra's own."""
+    """(settings, choices by group) from the arguments alone, without conf/ and without Hydra's own settings."""
     settings: PlainConfig = {}
     chosen: dict[str, str] = {}
     for argument in arguments:

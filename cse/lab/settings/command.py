@@ -1,4 +1,4 @@
-"""Read a command of cse-train or cse-eval, or a call of Python's, into its arguments and its flags.
+"""Read a command of cse-train or cse-eval, or a call in Python, into its arguments and its flags.
 
 1. `normalized` writes each text in Hydra's grammar. Everything else reads its result, --help and --config-dir too.
 2. `read_command` makes a Command of them: `split_flags` finds the flags, `read_arguments` reads the arguments.

@@ -103,7 +103,7 @@ def config_dirs() -> list[str]:
 
 
 def adopt_folders(arguments: Sequence[str]) -> list[str]:
-    """Add the folders of --config-dir to the user's own. Returns the arguments without it.
+    """Add the folders of --config-dir to the user's own folders. Returns the arguments without it.
 
     Raises UserError for a flag without a folder, a folder that cannot be used, and a choice whose name is taken.
     """
@@ -128,7 +128,7 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
 def check_folders(folders: Sequence[Path]) -> None:
     """Raise UserError for a folder that does not exist, has no choices, or has a name that cannot be in CSE_CONF.
 
-    Also raise it for a file that is in cse or in an earlier folder too, at any depth, because only the first file would
+    A file that cse or an earlier folder also has, at any depth, raises UserError too, because only the first file would
     be read.
     """
     group_folders = [*sorted(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()), "sweep"]

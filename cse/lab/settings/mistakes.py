@@ -45,7 +45,7 @@ def explaining(texts: Sequence[str], kind: Kind) -> Iterator[None]:
     """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError, in a `guarded_environment`.
 
     texts: the command's arguments. The block may read settings and fill in references, and no secret of the environment
-    gets into them. It runs nothing of the user's own, because an error of the user's code needs its traceback.
+    gets into them. The block runs no code of the user, because an error in the user's code needs its traceback.
     """
     import yaml  # these take time, for which --help would wait
     from hydra.errors import HydraException

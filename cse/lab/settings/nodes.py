@@ -95,7 +95,7 @@ def validator(types: type) -> SchemaValidator:
 
 
 def converting(schema: Any) -> Any:
-    """A schema of pydantic's, with CONVERSIONS before every type in it, and parts where it has classes."""
+    """A schema of pydantic, with CONVERSIONS before every type in it, and with parts in place of classes."""
     match schema:
         case list():
             return [converting(inner) for inner in schema]

@@ -29,7 +29,7 @@ OVERRIDDEN_AT = "hydra.user_values_overridden"
 
 
 class UserFile(NamedTuple):
-    """A file of the user's own. package: the key of the config that contains its settings; "" for the top."""
+    """One of the user's own files. package: the key of the config that contains its settings; "" for the top."""
 
     path: Path
     package: str

@@ -1,6 +1,6 @@
 """The keys of conf/train.yaml and conf/evaluate.yaml that no part takes: each with its type and its marks.
 
-cse.lab.settings.check reads the types, cse.lab.settings.roles the marks (cse.ranges.Mark).
+cse.lab.settings.check reads the types. cse.lab.settings.roles reads the marks (cse.ranges.Mark).
 """
 
 from collections.abc import Callable

@@ -30,7 +30,7 @@ OF_CHECKPOINTS = f"{OVER_ITEMS}: it compares these checkpoints. It says nothing 
 
 
 def differences_section(differences: Differences, label: str = "") -> Section:
-    """The table of the differences. label: LaTeX's."""
+    """The table of the differences. label: the label for LaTeX."""
     comparison, score, terms = differences.comparison, differences.score, differences.terms
     best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
     sides = [sides_with_seeds(differences.base, line.group) for line in differences.lines]

@@ -41,8 +41,8 @@ def judge_gate(
 ) -> Gate:
     """Whether the first setting is better than the baseline, or than every other setting, by more than `least`.
 
-    named: if several folders or globs were named, the places of the first one. The first setting is the setting there.
-    []: one folder was named. Then the first setting is the best one, and a baseline is required, because the best is
+    named: if several folders or globs were named, the places of the first. The first setting is the setting there. []:
+    one folder was named. Then the first setting is the best setting, and a baseline is required, because the best is
     always better than some other setting.
     """
     score = comparison.scores.leading

@@ -29,7 +29,7 @@ SMOKE = " (smoke runs, of tiny sizes, whose scores mean nothing)"
 
 
 def settings_section(comparison: Comparison, label: str) -> Section:
-    """The settings as a section; the best has a star. label: LaTeX's."""
+    """The settings as a section; the best has a star. label: the label for LaTeX."""
     shown = comparison.scores.shown
     shared = os.path.commonpath([score.rpartition("/")[0] for score in shown]) if shown else ""
     bold = best_cells(comparison)
