@@ -126,6 +126,8 @@ def take(folder: Path) -> None:
     keep("gallery/run-scores", Image.open(plots / "scores.png"))
     keep("gallery/run-cosines", Image.open(plots / "cosines_demo_lee_dev.png"))
     command(folder, "cse-report", "runs=multirun", "out=grid")
+    for name in ("scores", "curves"):
+        keep(f"gallery/paper-{name}", Image.open(folder / f"grid/figures/{name}.png"))
     with open_page(folder / "grid/report.html", folder) as shown:
         wait(shown)
         shoot(shown, "gallery/report-page", "document.body", most=1000)

@@ -7,6 +7,7 @@ import yaml
 
 from cse.lab.folder.runs import read_runs
 from cse.lab.report.any_runs.charts import draw_charts
+from cse.lab.report.any_runs.curves import curves_of
 from cse.lab.report.any_runs.runs_report import best_of, hint_at_hidden, unfinished
 from cse.lab.report.any_runs.runs_table import runs_section
 from cse.lab.report.any_runs.settings_table import settings_section
@@ -65,6 +66,10 @@ setting: {trainer.max_steps: null}
 """
 
 
+def charts_of(comparison):
+    return draw_charts(comparison, curves_of(comparison))
+
+
 def whole_report(comparison):
     """The report of a comparison alone."""
     return Report(
@@ -75,6 +80,6 @@ def whole_report(comparison):
         best=best_of(comparison, "", is_part=False),
         pending=unfinished(comparison, []),
         hint=hint_at_hidden(comparison),
-        charts=draw_charts(comparison),
+        charts=charts_of(comparison),
         all_runs=runs_section(comparison),
     )

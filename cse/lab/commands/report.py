@@ -38,7 +38,7 @@ Writes, into out=FOLDER (default: reports/FOLDER, reports/A+B or reports/PAPER/T
   differences.csv               differences, intervals and p (runs=)
   report.csv                    the table, unrounded (sweep=)
   claims.csv                    the paper's claims, with our verdicts (sweep=)
-  figures/*.png, *.svg          the paper's figures (sweep=)
+  figures/*.png, *.svg, *.pdf   scores, heat map and curves for a paper (runs=); the paper's figures (sweep=)
 
 Settings
   seed=KEY                      the key that differs between repetitions (default: seed)

@@ -67,6 +67,6 @@ def suite_of(name: str) -> str:
     return "/".join(name.split("/")[:-1][:2])
 
 
-def folded(text: str) -> str:
-    """A long name without its middle."""
-    return text if len(text) <= LONG else f"{text[: LONG // 2 - 1]}…{text[-LONG // 2 :]}"
+def folded(text: str, most: int = LONG) -> str:
+    """A name without its middle if it has more than `most` characters."""
+    return text if len(text) <= most else f"{text[: most // 2 - 1]}…{text[-most // 2 :]}"

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -32,17 +33,20 @@ def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | Non
         figure.suptitle(
             f"{figure.get_suptitle()}\n{'/'.join(folder.absolute().parts[-2:])}, seed {seed}", fontsize=8, wrap=True
         )
-        save_figure(figure, files[name])
+        save_figure(figure, [files[name], files[name].with_suffix(".svg")])
     return files
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write the figure as PNG, and as SVG in the same folder."""
-    figure.draw_without_rendering()  # the layout takes most of the time: once for both files
+def save_figure(figure: Figure, files: Sequence[Path], dots: int = 200) -> None:
+    """Write the figure into files, each in the format of its suffix. dots: of a PNG file, in an inch.
+
+    A PDF has TrueType fonts, as many conferences refuse the Type 3 fonts that matplotlib writes by default.
+    """
+    figure.draw_without_rendering()  # the layout takes most of the time: once for all files
     figure.set_layout_engine(None)
-    for file in (path, path.with_suffix(".svg")):
-        with replaced_file(file) as temporary:
-            figure.savefig(temporary, dpi=200, format=file.suffix[1:])
+    for file in files:
+        with replaced_file(file) as temporary, matplotlib.rc_context({"pdf.fonttype": 42}):
+            figure.savefig(temporary, dpi=dots, format=file.suffix[1:])
 
 
 def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure | None:

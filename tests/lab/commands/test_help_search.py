@@ -84,7 +84,7 @@ def test_a_search_shows_a_screen_and_counts_the_others(word):
     ("run_unsup_example.sh", "run_unsup_example.sh is cse-train,"),
     ("run_sup_example.sh", "run_sup_example.sh is cse-train objective=simcse_sup"),
     ("evaluation.py", "The counterpart of this script is cse-eval"), ("seed", "-m seed=1,2,3 repeats the run"),
-    ("figure", "report.html"), ("plot", "saved as PNG or SVG"), ("svg", "figures"), ("latex", "report.tex"),
+    ("figure", "report.html"), ("plot", "PNG, SVG and PDF"), ("svg", "figures"), ("latex", "report.tex"),
 ])  # fmt: skip
 def test_the_sentences_of_the_table_are_searched(kind, word, told):
     lines = " ".join(search_help(kind, word, 100).split())

@@ -42,7 +42,7 @@ def test_runs_of_no_sweep(three_runs, capsys):
     assert "best by" not in out + (three_runs / "reports/runs/report.html").read_text()  # of a test score
     assert cse_report("runs=runs", "gate=0") == 2
     written = three_runs / "reports" / "runs"
-    files = {"differences.csv", "report.html", "report.md", "report.tex", "runs.csv", "settings.csv"}
+    files = {"differences.csv", "figures", "report.html", "report.md", "report.tex", "runs.csv", "settings.csv"}
     assert {p.name for p in written.iterdir()} == files
     (written / "mine.csv").touch()
     assert cse_report("runs=runs", "where=num_groups=384") == 0  # a part goes into a folder of its own
@@ -52,7 +52,7 @@ def test_runs_of_no_sweep(three_runs, capsys):
     capsys.readouterr()
     assert cse_report("runs=runs", "where=num_groups=384", f"out={written}") == 0  # or where it is told to go
     assert "more seeds" not in capsys.readouterr().out  # which others of the folder may have
-    assert {p.name for p in written.iterdir()} - {"mine.csv"} == files - {"differences.csv"}
+    assert {p.name for p in written.iterdir()} - {"mine.csv"} == files - {"differences.csv", "figures"}
 
 
 def test_a_report_is_named_by_all_that_it_compares(three_runs):

@@ -16,7 +16,7 @@ from typed import exit_code
 from cse.lab.folder import jobs_file
 
 SELECT, TEST, UNIFORMITY = "dev/stsb/spearman", "test/sts/average", "dev/geometry/uniformity"
-PICTURES = (".png", ".svg")
+PICTURES = (".png", ".svg", ".pdf")
 
 
 def words_of_page(text: str) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 import chromium
 import pandas as pd
 import pytest
-from made_up_tables import filled, parsed, whole_report
+from made_up_tables import charts_of, filled, parsed, whole_report
 from run_folders import leave_heartbeat
 
-from cse.lab.report.any_runs.charts import colours_of, draw_charts
+from cse.lab.report.any_runs.charts import colours_of
 from cse.lab.report.any_runs.curves import POINTS, curves_of, thinned
 from cse.lab.report.any_runs.runs_table import in_text, runs_frame
 from cse.lab.report.any_runs.settings_table import legend_of_settings, settings_section
@@ -69,7 +69,7 @@ def test_on_a_page_the_columns_that_name_a_row_stand_at_the_left():
 
 
 def test_plotly_finds_no_html_in_the_names_of_runs(comparison):
-    drawn = str([chart.to_plotly_json() for chart in draw_charts(comparison).values()])
+    drawn = str([chart.to_plotly_json() for chart in charts_of(comparison).values()])
     assert "&lt;img" in drawn
     assert "<img" not in drawn
 
@@ -166,13 +166,13 @@ def test_of_many_runs_the_charts_show_the_best_and_say_so(leave, compared, monke
     for number in range(4):
         events = [{"dev/x": step} for step in range(3)]
         leave(f"run{number}", {"trainer.lr": number}, {"test/x": 70.0 + number}, events=events)
-    curves = draw_charts(compared())["Curves of 2 of 4 runs, from the best settings"]
+    curves = charts_of(compared())["Curves of 2 of 4 runs, from the best settings"]
     assert {line.hovertemplate[:4] for line in curves.data} == {"run2", "run3"}
 
 
 def test_the_curve_of_a_single_setting_has_a_name(leave, compared):
     leave("run", {"seed": 1}, {"dev/x": 70.0}, events=[{"dev/x": step} for step in range(3)])
-    (curve,) = draw_charts(compared())["Curves"].data
+    (curve,) = charts_of(compared())["Curves"].data
     assert curve.name == "1: all"
 
 
@@ -183,7 +183,7 @@ def test_a_setting_has_one_colour(leave, compared):
         leave(f"{number}", config, {"test/x": 10.0 * (model == "bert") + 0.1 * number})
     comparison = compared()
     assert list(colours_of(comparison).values()) == list(look.SETTINGS[:4])
-    charts = draw_charts(comparison)
+    charts = charts_of(comparison)
     (heat,) = charts["Score by setting"].data
     assert all("±" in text for text in heat.text.flat)
 
@@ -197,7 +197,7 @@ def test_charts_count_a_copy_once_and_mark_modified_scores_as_the_table_does(lea
         events = [{"dev/x/average": score + step} for step in range(3)]
         leave(name, config, {"dev/x/average": score}, events=events, modified="dev/x" if name == "copy" else None)
     comparison = compared()
-    charts = draw_charts(comparison)
+    charts = charts_of(comparison)
     shown = settings_section(comparison, "").shown.iloc[:, -2].tolist()
     if other == "b":
         assert "47.00 ± 1.41 †" in shown
@@ -224,7 +224,7 @@ def test_a_cell_of_a_heat_map_has_the_marks_of_all_settings_that_it_joins(leave,
     for name, lr, model, warmup, about in made:
         config = {"trainer.lr": lr, "model.name": model, "trainer.warmup": warmup, "seed": 1}
         leave(name, config | {"trainer.select": "dev/x/y"}, {"dev/x/y": 46.0}, **about)
-    (heat,) = draw_charts(compared())["Score by setting, over all warmup"].data
+    (heat,) = charts_of(compared())["Score by setting, over all warmup"].data
     assert [text for text in heat.text.flat if text] == ["46.00<br>± 0.00 † ‡", "46.00"]
 
 
@@ -240,7 +240,7 @@ def test_a_sweep_without_runs_says_what_starts_it():
 def test_many_numbers_are_no_categories_beside_another_key(leave, compared):
     for number in range(8):
         leave(f"{number}", {"data.limit": 10 + number % 2, "trainer.lr": 1e-5 * 2**number}, {"dev/x": 70.0 + number})
-    charts = draw_charts(compared())
+    charts = charts_of(compared())
     assert [box.x[0] for box in charts["Score by setting, over all lr"].data] == ["10", "11"]
     assert "Score by lr" in charts
 
@@ -255,7 +255,7 @@ def test_a_search_has_an_axis_of_numbers_the_best_so_far_and_a_word_on_its_luck(
     leave("0 again", best, {"dev/x": 73.0}, events=[{"time": 200.0, "train/loss": 1.0}])
     (folder.parent / ".smac").mkdir()
     comparison = compared()
-    charts = draw_charts(comparison)
+    charts = charts_of(comparison)
     assert "of 5 trials was selected by dev/x" in legend_of_settings(comparison)[0]
     assert list(charts) == ["Score by lr", "Best so far", "Training loss"]
     assert charts["Score by lr"].layout.xaxis.type == "log"
@@ -278,5 +278,5 @@ def test_each_search_of_a_folder_has_its_own_best_so_far_over_its_own_trials(lea
     (folder.parent / ".smac").mkdir()
     comparison = compared(metrics=["dev/x"])
     assert "of 5 trials" in legend_of_settings(comparison)[0]
-    _, *lines = draw_charts(comparison)["Best so far"].data
+    _, *lines = charts_of(comparison)["Best so far"].data
     assert [(list(line.x), list(line.y)) for line in lines] == [([1, 3], [70.0, 72.0]), ([1, 2], [80.0, 80.0])]

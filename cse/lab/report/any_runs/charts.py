@@ -2,26 +2,29 @@
 
 To read: `draw_charts`, and below it a function for each chart: `chart_by_number`, `chart_of_search`, `box_chart`,
 `heat_map`, `curve_charts`. A setting has the same colour in all charts. Every label that comes from a run is escaped,
-because plotly interprets a few HTML tags.
+because plotly interprets a few HTML tags. cse.lab.report.any_runs.paper_figures has the same numbers as files for a
+paper.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import accumulate
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
-from cse.lab.report.any_runs.curves import lines_by_metric, title_of_curves
+from cse.lab.report.any_runs.curves import lines_by_metric, panels_of, title_of_curves
 from cse.lab.report.any_runs.settings_table import marks
-from cse.lab.report.formats import first_few
+from cse.lab.report.formats import first_few, folded
 from cse.lab.report.show import look
 from cse.lab.report.show.look import PLUS_MINUS
 from cse.lab.settings.values import number_in
 
+TICK = 24  # characters of a value at an axis
 CATEGORIES = 7  # values of a key; if more are numbers, they are an axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
 LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # at the right of the chart
@@ -30,17 +33,18 @@ TEMPLATE = go.layout.Template(
     layout={
         "height": look.CHART_HEIGHT, "margin": {"t": 20, "r": 20, "l": 50, "b": 50},
         "showlegend": False, "colorway": look.SETTINGS,
-        "paper_bgcolor": look.CLEAR, "plot_bgcolor": look.CLEAR, "font": {"size": look.CHART_FONT, "color": look.GREY},
+        "paper_bgcolor": look.CLEAR, "plot_bgcolor": look.CLEAR,
+        "font": {"family": look.FONT, "size": look.CHART_FONT, "color": look.GREY},
         "xaxis": AXIS, "yaxis": AXIS,
     }
 )  # fmt: skip
 
 
-def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
-    """All charts that have data: {title: chart}."""
+def draw_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.Figure]:
+    """All charts that have data: {title: chart}. curves: the points of `curves_of`."""
     scored = [name for name in comparison.scores.shown if any(name in setting.means for setting in comparison.settings)]
     charts = score_charts(comparison, scored) if scored else {}
-    return charts | curve_charts(comparison)
+    return charts | curve_charts(comparison, curves)
 
 
 def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.Figure]:
@@ -48,15 +52,10 @@ def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.
     keys.
     """
     charts: dict[str, go.Figure] = {}
-    categorical = []
-    is_search = any(setting.trial for setting in comparison.settings)
-    for key in comparison.keys:
-        numbers = as_axis(comparison, key, is_search)
-        if numbers is None:
-            categorical.append(key)
-        else:
-            charts[f"Score by {escape(key.short)}"] = chart_by_number(comparison, key, numbers, scored)
-    if is_search:
+    numeric, categorical = keys_as_axes(comparison)
+    for key, numbers in numeric.items():
+        charts[f"Score by {escape(key.short)}"] = chart_by_number(comparison, key, numbers, scored)
+    if any(setting.trial for setting in comparison.settings):
         charts["Best so far"] = chart_of_search(comparison, scored)
     if categorical:
         drawn = categorical[:2]
@@ -65,6 +64,14 @@ def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.
         draw = heat_map if len(drawn) > 1 else box_chart
         charts[title] = draw(comparison, *drawn, scored=scored)
     return charts
+
+
+def keys_as_axes(comparison: Comparison) -> tuple[dict[Key, dict[Setting, float]], list[Key]]:
+    """The keys that are an axis, with each setting's number, and the other keys, whose values are categories."""
+    is_search = any(setting.trial for setting in comparison.settings)
+    numbers = {key: as_axis(comparison, key, is_search) for key in comparison.keys}
+    numeric = {key: of_key for key, of_key in numbers.items() if of_key is not None}
+    return numeric, [key for key in comparison.keys if key not in numeric]
 
 
 def as_axis(comparison: Comparison, key: Key, is_search: bool) -> dict[Setting, float] | None:
@@ -98,9 +105,14 @@ def chart_by_number(
                 marker={"color": [colours[setting] for setting in points["setting"]], "size": 9},
             )
         ]
-    known = [number for number in numbers.values() if not math.isnan(number)]
-    is_log = min(known) > 0 and max(known) >= 10 * min(known)
-    return with_menu(traces, {"xaxis": {"title": escape(key.short), "type": "log" if is_log else "linear"}})
+    scale = "log" if is_log_axis(numbers.values()) else "linear"
+    return with_menu(traces, {"xaxis": {"title": escape(key.short), "type": scale}})
+
+
+def is_log_axis(numbers: Iterable[float]) -> bool:
+    """Whether an axis of these numbers is logarithmic: all are positive, and the greatest is ten times the least."""
+    known = [number for number in numbers if not math.isnan(number)]
+    return min(known) > 0 and max(known) >= 10 * min(known)
 
 
 def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
@@ -139,7 +151,7 @@ def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.
             )
             for value, points in seeds_of(comparison, score, [key]).groupby(key.dotted, observed=True)
         ]
-    return with_menu(traces, {"xaxis": {"title": escape(key.short), "type": "category"}})
+    return with_menu(traces, {"xaxis": category_axis(comparison, key)})
 
 
 def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence[str]) -> go.Figure:
@@ -147,18 +159,27 @@ def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence
     traces = {score: [heat_map_of(comparison, across, down, score)] for score in scored}
     rows = len({setting.values[down.dotted] for setting in comparison.settings})
     layout: dict[str, object] = {
-        "xaxis": {"title": escape(across.short), "type": "category", "showgrid": False},
-        "yaxis": {"title": escape(down.short), "type": "category", "showgrid": False},
+        "xaxis": category_axis(comparison, across) | {"showgrid": False},
+        "yaxis": category_axis(comparison, down) | {"showgrid": False},
         "height": min(look.CHART_HEIGHT, look.CHART_MARGINS + rows * look.CHART_ROW),
     }
     return with_menu(traces, layout, is_y_the_score=False)
 
 
+def category_axis(comparison: Comparison, key: Key) -> dict[str, object]:
+    """An axis of the values of a key, without the middle of long values."""
+    values = {setting.values[key.dotted]: None for setting in comparison.settings}
+    return {
+        "title": escape(key.short),
+        "type": "category",
+        "labelalias": {escape(value): escape(folded(value, TICK)) for value in values if len(value) > TICK},
+    }
+
+
 def heat_map_of(comparison: Comparison, across: Key, down: Key, score: str) -> go.Heatmap:
     """The heat map of one score."""
     form = comparison.formats[score]
-    cells = seeds_of(comparison, score, [across, down]).groupby([down.dotted, across.dotted], observed=True)
-    cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), n=("score", "size"), settings=("setting", list))
+    cells = cells_of(comparison, across, down, score)
     texts, hovers = [], []
     for (y, x), mean, sd, n, settings in cells.itertuples():
         spread, mark = "" if np.isnan(sd) else f"{PLUS_MINUS} {sd:{form}}", marks(settings, score)
@@ -181,6 +202,12 @@ def heat_map_of(comparison: Comparison, across: Key, down: Key, score: str) -> g
         xgap=2,
         ygap=2,
     )
+
+
+def cells_of(comparison: Comparison, across: Key, down: Key, score: str) -> pd.DataFrame:
+    """The cells of a heat map, by their values down and across: mean, sd, n, and the settings that a cell joins."""
+    cells = seeds_of(comparison, score, [across, down]).groupby([down.dotted, across.dotted], observed=True)
+    return cells.agg(mean=("score", "mean"), sd=("score", "std"), n=("score", "size"), settings=("setting", list))
 
 
 def seeds_of(comparison: Comparison, score: str, keys: Sequence[Key] = ()) -> pd.DataFrame:
@@ -235,9 +262,11 @@ def with_menu(
     return figure.update_layout(updatemenus=[menu], margin_t=60)
 
 
-def curve_charts(comparison: Comparison) -> dict[str, go.Figure]:
+def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.Figure]:
     """The charts of numbers that runs logged more than once, {title: chart}: a chart for each metric in TRAINING, and a
     chart of all scores.
+
+    curves: the points of `curves_of`. In a chart of TRAINING, settings of very different sizes have a panel each.
     """
     names = ", ".join(key.short for key in comparison.keys if key.in_label)
     about: dict[str, object] = {
@@ -245,15 +274,28 @@ def curve_charts(comparison: Comparison) -> dict[str, go.Figure]:
         "showlegend": True,
         "legend": LEGEND | {"title": {"text": escape(names)}},
     }
-    lines = lines_by_metric(comparison)
+    lines = lines_by_metric(curves, comparison)
     charts: dict[str, go.Figure] = {}
     for title, metric in TRAINING.items():
         if metric in lines:
-            layout = go.Layout(template=TEMPLATE, yaxis_title=title, **about)
-            charts[title] = go.Figure(lines.pop(metric), layout)
+            charts[title] = in_panels(lines.pop(metric), panels_of(curves[curves["metric"] == metric]), title, about)
     if lines:
         first = [name for name in (comparison.scores.best_by, comparison.scores.leading) if name in lines]
         charts[title_of_curves(comparison)] = with_menu(
             {name: lines[name] for name in dict.fromkeys([*first, *lines])}, about
         )
     return charts
+
+
+def in_panels(
+    lines: Sequence[go.Scatter], panels: Sequence[Sequence[int]], title: str, about: Mapping[str, object]
+) -> go.Figure:
+    """A figure with the lines of each panel below each other. panels: of settings, by their places in the table."""
+    figure = make_subplots(len(panels), 1, shared_xaxes=True, vertical_spacing=0.06)
+    rows = {place: row for row, places in enumerate(panels, 1) for place in places}
+    for line in lines:
+        figure.add_trace(line, row=rows[line.legendrank - 1], col=1)
+    height = max(look.CHART_HEIGHT, look.CHART_MARGINS + len(panels) * look.CHART_PANEL)
+    figure.update_layout(template=TEMPLATE, height=height, **about)
+    figure.update_yaxes(title=title)
+    return figure.update_xaxes(title="").update_xaxes(title="step", row=len(panels))

@@ -1,6 +1,6 @@
 """The curves of numbers that runs logged more than once, as lines of plotly. Each setting has the mean over its seeds.
 
-To read: `lines_by_metric`, which reads the points (`curves_of`) and draws them (`curve_lines`).
+To read: `curves_of` reads the points, and `lines_by_metric` draws them (`curve_lines`).
 """
 
 from html import escape
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from cse.lab.report.any_runs.comparison import Comparison
+from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.names import folder_below
 from cse.lab.report.any_runs.settings_table import marks
 from cse.lab.report.formats import folded
@@ -20,13 +20,30 @@ NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer curve is thinned
 RUNS = 100  # whose curves are drawn
 ALL_POINTS = 200_000  # of a page; with many curves, each has fewer points
+FARTHER, PANELS = 5, 4  # how many times as large curves of another panel are, and how many panels a chart has
 NAMED = 8  # settings, the best first, whose curves have a name in the legend, a band and their seeds on hover
 
 
-def lines_by_metric(comparison: Comparison) -> dict[str, list[go.Scatter]]:
-    """The curves of each metric that a run logged more than once."""
-    points = dict(list(curves_of(comparison).groupby("metric")))
+def lines_by_metric(curves: pd.DataFrame, comparison: Comparison) -> dict[str, list[go.Scatter]]:
+    """The curves of each metric. curves: the points of `curves_of`."""
+    points = dict(list(curves.groupby("metric")))
     return {metric: curve_lines(of_metric, comparison) for metric, of_metric in points.items()}
+
+
+def panels_of(points: pd.DataFrame) -> list[list[int]]:
+    """The settings in groups of one size, by their places in the table: losses of two objectives may be 1 and 300.
+
+    points: of one metric. A setting begins a group if its largest value is FARTHER times as large as the value of the
+    setting before it.
+    """
+    sizes = points["value"].abs().groupby(points["setting"]).max().sort_values()
+    group = (sizes > FARTHER * sizes.shift()).cumsum().clip(upper=PANELS - 1)
+    return [sorted(alike.index) for _, alike in sizes.groupby(group)]
+
+
+def name_of(setting: Setting, comparison: Comparison) -> str:
+    """The name of a setting in a legend whose title names the keys: its values; or its label, if it has no keys."""
+    return ", ".join(setting.values[key.dotted] for key in comparison.keys if key.in_label) or setting.label
 
 
 def title_of_curves(comparison: Comparison) -> str:
@@ -71,21 +88,22 @@ def thinned(points: pd.DataFrame, most: int) -> pd.DataFrame:
 def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter]:
     """The curves of a metric: for each setting the mean over seeds, in a band of one standard deviation to each side.
 
-    The best settings are in the legend, by their place in the table, and show each seed on hover.
+    The best settings are in the legend, by their place in the table, and show each seed on hover. All others have one
+    entry.
     """
     lines, colours = [], look.setting_colours(len(comparison.ranked))
-    in_label = [key.dotted for key in comparison.keys if key.in_label]
     metric = points["metric"].iloc[0]
-    for place, of_setting in points.groupby("setting"):
+    for place, of_setting in reversed(list(points.groupby("setting"))):  # the best is drawn last, above the others
         setting, colour = comparison.ranked[place], colours[place]
         by_seed = of_setting.pivot(index="step", columns="seed", values="value")
         is_named = place < NAMED
         several = len(by_seed.columns) > 1
+        name = escape(folded(name_of(setting, comparison)))
         title = "mean over seeds" if several else of_setting["run"].iloc[0]
-        values = ", ".join(setting.values[key] for key in in_label) or setting.label
         if several and is_named:
-            lines.append(band_of(by_seed, colour, str(place)))
+            lines.append(band_of(by_seed, colour, place))
         mean = by_seed.mean(axis="columns")
+        has_further = any(line.legendgroup == str(NAMED) for line in lines)
         lines.append(
             go.Scatter(
                 x=mean.index.to_numpy(),
@@ -94,17 +112,17 @@ def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter
                 hovertemplate=f"{title}<br>{escape(setting.label)}<br>step %{{x}}: %{{y:.4g}}%{{text}}<extra></extra>",
                 mode="lines",
                 line={"color": colour, "width": 2.5},
-                name=f"{place + 1}: {escape(folded(values))}{marks([setting], metric)}",
-                legendgroup=str(place),
+                name=f"{place + 1}: {name}{marks([setting], metric)}" if is_named else "further settings",
+                legendgroup=str(min(place, NAMED)),
                 legendrank=place + 1,
-                showlegend=is_named,
+                showlegend=is_named or not has_further,
             )
         )
     return lines
 
 
-def band_of(by_seed: pd.DataFrame, colour: str, group: str) -> go.Scatter:
-    """The band of one standard deviation above and below the mean over seeds. group: the group of the legend."""
+def band_of(by_seed: pd.DataFrame, colour: str, place: int) -> go.Scatter:
+    """The band of one standard deviation above and below the mean over seeds. place: the place of the setting."""
     mean, sd = by_seed.mean(axis="columns"), by_seed.std(axis="columns").fillna(0.0)
     there_and_back = np.concatenate([mean + sd, (mean - sd)[::-1]]).astype(np.float32)
     steps = by_seed.index.to_numpy()
@@ -116,7 +134,8 @@ def band_of(by_seed: pd.DataFrame, colour: str, group: str) -> go.Scatter:
         opacity=look.BAND,
         mode="none",
         hoverinfo="skip",
-        legendgroup=group,
+        legendgroup=str(place),
+        legendrank=place + 1,
         showlegend=False,
     )
 

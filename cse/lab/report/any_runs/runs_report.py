@@ -1,7 +1,7 @@
 """The report of any runs: the state of each run, a row for each setting, and how much the settings differ.
 
 To read: `report_of_runs`. It reads the runs that were asked for and compares them, smoke runs separately. A gate tests
-the settings, and sections, CSV files and charts show them.
+the settings, and sections, CSV files, charts and figures show them.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,12 @@ from cse.lab.folder.runs import Run
 from cse.lab.folder.status import STATES, counted
 from cse.lab.report.any_runs.charts import draw_charts
 from cse.lab.report.any_runs.comparison import Comparison, compare_without_smoke
+from cse.lab.report.any_runs.curves import curves_of
 from cse.lab.report.any_runs.differences import Differences, compare_settings
 from cse.lab.report.any_runs.differences_table import differences_frame, differences_section
 from cse.lab.report.any_runs.gate import Gate, judge_gate
 from cse.lab.report.any_runs.names import folder_below
+from cse.lab.report.any_runs.paper_figures import draw_paper_figures
 from cse.lab.report.any_runs.repeat import more_seeds_command
 from cse.lab.report.any_runs.runs_table import runs_frame, runs_section
 from cse.lab.report.any_runs.settings_table import (
@@ -47,6 +49,7 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
     check_metrics(comparison, asked, patterns)
     least, baseline, confidence = config["gate"], config["baseline"], config["confidence"]
     gate = None if least is None else judge_gate(comparison, least, baseline, asked.first, confidence)
+    curves = curves_of(comparison)
     differences = compare_settings(comparison, baseline, confidence, config["within"])
 
     settings = settings_section(comparison, name)
@@ -69,7 +72,8 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
         best=best_of(comparison, differences.doubt, is_part=is_part),
         pending=unfinished(comparison, asked.jobs),
         hint=hint_at_hidden(comparison),
-        charts=draw_charts(comparison),
+        charts=draw_charts(comparison, curves),
+        pictures=draw_paper_figures(comparison, curves),
         all_runs=runs_section(comparison),
         gate=[gate.title, *gate.lines.values()] if gate else (),
         is_passed=gate is None or gate.is_passed,

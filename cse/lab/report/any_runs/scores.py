@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from itertools import chain
 from typing import NamedTuple
 
-from cse.lab.folder.runs import Run
+from cse.lab.folder.runs import Run, score_named
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 
@@ -77,6 +77,12 @@ def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
     tests = [name for name in metrics if name.startswith("test/")]
     selecting = without_split(best_by or "")
     return [*averages(tests), *(name for name in tests if without_split(name) == selecting), *tests]
+
+
+def with_unit(runs: Sequence[Run], name: str) -> str:
+    """A score's name with its unit; the name alone for a score without a unit, and for a config key."""
+    unit = score_named(runs, name).unit
+    return f"{name} ({unit})" if unit else name
 
 
 def without_split(name: str) -> str:

@@ -16,7 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cse.lab.folder.contents import read_cosines
-from cse.lab.folder.runs import Run, grouped, score_named
+from cse.lab.folder.runs import Run, grouped
+from cse.lab.report.any_runs.scores import with_unit
 from cse.lab.report.numbers.groups import without_copies
 from cse.lab.report.numbers.statistics import STATISTICS
 from cse.lab.report.paper.departures import without_departures
@@ -322,9 +323,3 @@ def name_axes(figure: Figure, drawing: Drawing, legend: str = "", x_words: str =
         figure.legend(loc="outside right upper", **style)
     elif names:
         axes.legend(handlelength=3.5, **style)
-
-
-def with_unit(runs: Sequence[Run], name: str) -> str:
-    """A score's name with its unit; the name alone for a score without a unit, and for a config key."""
-    unit = score_named(runs, name).unit
-    return f"{name} ({unit})" if unit else name

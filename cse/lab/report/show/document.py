@@ -14,14 +14,18 @@ NOT_DRAWN = "Not drawn: no finished run has what it shows."
 
 @dataclass(frozen=True)
 class Picture:
-    """A paper's figure, drawn from runs, with the paper's claims about it.
+    """A figure that matplotlib draws from runs.
 
     figure: None if no finished run has its numbers.
+    claims: the paper's claims about it.
+    is_of_paper: whether it is a figure of a sweep's paper. Other figures are for a paper of the user, and a page has
+        charts in their place.
     """
 
     name: str
     figure: Figure | None
     claims: Sequence[str] = ()
+    is_of_paper: bool = True
 
     @property
     def file(self) -> str:
@@ -58,7 +62,7 @@ class Report:
     pending: the state, the folder and the reason of each unfinished run or planned job.
     hint: where a reader finds scores that the tables lack, on the terminal.
     charts: by title, on the page.
-    pictures: figures of the paper.
+    pictures: figures, as files; and on the page, if they are figures of the sweep's paper.
     all_runs: a table of all runs, on the page.
     log: the origin of the numbers of all runs, on the page.
     link: the paper's address.

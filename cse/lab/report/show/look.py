@@ -27,11 +27,11 @@ from cse.lab.report.verdicts import (
 from cse.lab.sharing.score_tables import MODIFIED, MODIFIED_MEANS
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
-SETTINGS = (BLUE, VERMILION, GREEN, PURPLE, "#b07d00", "#56b4e9", "#9467bd", "#7f7f7f")
+SETTINGS = (BLUE, VERMILION, GREEN, PURPLE, "#b07d00", "#56b4e9", "#9467bd", "#8c564b")
 """The colours of settings, by Okabe and Ito: people with any colour vision see them apart."""
 
-MANY_SETTINGS, HEAT = "Viridis", ((0.0, "#eef4fa"), (1.0, "#5aa5d8"))
-"""The colour scales of more settings than there are colours, and of a heat map: dark text is legible on all of it."""
+HEAT = ((0.0, "#eef4fa"), (1.0, "#5aa5d8"))
+"""The colour scale of a heat map: dark text is legible on all of it."""
 
 HEAT_FONT, BAND = {"size": 14, "color": "#111"}, 0.18
 """The text in the cells of a heat map, and how opaque the band around a curve is."""
@@ -39,8 +39,23 @@ HEAT_FONT, BAND = {"size": 14, "color": "#111"}, 0.18
 GREY, GRID, CLEAR = "#7a808a", "rgba(128,128,128,.25)", "rgba(0,0,0,0)"
 """Of charts: a grey that is legible on white and on black, the lines of a grid, and nothing."""
 
+COLUMN, BOTH_COLUMNS = 3.3, 6.9
+"""The widths in inches of a figure in one column, and in both columns, of a two-column paper."""
+
+MARKERS = "os^DvP*X"
+"""The markers of settings in a figure for a paper."""
+
+FAINT = 0.35  # how opaque the dot of a single seed is
+
+PAPER = {
+    "font.size": 8, "figure.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7,
+    "legend.fontsize": 7, "legend.title_fontsize": 7, "legend.frameon": False, "lines.linewidth": 1.2,
+    "axes.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False,
+}  # fmt: skip
+"""How matplotlib draws a figure of that width: sizes in points, as the paper prints them."""
+
 FONT = 'system-ui, "Segoe UI", Roboto, sans-serif'
-CHART_HEIGHT, CHART_FONT, CHART_ROW, CHART_MARGINS = 440, 13, 90, 130  # pixels; a heat map's row; above and below it
+CHART_HEIGHT, CHART_FONT, CHART_ROW, CHART_PANEL, CHART_MARGINS = 440, 13, 90, 190, 130  # pixels; a row of a heat map
 
 LIGHT = {"ground": "#fff", "ink": "#1c1e21", "dim": "#63676e", "line": "#dfe1e4", "soft": "#f2f3f5"}
 DARK = {"ground": "#15171a", "ink": "#e6e8ea", "dim": "#9aa0a8", "line": "#363a40", "soft": "#22262b"}
@@ -104,13 +119,8 @@ TONE_OF: dict[str, Tone] = {
 
 
 def setting_colours(count: int) -> list[str]:
-    """The colours of this number of settings, in the order of their table."""
-    if count <= len(SETTINGS):
-        return list(SETTINGS[:count])
-    import numpy as np
-    from plotly.colors import sample_colorscale
-
-    return sample_colorscale(MANY_SETTINGS, np.linspace(0.1, 0.9, count))
+    """The colours of this number of settings, in the order of their table. Only the first, the best, are not grey."""
+    return [*SETTINGS, *[GREY] * count][:count]
 
 
 def tone_of(text: str) -> Tone | None:

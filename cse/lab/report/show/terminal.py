@@ -34,7 +34,7 @@ def show_report(report: Report, out: Path, console: Console) -> None:
         show_section(section, console)
     if report.hint:
         console.print(Text(report.hint, style="dim"))
-    for picture in report.pictures:
+    for picture in (picture for picture in report.pictures if picture.is_of_paper):
         drawn = str(out / picture.file) if picture.figure else NOT_DRAWN
         console.print(Text(f"{picture.name}: {drawn}", style="dim"))
     if report.best:

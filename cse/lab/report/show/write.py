@@ -29,11 +29,12 @@ from cse.lab.sections import Section, latex, markdown
 from cse.lab.sharing.plots import save_figure
 
 LONG = 100  # rows of a table that is shown in pages
+FIGURE_FILES, FIGURE_DOTS = (".png", ".svg", ".pdf"), 300  # dots of the PNG in an inch
 COUNTED = 20  # rows of a table; a longer one says how many of them a filter leaves
 
 
 def write_report(report: Report, out: Path) -> str:
-    """Write a report into a folder, and return a line that names its files, except the figures.
+    """Write a report into a folder, and return a line that names its files, except the figures of a sweep's paper.
 
     Raises UserError if the folder is not usable, and RunError if the disk refuses a figure.
     """
@@ -45,17 +46,23 @@ def write_report(report: Report, out: Path) -> str:
         "report.md": markdown_of_report(report),
         "report.tex": latex(report.sections),
     }
-    return write_files(out, texts | report.csv)
+    line = write_files(out, texts | report.csv)
+    names = [picture.name for picture in report.pictures if picture.figure and not picture.is_of_paper]
+    figures = f"\n{out / 'figures'}/  ({', '.join(names)}: each as PNG, SVG and PDF)" if names else ""
+    return line + figures
 
 
 def draw(picture: Picture, out: Path) -> None:
     """Write a figure's files, or remove the files of an earlier report."""
-    path = out / picture.file
+    files = [(out / picture.file).with_suffix(suffix) for suffix in FIGURE_FILES]
     if picture.figure is not None:
-        save_figure(picture.figure, path)
+        save_figure(picture.figure, files, dots=FIGURE_DOTS)
         return
-    for file in (path, path.with_suffix(".svg")):
+    for file in files:
         file.unlink(missing_ok=True)
+    folder = files[0].parent
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> str:
@@ -106,9 +113,17 @@ def template(name: str) -> Template:
     environment.globals |= {"look": look, "signs": SIGNS | MEANINGS, "not_drawn": NOT_DRAWN}
     environment.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode()
     environment.filters["sortable"] = html_of_sortable
+    environment.filters["in_two_lines"] = in_two_lines
     environment.filters["tone"] = tone_name
     environment.filters["verdict_places"] = verdict_places
     return environment.get_template(name)
+
+
+def in_two_lines(name: str) -> str:
+    """The name of a column, which breaks at one space at most: a narrow window would break it at each."""
+    words = name.split(" ")
+    halves = [("\u00a0".join(words[:cut]), "\u00a0".join(words[cut:])) for cut in range(1, len(words))]
+    return " ".join(min(halves, key=lambda both: max(map(len, both)), default=(name,)))
 
 
 def tone_name(verdict: str) -> str:

@@ -1,0 +1,132 @@
+"""The figures of any runs for a paper: what is drawn is read back from the axes, and the files are there."""
+
+from pathlib import Path
+
+import pytest
+from matplotlib.colors import to_hex
+
+from cse.lab.report.any_runs.charts import colours_of
+from cse.lab.report.any_runs.curves import curves_of
+from cse.lab.report.any_runs.paper_figures import draw_paper_figures
+from cse.lab.report.show import write
+from cse.lab.report.show.document import Picture, Report
+
+DEV, TEST = "dev/x/average", "test/x/average"
+
+
+@pytest.fixture
+def figures(compared):
+    """figures(...) -> {name: figure} of the runs that were left, without figures that have no data."""
+
+    def draw(**about):
+        comparison = compared(**about)
+        pictures = draw_paper_figures(comparison, curves_of(comparison))
+        assert not any(picture.is_of_paper for picture in pictures)
+        return {picture.name: picture.figure for picture in pictures if picture.figure}
+
+    return draw
+
+
+@pytest.fixture
+def two_losses(leave):
+    """Two methods by two models, of three seeds; losses of barlow are 300 times as large. One run is there twice."""
+    for method, score in (("simcse", 70.0), ("barlow", 66.0)):
+        for model in ("bert", "$mini$_"):
+            for seed in (1, 2, 3):
+                value = score + seed + 5 * (model == "bert")
+                losses = [(300 if method == "barlow" else 1) * seed / (k + 1) for k in range(4)]
+                events = [{"train/loss": loss, DEV: value + k} for k, loss in enumerate(losses)]
+                config = {"method": method, "model.name": model, "seed": seed, "trainer.select": DEV}
+                copies = ["", "again"] if (method, model, seed) == ("simcse", "bert", 1) else [""]
+                for copy in copies:
+                    name = f"{method}-{model}-{seed}{copy}"
+                    leave(name, config, {DEV: value + 3, TEST: value}, events=events)
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_scores_are_means_with_deviations_of_distinct_seeds_the_best_first(two_losses, figures, compared):
+    (axes,) = figures()["scores"].axes
+    assert axes.get_yticklabels()[0].get_text() == "simcse, bert"
+    means = [float(bars.lines[0].get_xdata()[0]) for bars in axes.containers]
+    assert means == [77.0, 73.0, 72.0, 68.0]
+    (bar,) = axes.containers[0].lines[2][0].get_segments()
+    assert [float(x) for x in bar[:, 0]] == [76.0, 78.0]  # 1 below and above
+    assert axes.figure.get_suptitle().startswith(f"{TEST} (points)\nmean ± sd")
+    colours = [to_hex(bars.lines[0].get_color()) for bars in axes.containers]
+    assert colours == list(colours_of(compared()).values())  # as on the page
+
+
+def test_the_cells_of_a_heat_map_are_those_of_the_page(two_losses, figures):
+    axes = figures()["heat_map"].axes[0]
+    assert sorted(texts(axes)) == ["68.00\n± 1.00", "72.00\n± 1.00", "73.00\n± 1.00", "77.00\n± 1.00"]
+
+
+def test_curves_are_means_in_bands_and_losses_of_other_sizes_have_a_panel_each(two_losses, figures):
+    drawn = figures()
+    (axes,) = drawn["curves"].axes
+    best = axes.lines[0]
+    assert [float(y) for y in best.get_ydata()] == [77.0, 78.0, 79.0, 80.0]
+    band = axes.collections[0].get_datalim(axes.transData)
+    assert (band.y0, band.y1) == pytest.approx((76.0, 81.0))
+    assert drawn["curves"].get_suptitle().startswith(f"{DEV} (points)\n")
+    small, large = drawn["training_loss"].axes
+    assert {float(line.get_ydata()[0]) for line in small.lines} == {2.0}
+    assert {float(line.get_ydata()[0]) for line in large.lines} == {600.0}
+
+
+def test_names_of_runs_are_no_mathematics_and_none_is_hidden(leave, figures):
+    for model in ("_a", r"$x^{$"):
+        leave(model.strip("$^{"), {"model.name": model}, {DEV: 1.0}, events=[{DEV: float(k)} for k in range(3)])
+    drawn = figures()
+    (legend,) = drawn["curves"].legends
+    for figure in drawn.values():
+        figure.draw_without_rendering()  # an unbalanced $ would raise
+    assert {text.get_text().replace("\\", "").strip() for text in legend.get_texts()} == {"_a", "$x^{$"}
+
+
+def test_of_many_settings_the_best_are_drawn_and_the_title_says_so(leave, figures):
+    for number in range(22):
+        events = [{DEV: float(number + k)} for k in range(2)]
+        leave(f"{number}", {"model.name": f"m{number}"}, {DEV: float(number)}, events=events)
+    drawn = figures()
+    assert "the best 20 of 22 settings" in drawn["scores"].get_suptitle()
+    assert drawn["scores"].axes[0].get_yticklabels()[0].get_text() == "m21"
+    assert "the best 8 of 22 settings" in drawn["curves"].get_suptitle()
+    assert len(drawn["curves"].axes[0].lines) == 8
+
+
+def test_many_numbers_are_an_axis_with_a_line_for_each_other_setting(leave, figures):
+    for model, extra in (("a", 0.0), ("b", 5.0)):
+        for number in range(8):
+            for seed in (1, 2):
+                config = {"trainer.lr": 1e-5 * 2**number, "model.name": model, "seed": seed}
+                leave(f"{model}{number}-{seed}", config, {DEV: 70.0 + number + extra + seed})
+    (axes,) = figures()["scores"].axes
+    assert axes.get_xscale() == "log"
+    first, second = (bars.lines[0] for bars in axes.containers)
+    assert [float(y) for y in first.get_ydata()] == [76.5 + number for number in range(8)]
+    assert [float(x) for x in second.get_xdata()] == pytest.approx([1e-5 * 2**number for number in range(8)])
+
+
+def test_a_single_run_has_its_curve_and_no_table_of_one_score(leave, figures):
+    leave("run", {"seed": 1}, {DEV: 70.0}, events=[{DEV: float(step)} for step in range(3)])
+    assert list(figures()) == ["curves"]
+
+
+def test_a_figure_is_three_files_as_wide_as_a_column_and_goes_with_its_data(leave, figures, tmp_path):
+    leave("run", {"seed": 1}, {DEV: 70.0}, events=[{DEV: float(step)} for step in range(3)])
+    figure = figures()["curves"]
+    out = tmp_path / "out"
+    line = write.write_report(Report("t", "", [], {}, pictures=[Picture("curves", figure, is_of_paper=False)]), out)
+    assert "(curves: " in line
+    starts = {file.suffix: file.read_bytes()[:5] for file in (out / "figures").iterdir()}
+    assert starts == {".png": b"\x89PNG\r", ".svg": b"<?xml", ".pdf": b"%PDF-"}
+    assert b"/MediaBox [ 0 0 237.6 " in (out / "figures/curves.pdf").read_bytes()  # 3.3 inches
+    assert b"/Type3" not in (out / "figures/curves.pdf").read_bytes()
+    line = write.write_report(Report("t", "", [], {}, pictures=[Picture("curves", None, is_of_paper=False)]), out)
+    assert "curves" not in line
+    assert not (out / "figures").exists()
+    assert Path(out / "report.html").exists()
