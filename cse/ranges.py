@@ -4,7 +4,7 @@ Only the signature of a part says which values are valid. The laboratory checks 
 choice is a Literal, or a OneOf if a table already lists the names. NaN and infinity are refused everywhere.
 
 A signature also says what a setting is for. A setting without a Mark is science: it determines training or scores. Any
-other setting has a mark beside its type, `workers: Annotated[Natural, Mark.MACHINE]`, or in its type, as a File has
+other setting has a mark beside its type, `workers: Annotated[Natural, Mark.MACHINE]`, or in its type, such as File
 (cse.lab.settings.roles).
 """
 

@@ -60,7 +60,9 @@ def copies_in(settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def version_of(function: RowsFunction) -> tuple[str, str, str]:
-    """What determines a function's rows besides its data: its name, a checksum of its file, and its settings."""
+    """The facts that determine a function's rows, except its data: its name, a checksum of its file, and its
+    settings.
+    """
     named = made_by(function)
     given = (function.args, function.keywords) if isinstance(function, partial) else ()
     module = getmodule(named)

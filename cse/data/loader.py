@@ -167,8 +167,8 @@ class Batches(Steps):
         """The rows of a global batch. The last batch of an epoch may be smaller.
 
         Several processes share the last batch evenly. A last batch that is too small gets earlier rows of the epoch
-        too. Then each process has at least two rows (if a full batch has so many), and together they have at least
-        min_rows. So a run has the same number of steps on any number of processes.
+        too. Then each process has at least two rows (if a full batch gives each of them two), and together they have at
+        least min_rows. So a run has the same number of steps on any number of processes.
         """
         epoch, place = divmod(step, self.steps_per_epoch)
         order = self._permutation(epoch)

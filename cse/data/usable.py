@@ -78,7 +78,7 @@ class RowNotes:
             yield row
 
     def as_json(self) -> Json:
-        """The notes as a cache keeps them."""
+        """The notes in the form for a cache."""
         return {"rows": self.total, "faults": {str(fault): numbers for fault, numbers in self.faults.items()}}
 
     @classmethod
@@ -139,7 +139,7 @@ def usable_numbers(notes: RowNotes, empty: Empty | None, where: str, optional: S
 
 
 def are_many(unusable: int, total: int) -> bool:
-    """Whether so many unusable items mean a broken data set: more than one, and more than 1 % of all."""
+    """Whether this number of unusable items means a broken data set: more than one, and more than 1 % of all."""
     return unusable > max(1, UNUSABLE_SHARE * total)
 
 

@@ -26,7 +26,7 @@ Reading = Literal["released", "angle"]
 
 @equation(targets_B=finite)
 def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> Tensor:
-    """CoSENT: two pairs in the wrong order cost as much as their similarities differ. Equal scores cost nothing.
+    """CoSENT: two pairs in the wrong order cost the difference of their similarities. Equal scores cost nothing.
 
     For example:
 

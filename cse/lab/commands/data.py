@@ -126,7 +126,7 @@ def print_catalogue() -> None:
 def print_datasets(needs: Iterable[DatasetNeed]) -> int:
     """Print all that the catalogue says about the datasets of these needs. Returns 1 if a dataset is not here.
 
-    A dataset whose languages have places of their own has a need for each language.
+    If the languages of a dataset have separate places, the dataset has a need for each language.
     """
     from cse.lab.run.needs import look_for
 

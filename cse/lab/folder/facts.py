@@ -109,7 +109,7 @@ def processes_in_words(results: Results) -> str | None:
 
 
 def scoring_facts(run: Run) -> dict[str, str]:
-    """Everything that a run's scores depend on besides its encoder, as text, by name."""
+    """Everything that a run's scores depend on, except its encoder, as text, by name."""
     known = {library: str(run.versions[library]) for library in LIBRARIES if library in run.versions}
     if code := code_in_short(run):
         known["code"] = code

@@ -28,7 +28,7 @@ def digits_of(form: str, sizes: Iterable[float]) -> int | None:
 
 
 def number(value: float, digits: int | None) -> str:
-    """A number with so many decimals; None: as few as it needs."""
+    """A number with this number of decimals; None: as few as it needs."""
     return f"{value:zg}" if digits is None else f"{value:z.{digits}f}"
 
 

@@ -156,7 +156,7 @@ def make_encoder_and_objective(
 
 
 def make_objectives(texts: list[TextWithObjective], dim: int) -> Objective:
-    """The objective of a run's text, or one for each text of a mixture, with parameters of its own."""
+    """The objective of a run's text. For a mixture: an objective for each text, with its own parameters."""
     from cse.objective.by_source import BySource
 
     made: dict[str, Objective] = {}

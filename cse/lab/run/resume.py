@@ -67,7 +67,7 @@ def earlier_run(arguments: Sequence[Argument], kind: Kind) -> EarlierRun | None:
 
 
 def config_of_run(run: EarlierRun, arguments: Sequence[Argument]) -> DictConfig:
-    """The config of an earlier run with the arguments applied to it, and Hydra's node as the arguments give it.
+    """The config of an earlier run with the arguments applied to it. Hydra's node comes from the arguments.
 
     Raises UserError for a folder without a run, for settings that are not plain data, for a part that is neither in
     conf/ nor in the arguments, for a choice from a group, and for a key that the config lacks.

@@ -259,7 +259,7 @@ def last_part(name: str) -> str:
 
 
 def simplified(name: str) -> str:
-    """A name as the table is searched: in lower case, with underscores for dashes and blanks."""
+    """A name in the form for searches of the table: in lower case, with underscores for dashes and blanks."""
     return name.strip("-").lower().replace("-", "_").replace(" ", "_")
 
 

@@ -40,7 +40,7 @@ class UserFile(NamedTuple):
         return f"{self.package}." if self.package else ""
 
     def read_settings(self) -> PlainConfig:
-        """Its settings, with references as they are written."""
+        """Its settings, with unresolved references."""
         return OmegaConf.to_container(OmegaConf.load(self.path))  # type: ignore[return-value]
 
 

@@ -36,7 +36,7 @@ def resolved(config: DictConfig) -> PlainConfig:
 
 
 def written_values(config: Container) -> PlainConfig:
-    """The values of a config by dotted key, with references as they are written."""
+    """The values of a config by dotted key, with unresolved references."""
     return flattened(cast("PlainConfig", OmegaConf.to_container(config)))
 
 

@@ -38,7 +38,7 @@ def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def format_value(value: object) -> str:
-    """A value as the command line writes it."""
+    """A value in the form of the command line."""
     if isinstance(value, bool):
         return str(value).lower()
     return "null" if value is None else str(value)

@@ -62,7 +62,7 @@ def title_of_methods(methods: Sequence[str]) -> str:
 
 
 def name_of_method(choice: str) -> str:
-    """The name of an objective or a second modality, as its paper writes it.
+    """The name of an objective or a second modality, as in its paper.
 
     The name is the beginning of the first comment in the file, up to a bracket, comma or colon. Without a comment, it
     is the choice itself.

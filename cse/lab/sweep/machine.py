@@ -31,7 +31,7 @@ class Machine:
         return f"{idle} of this machine's GPUs are idle: {more}" if idle > 0 else ""
 
     def run(self, jobs: Sequence[PlannedJob], start: Start) -> list[Outcome]:
-        """Run jobs, as many at a time as there are shares. Returns their outcomes in the same order."""
+        """Run jobs. Each share of the GPUs runs one job at a time. Returns their outcomes in the same order."""
         free: SimpleQueue[str | None] = SimpleQueue()
         for share in self.shares:
             free.put(share)

@@ -102,8 +102,7 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
     """settings.csv: a row for each setting, the best first. It has the same dotted keys as runs.csv.
 
     done, runs: how many runs are finished, and how many there are. NAME, NAME sd: the mean and the standard deviation
-    of every score over seeds, the shown scores first. partial: the scores on modified data. remarks: what a reader must
-    know.
+    of every score over seeds, the shown scores first. partial: the scores on modified data. remarks: notes on the row.
     """
     names = [*comparison.scores.shown, *comparison.scores.hidden]
     rows = []
@@ -179,7 +178,7 @@ def legend_of_settings(comparison: Comparison) -> list[str]:
 
 
 def notes_on_settings(comparison: Comparison) -> list[str]:
-    """What a reader must know beside the numbers."""
+    """The notes that a reader needs in addition to the numbers."""
     settings, scores = comparison.settings, comparison.scores
     every = [run for setting in settings for run in setting.included]
     notes = data_problems(comparison.runs)
@@ -199,7 +198,7 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
 
 
 def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
-    """What a reader must know of a setting's included runs."""
+    """The notes on a setting's included runs."""
     runs, seed_key = setting.included, comparison.seed_key
     seeds = grouped(runs, seed_key)
     lines = []

@@ -70,7 +70,7 @@ def is_trial(run: Run, seed_key: str) -> bool:
 def is_of_search(run: Run, search: PastSearch, seed_key: str) -> bool:
     """Whether a search asked for the values of a run, and has the run's other settings.
 
-    If the search did not set a seed, a run with a seed of its own is a further seed of a trial.
+    If the search did not set a seed, a run with its own seed is a further seed of a trial.
     """
     typed = values_of(run.arguments)
     fixed = values_of(recorded_arguments([f"{key}={value}" for key, value in (search.fixed or {}).items()]))

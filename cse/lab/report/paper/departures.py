@@ -10,8 +10,8 @@ To read: `departures_of` has all departures of a run. `without_departures` choos
 3. a setting that differs from the planned job with these choices (cse.lab.report.paper.planned_settings). It need not
    be given: the sweep, a recipe or a default may have changed since the run.
 
-If nothing is planned, as for a job that only scores, every extra argument is a departure in place of 2 and 3. A further
-seed is not a departure.
+If nothing is planned, for example for a job that only scores, every extra argument is a departure instead of 2 and 3. A
+further seed is not a departure.
 """
 
 from collections import Counter

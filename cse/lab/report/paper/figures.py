@@ -191,8 +191,8 @@ def heat_figure(drawing: Drawing) -> Figure | None:
 def scatter_figure(drawing: Drawing) -> Figure | None:
     """A dot for each series, the mean over its seeds, and a star for each of the paper's points.
 
-    Points are numbered, and their names are in the legend, as names beside the points would overlap. The paper's point
-    of a series has its number and colour.
+    Points are numbered, and their names are in the legend, because names beside the points would overlap. The paper's
+    point of a series has its number and colour.
     """
     plot, published = drawing.plot, drawing.published
     frame = drawing.frame(x=plot.x, y=plot.y)

@@ -32,7 +32,7 @@ from cse.lab.settings.values import PlainConfig
 def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
     """A sweep's runs beside the paper's table, with the claims and figures.
 
-    If the sweep names no table, its runs are beside each other.
+    If the sweep names no table, its runs are compared with each other.
 
     folders: where the runs are; []: where `cse-train sweep=...` puts them.
     """
@@ -78,12 +78,12 @@ def beside_each_other(sweep: SweepRuns) -> Section | None:
 
 
 def smoke_section(sweep: SweepRuns) -> Section | None:
-    """The smoke runs beside each other; None without any."""
+    """The smoke runs compared with each other; None without smoke runs."""
     return unranked_section(compared_by_figures(sweep, sweep.smoke)) if sweep.smoke else None
 
 
 def compared_by_figures(sweep: SweepRuns, runs: Sequence[Run]) -> Comparison:
-    """The runs beside each other, with the scores that are on the axes of the figures."""
+    """The runs compared with each other, with the scores on the axes of the figures."""
     measured = {name for run in runs for name in run.metrics}
     scores = [score for plot in sweep.block.figures for score in plot.metrics if score in measured]
     return compare_runs(runs, sweep.places, scores, sweep.block.seed)

@@ -118,7 +118,7 @@ class TablePlace(TypedDict, total=False):
 class Claim(BaseModel):
     """An entry of `claims`: what the paper claims. It compares two places of the table:
 
-    more: PLACE, than: PLACE            the first is higher; with `within`, it is at most so much lower
+    more: PLACE, than: PLACE            the first is higher; with `within`, it is at most this much lower
     less: PLACE, than: PLACE            the first is lower, for metrics where that is better
     alike: PLACE, to: PLACE, within: 1  they differ by less than this, in the score's unit
 
