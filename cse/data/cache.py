@@ -1,6 +1,6 @@
 """Caches: folders with memory-mapped rows. Checksums are verified whenever a cache is opened.
 
-`read_once` keeps what was read of the files of a folder.
+`read_once` keeps the results of reading the files of a folder.
 """
 
 import hashlib

@@ -87,8 +87,9 @@ def _end_workers() -> None:
 
 
 class _Guarded(Dataset[tuple[B | UserError, list[Message]]], Generic[K, B]):
-    """Each batch, or the UserError of making it, with the messages that a worker has logged meanwhile. Torch would wrap
-    a raised error in its own traceback."""
+    """Each batch (or the UserError instead of it), with the messages that the worker logged.
+
+    Torch would wrap a raised error in its own traceback."""
 
     def __init__(self, make: Callable[[K], B]):
         self.make = make

@@ -14,7 +14,7 @@ from cse.progress import track
 
 
 def compact(numbers_N: np.ndarray) -> np.ndarray:
-    """Row numbers as int32 if that has room: half the memory of int64."""
+    """Row numbers as int32 if it can hold them: this takes half the memory of int64."""
     return numbers_N.astype(np.int32) if numbers_N.max(initial=0) < 2**31 - 1 else numbers_N
 
 
@@ -109,5 +109,8 @@ class TextRows:
         return np.array(kept.flat)
 
     def chosen_bytes(self) -> memoryview:
-        """The numbers of the rows in use as int64, for the keys of caches: these are older than int32 numbers."""
+        """The numbers of the rows in use as int64, for the keys of caches.
+
+        These keys are older than the int32 numbers.
+        """
         return self.chosen.astype(np.int64).data

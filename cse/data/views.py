@@ -276,7 +276,7 @@ class Views:
 
 
 def counted_in_words(found: int, count: int, of: int) -> str:
-    """How many of `count` rows were found; `count` rows are a sample of `of` rows, or all of them.
+    """How many of `count` rows were found. The `count` rows are a sample of `of` rows, or all rows.
 
     >>> counted_in_words(2, 10_000, 1_000_000)
     '2 of 10,000 rows, a sample of 1,000,000,'

@@ -24,9 +24,10 @@ _PROCESS = ContextVar("the rank of this process and the number of processes that
 def shared_rows() -> Iterator[None]:
     """In this block, `blockwise` computes on each process a contiguous share of the rows, and joins the shares.
 
-    The loss of the global batch is computed in it (cse.training.step), and nothing else. All processes must make the
-    same calls with the same rows. Every process gets the rows of all. In the backward pass a process follows only its
-    own share, times the number of processes. So the mean of the gradients over processes is the exact gradient.
+    Only the loss of the global batch is computed in this block (cse.training.step). All processes must make the same
+    calls with the same rows. Every process gets the rows of all processes. The backward pass of a process covers only
+    its own share, multiplied by the number of processes. So the mean of the gradients over processes is the exact
+    gradient.
     """
     token = _PROCESS.set((dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1))
     try:
@@ -56,7 +57,8 @@ def blockwise(reduce_rows: Callable[[int, int], Tensor], num_rows: int, num_colu
 
     In `shared_rows` this process calls reduce_rows only for its share. With fewer rows than processes a share is empty.
     """
-    rank, world = _PROCESS.get()
+    # torch.compile cannot trace a ContextVar; compiled code computes all rows on every process
+    rank, world = (0, 1) if torch.compiler.is_compiling() else _PROCESS.get()
     first, last = num_rows * rank // world, num_rows * (rank + 1) // world
     size = max(1, MAX_ELEMENTS // num_columns)
     if last - first <= size:

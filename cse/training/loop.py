@@ -44,8 +44,11 @@ one before: BERT-base's last/ has 1.31 GB."""
 
 
 class Wishes(NamedTuple):
-    """What a process tells all processes after a step: the number of a signal that stops the run (0: no), and the age
-    of last/ in milliseconds, by the clock of the process that writes it (0 from the others)."""
+    """The message of a process to all processes after a step.
+
+    It has the number of a signal that stops the run (0: no signal), and the age of last/ in milliseconds. The age is by
+    the clock of the process that writes last/; other processes send 0.
+    """
 
     signal: int
     age: int

@@ -242,7 +242,7 @@ def check_settings(
     if trainer.compile == "graphs" and masking != "none":
         raise UserError(
             "trainer.compile=graphs with a language-model loss: the number of masked tokens changes from batch to "
-            "batch, and a CUDA graph cannot; set trainer.compile=true, or objective.mlm_weight=0"
+            "batch, but a CUDA graph is fixed; set trainer.compile=true, or objective.mlm_weight=0"
         )
     if trainer.warmup and trainer.schedule == "slanted_triangular":
         raise UserError(
@@ -261,8 +261,9 @@ def check_settings(
 def compiled(encoder: Encoder, backend: str = "inductor", *, graphs: bool = False) -> nn.Module:
     """The encoder for steps on text with trainer.compile. No GPU has run this yet.
 
-    backend: the backend of torch.compile. graphs: record a CUDA graph for every shape, and replay it: the host then
-    launches one graph instead of each kernel."""
+    backend: the backend of torch.compile. graphs: record a CUDA graph for every shape, and replay it. The host then
+    launches one graph instead of each kernel.
+    """
     encoder.packed = False  # packing gives every batch different shapes
     encoder.encode("a")  # the first call takes locks, which Dynamo cannot trace: the graph would have a break
     mode = "reduce-overhead" if graphs and backend == "inductor" else None
@@ -272,7 +273,7 @@ def compiled(encoder: Encoder, backend: str = "inductor", *, graphs: bool = Fals
 def widened(tokens: Tokens, width: int, padding: int) -> Tokens:
     """The tokens without labels, padded to at least `width` a row. padding: the id of the padding token.
 
-    With max_length=32, nearly every batch of Wikipedia's sentences has a row of 32 tokens, so this adds nothing to it.
+    With max_length=32, nearly every batch of Wikipedia's sentences has a row of 32 tokens, so it gets no padding here.
     """
     more = max(0, width - tokens.ids_BT.shape[1])
     return Tokens(pad(tokens.ids_BT, (0, more), value=padding), pad(tokens.mask_BT, (0, more)))

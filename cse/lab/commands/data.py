@@ -39,7 +39,7 @@ cse-data: list and fetch the datasets that the configurations use, or that one c
   cse-data fetch wikipedia data.rows.language=de        with the settings of the run that will read it
   cse-data mine data.path=PAIRS data.columns=[A,B] model=minilm out=FILE.csv relative_margin=0.05
                                                         write the pairs with three hard negatives each
-  cse-data --help mine                                  the settings of cse-data mine; any other word works too
+  cse-data --help mine                                  the settings of cse-data mine; other words work too
 
 To carry data to another machine, fetch it into a folder: export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache, here and there.
 

@@ -69,8 +69,8 @@ def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | No
 def help_on_page(page: str, arguments: Sequence[str], settings: Iterable[Entry]) -> str:
     """The help of a command without groups: about the words after --help, or else the page.
 
-    Words before --help may be the start of a command: if nothing mentions them, the page is shown. Raises UserError for
-    a word after --help that nothing mentions.
+    Words before --help may be the start of a command. If no entry mentions them, the page is shown. Raises UserError
+    for a word after --help that nothing mentions.
     """
     topics = [topic.partition("=")[0] for topic in topics_asked(arguments)]
     entries = list(settings) if topics else []

@@ -1,4 +1,4 @@
-"""The refusal of a command with another trainer's flags: what each one is here, and then the same command here.
+"""The error for a command with another trainer's flags: the counterpart of each flag, and then the same command in cse.
 
 To read: `refuse_old_command`. cse/lab/settings/other_trainers.yaml has all facts about an argument.
 """
@@ -35,10 +35,10 @@ COLUMN = 40
 
 @dataclass
 class Old:
-    """A flag of another trainer, or what this trainer does without it.
+    """A flag of another trainer, or the behaviour of this trainer without the flag.
 
-    given: as a person gave it. answer: its row of the table. here: {our key: its value, in Hydra's grammar}. note: what
-    a line also says. is_left: a person has to decide what to give.
+    given: the texts of a person. answer: the row of the table. here: {our key: its value, in Hydra's grammar}. note:
+    further text for the line. is_left: a person has to choose a value.
     """
 
     given: list[str]
@@ -49,7 +49,7 @@ class Old:
 
 
 def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
-    """Raise UserError for a command with flags that neither cse nor Hydra has. texts: as the shell gave them."""
+    """Raise UserError for a command with flags that neither cse nor Hydra has. texts: the texts from the shell."""
     if {text.partition("=")[0] for text in texts if FLAG.match(text)} <= {*HYDRAS_FLAGS}:
         return
     known = keys_of_command(kind)
@@ -76,7 +76,7 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
 
 
 def is_flag(old: Old) -> bool:
-    """Whether it is a flag, and no lone word."""
+    """Whether it is a flag, not a single word."""
     return FLAG.match(old.given[0]) is not None
 
 
@@ -105,7 +105,7 @@ def split_old_command(texts: Sequence[str], known: Collection[str]) -> tuple[lis
 
 
 def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind) -> None:
-    """Fill in what a flag is here."""
+    """Fill in the counterpart of a flag."""
     flag, *values = old.given
     name = simplified(flag)
     answer = old.answer = None if name in known else answer_to(flag, known, kind)
@@ -135,7 +135,7 @@ def settings_of_row(arguments: Sequence[str]) -> dict[str, str]:
 
 
 def in_grammar(key: str, value: str) -> str:
-    """The value as given, or in the quotes that Hydra needs to read one value."""
+    """The given value, with quotes if Hydra needs them to read one value."""
     return value if is_one_value(f"{key}={value}") else spell_argument(key, value).partition("=")[2]
 
 
@@ -151,15 +151,16 @@ def merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def settings_of(old: Sequence[Old]) -> list[str]:
-    """The arguments that flags are here. A flag with a value of its own overrides one without: --mlm_weight after
-    --do_mlm."""
+    """Our arguments for flags. A flag with a value overrides a flag without a value: --mlm_weight after --do_mlm."""
     values = merged([one.here for one in sorted(old, key=lambda one: len(one.given) > 1)])
     return [f"{key}={values[key]}" for key in merged([one.here for one in old])]
 
 
 def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
-    """What the trainers do without the flags that are not given. A command that names no encoder is only a part of one,
-    and has no defaults."""
+    """The behaviour of the trainers without the flags that are not given.
+
+    A command without an encoder is only a part of a command, so it has no defaults.
+    """
     answers = [one.answer for one in old if one.answer]
     keys = {key for one in old for key in one.here}
     if keys.isdisjoint({"model", "model.name", "checkpoint"}):
@@ -183,7 +184,7 @@ def multiply(old: Sequence[Old]) -> None:
 
 
 def name_own_columns(old: Sequence[Old]) -> None:
-    """Give the columns of the person's file, if it is here, in place of the trainer's names."""
+    """If the person's file is here, replace the trainer's names of columns by the columns of the file."""
     from cse.data.readers import header_of
 
     for one in old:
@@ -195,7 +196,7 @@ def name_own_columns(old: Sequence[Old]) -> None:
 
 
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
-    """The choices that flags of one trainer alone need, if the command does not choose."""
+    """The choices that the flags of a single trainer need, if the command does not choose."""
     free = {*groups(kind)} - {key_of(text) for text in [*settings_of(old), *ours]}
     rows = [
         one.answer for one in old if one.answer and simplified(one.given[0]) in map(simplified, one.answer.arguments)
