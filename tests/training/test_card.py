@@ -99,6 +99,23 @@ def test_two_updates_of_all_cases(case, trained):
     test_two_updates_on_the_card_equal_the_cpus_without_a_wait(case, trained)
 
 
+def test_batches_for_graphs_are_widened_without_a_wait(trained, monkeypatch):
+    """On the card, Dynamo traces nothing: the plain encoder takes the wide batches."""
+    monkeypatch.setitem(WAYS, "graphs", ["trainer.compile=graphs", "trainer.max_length=11"])
+    widths = []
+
+    def compiled(encoder, graphs):
+        assert graphs
+        encoder.register_forward_pre_hook(lambda _, given: widths.append(given[0].ids_BT.shape))
+        return encoder
+
+    monkeypatch.setattr("cse.training.update.compiled", compiled)
+    with Card() as card:
+        there = trained("simcse", "graphs", "text", card)
+    assert there == pytest.approx(trained("simcse", "graphs", "text"), rel=1e-3, abs=1e-5)
+    assert widths == 4 * [(16, 11)]
+
+
 def test_the_number_of_kernels_of_an_update_is_the_recorded_one(trained):
     """A deliberate change of these numbers is written by WRITE. A new objective is not in the table until then."""
     known, writes = json.loads(KERNELS.read_text()), os.environ.get("KERNELS") == "write"
