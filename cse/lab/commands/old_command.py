@@ -29,6 +29,8 @@ from cse.lab.text_columns import command_at_width, terminal_width
 
 FLAG = re.compile(r"--?[A-Za-z]")
 SETTING = re.compile(r"\+*[A-Za-z_][\w./@]*=")
+WITHOUT = "without"
+"""Stands before a flag that was not given, for what its trainer does by default."""
 COLUMN = 40
 """Where a line says what a flag is here."""
 
@@ -70,6 +72,7 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     needed = choices_needed(old, ours, kind)
     chosen = choices_given([*needed, *settings_of(old), *filter(SETTING.match, ours)], kind)
     leave_out_unfitting(old, chosen, known, kind)
+    old = [one for one in old if one.here or one.given[0] != WITHOUT]
     variables = filter(SETTING.match, words)
     command = [*variables, PROGRAMS[kind], *needed, *settings_of(old), *ours]
     raise UserError("\n".join(lines_about(old, command)))
@@ -169,7 +172,7 @@ def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
         for row in trainers()[trainer][1]:
             here = settings_of_row(row.default.split())
             if row.kind == kind and row not in answers and keys.isdisjoint(here) and here:
-                yield Old(["without", f"--{row.arguments[0]}"], row, here)
+                yield Old([WITHOUT, f"--{row.arguments[0]}"], row, here)
 
 
 def multiply(old: Sequence[Old]) -> None:

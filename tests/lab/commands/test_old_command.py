@@ -60,6 +60,9 @@ def offered(program: str, line: str) -> list[str]:
      "objective.hard_negative_weight=1 model.pooling=mean objective.head=null trainer.weight_decay=0.1 seed=3"),
     ("cse-train", "--mlm_weight 0.2 --do_mlm --max_steps -1 --load_best_model_at_end False --bf16 false",
      "cse-train objective.mlm_weight=0.2 trainer.select=null"),
+    ("cse-train", "--model_name_or_path x --train_file y.txt --num_pos 3 --num_train_epochs 1 --learning_rate 1e-5",
+     "cse-train objective=whitenedcse model.name=x data=text data.path=y.txt objective.m=3 trainer.epochs=1 "
+     "trainer.lr=1e-5 trainer.batch_size=8"),
     ("cse-train", "--lr 3e-5 --trainer.epochs 2 --dataloader_drop_last -m seed=1,2",
      "cse-train trainer.lr=3e-5 trainer.epochs=2 trainer.drop_last=true -m seed=1,2"),
     ("cse-train", "CUDA_VISIBLE_DEVICES=0 torchrun --standalone train.py --image_bsz 48 --supcon_temperature=0.05",
