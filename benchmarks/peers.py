@@ -103,7 +103,7 @@ def write_sentences(source: str, path: Path, rows: int) -> None:
 
 
 def ours(source: str, batch: int, rows: int, folder: Path, precision: str) -> tuple[Turn, Any]:
-    """cse's own loop, on text read and tokenised as in a run. Returns a turn and the batches."""
+    """cse's own loop, on text read as in a run. Returns a turn and the batches."""
     from accelerate import Accelerator
 
     from cse.lab.run.build import build

@@ -79,18 +79,17 @@ def count_overlap(text: TextRows, sets: Mapping[str, set[bytes]]) -> Overlap:
         for scored in texts - {b""}:
             owners[scored].append(name)
     total = Overlap(
-        texts=0,
+        texts=len(text) * text.num_columns,
         found=0,
         sets={name: 0 for name, members in sets.items() if members},
         unread=[name for name, members in sets.items() if not members],
         duplicates=int(sharing(text_keys(text)).sum()),
     )
-    for cell in text.cells():
-        names = owners.get(normalised(cell), [])
-        total["texts"] += 1
-        total["found"] += bool(names)
-        for name in names:
-            total["sets"][name] += 1
+    for cell in text.cells() if owners else ():
+        if names := owners.get(normalised(cell)):
+            total["found"] += 1
+            for name in names:
+                total["sets"][name] += 1
     return total
 
 

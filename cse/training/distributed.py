@@ -38,7 +38,7 @@ OF_ACCELERATE = ("ACCELERATE_", "FSDP_", "MEGATRON_LM_", "PARALLELISM_CONFIG_")
 AS_WITHOUT = ("", "0", "false", "no", "default")  # `accelerate launch` sets these by default
 
 STEP_TIMEOUT = timedelta(minutes=30)  # for a collective in a step; no process is ever that far behind
-HOST_TIMEOUT = timedelta(days=1)  # while one process tokenises or scores, the others wait
+HOST_TIMEOUT = timedelta(days=1)  # while one process reads a text or scores, the others wait
 TEXTS_PER_SHARE = 256  # texts that a process encodes before it checks for a signal
 
 

@@ -95,3 +95,19 @@ def test_of_megabytes_without_a_blank_or_a_letter_the_most_is_not_read(caplog, m
         assert len(ids) <= 3
         assert "10,000,000 characters" in caplog.text
         caplog.clear()
+
+
+def test_a_call_looks_up_its_own_words_and_does_not_read_all_kept_words(monkeypatch):
+    """A set difference read them all: 8 ms a batch after an epoch of 200,000 sentences."""
+
+    class Kept(dict):
+        def __iter__(self):
+            raise AssertionError
+
+        keys = items = values = __iter__
+
+    tokenizer = TOKENIZERS["bert"]
+    expected = [ids.tolist() for ids in tokenizer(LINES, 64)]
+    monkeypatch.setattr(tokenizer, "_words", Kept())
+    for _ in range(2):
+        assert [ids.tolist() for ids in tokenizer.by_words(LINES, 64)] == expected
