@@ -78,7 +78,9 @@ class Ending:
 
 
 def prompts_of(recorded: Json, prefix: str) -> Json:
-    """The prompts that an export writes, and the name of the default: the recorded ones, with the prefix as default.
+    """The prompts that an export writes, and the name of the default prompt. They are the recorded prompts.
+
+    The prefix becomes the default.
 
     `encode_query` and `encode_document` of sentence-transformers (5 and later) never use the default. Without a prompt
     of their name they use an empty prompt. So if there is a prefix, both get a prompt.

@@ -204,13 +204,15 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
 
 
 def texts_learned_from(run: Path, config: DictConfig) -> list[TextRows]:
-    """The texts that a run learned from, from the cache. Raises UserError, or MissingResource for a text that is not
-    there."""
+    """The texts that a run learned from, from the cache. Raises UserError.
+
+    Raises MissingResource for a text that is not in the cache.
+    """
     texts = []
     for learned in texts_with_objectives(config):
         text = learned.text
         if text.path is not None and is_on_hub(text.path):  # which `find` may download
-            raise MissingResource(f"{run} learned from {text.path}, of the hub")
+            raise MissingResource(f"{run} learned from {text.path}, a dataset of the hub")
         found = learned.find()
         if not (text.cache / found.digest).exists():
             raise MissingResource(f"the text of {run} is not in {text.cache}")

@@ -64,7 +64,7 @@ def section_of(group: str, file: Path) -> list[str]:
 
 
 def included(file: Path) -> list[Path]:
-    """A choice's file with the files of its group that its defaults list names, in the order in which they are read."""
+    """The file of a choice, and the files of the same group in its defaults list, in the order of reading."""
     listed = names_listed(file)
     files: list[Path] = []
     for name in listed if "_self_" in listed else [*listed, "_self_"]:
