@@ -116,7 +116,7 @@ def scoring_facts(run: Run) -> dict[str, str]:
     for key in ("dtype", "trainer.eval_precision"):
         if run.get(key) is not None:
             known[key] = format_value(run.get(key))
-    for key, value in flattened(run.config).items():
+    for key, value in flattened({"eval": run.config.get("eval")}).items():
         if key.startswith("eval.") and not str(value).startswith("/"):  # of a folder the checksums of its files tell
             known[key] = format_value(value)
     return known | evaluator_data(run)

@@ -23,7 +23,7 @@ import yaml
 from cse import ranges
 from cse.lab.settings.arguments import key_of
 from cse.lab.settings.conf_files import text_of
-from cse.lab.settings.groups import folders_of, section_of
+from cse.lab.settings.groups import folders_of, section_of, user_folders
 from cse.lab.settings.signatures import Annotation, declared_by
 from cse.lab.settings.values import PlainConfig, flattened
 from cse.ranges import VALUE_MARKS, Mark
@@ -81,9 +81,22 @@ def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
     names the part.
     """
     key = key.replace("/", ".")
-    annotations = annotations_on_path(key, settings or {})
+    annotations = [None] if settings is None else annotations_on_path(key, settings)
+    return role_in_choices(key, tuple(user_folders())) if annotations[-1] is None else role_by(annotations)
+
+
+@cache
+def role_in_choices(key: str, user_folders: Sequence[Path]) -> Role:
+    """The role of a dotted key without a config: a sweep asks for each key of each job. user_folders: the folders that
+    hold choices of the user's own."""
+    annotations = annotations_on_path(key, {})
     if annotations[-1] is None:
         annotations = annotations_in_choices(key, tuple(folders_of(key.partition(".")[0])))
+    return role_by(annotations)
+
+
+def role_by(annotations: Sequence[Annotation | None]) -> Role:
+    """The role of a key by the annotations on its path."""
     of_purpose: frozenset[Mark] = frozenset()
     of_value: frozenset[Mark] = frozenset()
     for annotation in filter(None, annotations):

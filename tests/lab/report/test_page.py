@@ -1,5 +1,7 @@
 """The page of any runs: its data, that nothing of a run becomes HTML, and the page itself in Chromium."""
 
+import base64
+import gzip
 import re
 from pathlib import Path
 
@@ -11,11 +13,11 @@ from run_folders import leave_heartbeat
 
 from cse.lab.report.any_runs.charts import colours_of
 from cse.lab.report.any_runs.curves import POINTS, curves_of, thinned
-from cse.lab.report.any_runs.runs_table import in_text, runs_frame
+from cse.lab.report.any_runs.runs_table import in_text, runs_frame, runs_section
 from cse.lab.report.any_runs.settings_table import legend_of_settings, settings_section
-from cse.lab.report.show import look
+from cse.lab.report.show import look, write
 from cse.lab.report.show.document import Report
-from cse.lab.report.show.write import html_of_report
+from cse.lab.report.show.write import html_of_report, html_of_sortable
 from cse.lab.sections import Section
 from cse.lab.sweep import sweeps
 
@@ -108,10 +110,22 @@ def wait(shown, ready):
             return
 
 
+def test_the_rows_of_a_long_table_are_packed_and_the_same(comparison, monkeypatch):
+    section = runs_section(comparison)
+    plain = html_of_sortable(section)
+    monkeypatch.setattr(write, "PACKED", len(section.table) - 1)
+    long = str(html_of_sortable(section))
+    (rows,) = re.findall('data-packed="([^"]*)"', long)
+    unpacked = gzip.decompress(base64.b64decode(rows)).decode()
+    assert long.replace(f' data-packed="{rows}">\n', f">\n{unpacked}") == plain
+    assert unpacked.count("<tr>") == 12
+
+
 @pytest.mark.nightly
 @chromium.needed
-def test_the_page_in_a_browser(page, tmp_path):
-    (tmp_path / "report.html").write_text(page, encoding="utf-8")
+def test_the_page_in_a_browser(comparison, tmp_path, monkeypatch):
+    monkeypatch.setattr(write, "PACKED", 6)  # the rows of runs are packed, and the rows of settings are not
+    (tmp_path / "report.html").write_text(html_of_report(whole_report(comparison), Path()), encoding="utf-8")
     with chromium.Page(tmp_path / "report.html", tmp_path / "chromium") as shown:
         drawn = "document.querySelectorAll('.js-plotly-plot .main-svg').length"
         rows = "[...document.querySelectorAll('.sortable.dataTable tbody tr')].map((row) => row.innerText)"

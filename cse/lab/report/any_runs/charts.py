@@ -94,16 +94,18 @@ def chart_by_number(
     colours, traces = colours_of(comparison), {}
     for score in scored:
         points = seeds_of(comparison, score)
+        labels = {setting: escape(setting.label) + marks([setting], score) for setting in comparison.settings}
         hover = f"%{{text}}<br>%{{y:{comparison.formats[score].removeprefix('z')}}}<extra></extra>"
         traces[score] = [
-            go.Scatter(
-                x=[numbers[setting] for setting in points["setting"]],
-                y=list(points["score"]),
-                text=[escape(setting.label) + marks([setting], score) for setting in points["setting"]],
-                hovertemplate=hover,
-                mode="markers",
-                marker={"color": [colours[setting] for setting in points["setting"]], "size": 9},
-            )
+            {
+                "type": "scatter",
+                "x": [numbers[setting] for setting in points["setting"]],
+                "y": list(points["score"]),
+                "text": [labels[setting] for setting in points["setting"]],
+                "hovertemplate": hover,
+                "mode": "markers",
+                "marker": {"color": [colours[setting] for setting in points["setting"]], "size": 9},
+            }
         ]
     scale = "log" if is_log_axis(numbers.values()) else "linear"
     return with_menu(traces, {"xaxis": {"title": escape(key.short), "type": scale}})

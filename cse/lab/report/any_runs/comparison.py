@@ -26,6 +26,7 @@ from cse.lab.report.formats import format_of
 from cse.lab.report.numbers.groups import Group, groups_of_scores
 from cse.lab.report.numbers.keys_that_differ import fewest_keys, keys_of_settings, value_in_words
 from cse.lab.report.numbers.statistics import Value, mean_and_sd
+from cse.lab.report.numbers.unlike import differences_in_number
 from cse.lab.settings.values import in_one_form
 
 MANY_KEYS = 6  # columns of keys; of more, tables of text show a few
@@ -60,6 +61,7 @@ class Setting:
     trial: a search's trial of this setting; None if no search tried it.
     groups: the value of each seed, for each score of an included run.
     compared: the same as tests compare them: a single checkpoint without seeds.
+    unlike: in what the included runs differ besides their seed (`differences_in_number`).
     """
 
     runs: list[Run]
@@ -69,6 +71,7 @@ class Setting:
     trial: Trial | None
     groups: dict[str, Group]
     compared: dict[str, Group]
+    unlike: list[str]
 
     @cached_property
     def done(self) -> list[Run]:
@@ -90,12 +93,12 @@ class Setting:
         """Whether the setting was a search's trial and got further seeds later."""
         return len(self.included) < len(self.done)
 
-    @property
+    @cached_property
     def modified(self) -> set[str]:
         """The scores that an included run has on modified data."""
         return {name for run in self.included for name in run.modified}
 
-    @property
+    @cached_property
     def no_better(self) -> bool:
         """Whether an included run is no better than its untrained encoder."""
         return any(run.no_better for run in self.included)
@@ -161,7 +164,8 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         groups = groups_of_scores(included, scores.all, seed_key)
         compared = {score: group.without_seeds() for score, group in groups.items()} if of_checkpoints else groups
         label = label_of(alike[0], in_labels, texts)
-        settings.append(Setting(alike, included, texts, label, trial, groups, compared))
+        unlike = differences_in_number(included, seed_key, also_settings=True)
+        settings.append(Setting(alike, included, texts, label, trial, groups, compared, unlike))
     by = scores.best_by or scores.leading
     ranked = best_first(settings, by, score_named(runs, by).lower_is_better, dotted) if by else list(settings)
     return Comparison(list(folders), list(runs), seed_key, keys, scores, settings, ranked)

@@ -29,8 +29,11 @@ def repeatable_arguments(run: Run, kept: Collection[str] = ()) -> list[str]:
 
 def own_choices(run: Run) -> list[str]:
     """The --config-dir FOLDERs of the command that started the run; [] if its quotes are damaged."""
+    command = run.results.get("command") or ""
+    if "--config-dir" not in command:  # splitting takes time
+        return []
     try:
-        line = shlex.split(run.results.get("command") or "")
+        line = shlex.split(command)
     except ValueError:  # cse.lab.folder.runs has warned
         return []
     return [argument for flag, folder in pairwise(line) if flag == "--config-dir" for argument in (flag, folder)]

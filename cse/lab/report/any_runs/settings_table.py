@@ -19,7 +19,7 @@ from cse.lab.report.any_runs.names import folders_below
 from cse.lab.report.formats import counted_noun, first_few
 from cse.lab.report.numbers.groups import few_seeds
 from cse.lab.report.numbers.notes import nearest_captions, no_better_remarks, seen_in_training
-from cse.lab.report.numbers.unlike import differences_in_number, notes_on_unlike_runs, remarks_on_number
+from cse.lab.report.numbers.unlike import notes_on_unlike_runs, remarks_on_number
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of, setting_colours
 from cse.lab.sections import Section
 from cse.lab.sharing.score_tables import MODIFIED, problems_of
@@ -187,7 +187,7 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     notes += [f"{setting.label}: {remark}" for setting in settings for remark in remarks_on(setting, comparison)]
     noted: set[str] = set()
     for setting in settings:
-        noted.update(differences_in_number(setting.included, comparison.seed_key, also_settings=True))
+        noted.update(setting.unlike)
     notes += notes_on_unlike_runs("settings", every, noted)
     if not_shown := [key.short for key in comparison.keys if not key.is_shown]:
         notes.append(f"Settings also differ in {', '.join(not_shown)}. settings.csv and report.html have these values.")
@@ -204,7 +204,7 @@ def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
     lines = []
     if all(run.get(seed_key) is not None for run in runs) and len(runs) > len(seeds):
         lines.append(f"{len(runs)} runs of {counted_noun(len(seeds), 'seed')}; each seed counts once")
-    lines += remarks_on_number(differences_in_number(runs, seed_key, also_settings=True))
+    lines += remarks_on_number(setting.unlike)
     lines += no_better_remarks(runs) + seen_in_training(runs)
     return lines + partly_scored(runs, comparison.scores.all, seed_key)
 

@@ -47,10 +47,20 @@ def keys_that_differ(runs: Sequence[Run], seed_key: str) -> list[str]:
 
     They include choices of groups, and the values that a choice sets.
     """
-    recorded = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
+    shared = groups_shared(runs)
+    recorded: dict[str, None] = {}
+    for run in runs:
+        own = {name: group for name, group in run.config.items() if name not in shared}
+        recorded |= dict.fromkeys([*flattened(own), *run.choices])
     recorded.pop(seed_key, None)
     keys = [key for key in recorded if not key.startswith("choices.")]  # which run.choices has too
     return [key for key in keys if has_several_values(runs, key)]
+
+
+def groups_shared(runs: Sequence[Run]) -> set[str]:
+    """The groups of settings that are one object in all runs (`sharing_settings`), so that no key in them differs."""
+    first = runs[0].config if runs else {}
+    return {name for name, group in first.items() if all(run.config.get(name) is group for run in runs)}
 
 
 def has_several_values(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> bool:

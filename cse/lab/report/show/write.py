@@ -30,6 +30,7 @@ from cse.lab.sharing.plots import save_figure
 
 LONG = 100  # rows of a table that is shown in pages
 FIGURE_FILES, FIGURE_DOTS = (".png", ".svg", ".pdf"), 300  # dots of the PNG in an inch
+PACKED = 1000  # rows of a table; the rows of a longer one are packed, a tenth of their size
 COUNTED = 20  # rows of a table; a longer one says how many of them a filter leaves
 
 
@@ -169,7 +170,7 @@ class Head(NamedTuple):
 
 
 def html_of_sortable(section: Section) -> Markup:
-    """The section's table that sorts and filters, by DataTables, without empty columns.
+    """The section's table that sorts and filters, by DataTables, without empty columns. Many rows are packed.
 
     A column of scores is sorted by the number at the beginning of its cells. If the charts have colours for the rows,
     each row begins with its number in this colour, instead of the star.
@@ -177,12 +178,14 @@ def html_of_sortable(section: Section) -> Markup:
     colours = section.colours
     table = section.table.drop(columns="", errors="ignore")
     table = table.loc[:, (table != "").any()]
+    rows = template("sortable_rows.html").render(rows=table.to_numpy(), columns=list(table), colours=colours)
+    is_packed = len(table) > PACKED
     first = ["#"] if colours else []
     names = [*first, *table.columns]
     return Markup(
         template("sortable_table.html").render(
-            table=table,
-            colours=colours,
+            rows="" if is_packed else Markup(rows),
+            packed=packed(rows) if is_packed else "",
             names=names,
             heads=heads_of(names),
             hidden=[place for place, name in enumerate(names) if name in section.hidden],
