@@ -174,10 +174,11 @@ def help_on_sweep(name: str) -> str:
 def jobs_in_words(sweep: "Sweep") -> str:
     """How many jobs a sweep has, or how many searches."""
     from cse.lab.sweep.axes import combinations
-    from cse.lab.sweep.rows import job_of_row
+    from cse.lab.sweep.rows import ReadOnce, job_of_row
 
     axes = list(sweep.axes())
     if not sweep.is_grid:
         axes = [axis for axis in axes if axis.key in sweep.search_each]
-    names = {job_of_row(sweep, row, sweep.folder_of_jobs(row)).name for row in combinations(axes)}
+    once = ReadOnce()
+    names = {job_of_row(sweep, row, sweep.folder_of_jobs(row), once=once).name for row in combinations(axes)}
     return f"{len(names)} {'jobs' if sweep.is_grid else 'searches'}"

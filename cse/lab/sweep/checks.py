@@ -1,20 +1,23 @@
 """The checks of a command's jobs before the first starts. job.py has their order.
 
-    check_jobs       for every command
-    refusals_of      for a dry run: the jobs that would end before their first step
-    needs_of_jobs    for a dry run and cse-data: the data that the jobs read
+    check_jobs         for every command
+    steps_or_refusals  for a dry run: the number of steps of each job, or why it would end before its first step
+    needs_of_jobs      for a dry run and cse-data: the data that the jobs read
 
 Then the functions that find jobs that stand for others:
 
     unlike_jobs             if these jobs compose, all jobs compose
+    alike_in                jobs with the same values at some keys
     but_for_seed            jobs with the same value end in the same way, after the same number of steps
     what_inputs_depend_on   jobs with the same value read the same data
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cache
 
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from pydantic import TypeAdapter, ValidationError
 
 from cse.errors import UserError
@@ -43,31 +46,29 @@ def check_jobs(jobs: Sequence[PlannedJob], trials: int = 1) -> None:
     Raises UserError for a key or a choice that does not exist in some job, if no job has valid settings, or if several
     runs would have the same W&B id. If a value is invalid only in some jobs, these jobs fail and the others run.
     """
-    unlike = unlike_jobs(jobs)
-    for job in unlike:
+    for job in unlike_jobs(jobs, what_composing_depends_on):
         try:
             _ = job.config  # composing it is the check
         except UserError as error:
             raise UserError(f"{error} (in the job {job.name})" if len(jobs) > 1 else str(error)) from error
-    check_some_valid(unlike, jobs)
-    if any(map(wandb_id, unlike)):
-        check_wandb_ids(jobs, trials)
+    check_some_valid(jobs)
+    check_wandb_ids(jobs, trials)
 
 
-def check_some_valid(unlike: Sequence[PlannedJob], jobs: Sequence[PlannedJob]) -> None:
-    """Raise the first mistake if no job has valid settings. unlike: the jobs that are checked first, see unlike_jobs.
+def check_some_valid(jobs: Sequence[PlannedJob]) -> None:
+    """Raise the first mistake if no job has valid settings.
 
-    If all these jobs have the same message, it is about an argument of every job. Otherwise another job with a
-    combination of their arguments may be valid.
+    The jobs with an argument that no earlier job has are checked first. If all these jobs have the same message, it is
+    about an argument of every job. Otherwise another job with a combination of their arguments may be valid.
     """
     mistakes: list[UserError] = []
-    for job in unlike:
+    for job in one_of_each(unlike_jobs(jobs, str), but_for_seed):
         mistake = job.find_mistake()
         if mistake is None:
             return
         mistakes.append(mistake)
     messages = {str(mistake) for mistake in mistakes}
-    if len(messages) == 1 or all(job.find_mistake() for job in jobs):
+    if len(messages) == 1 or all(job.find_mistake() for job in one_of_each(jobs, but_for_seed)):
         raise mistakes[0]
 
 
@@ -76,7 +77,9 @@ def check_wandb_ids(jobs: Sequence[PlannedJob], trials: int) -> None:
 
     trials: see check_jobs.
     """
-    counts = Counter(map(wandb_id, jobs))
+    counts: Counter[str] = Counter()
+    for alike in alike_in(("tracker.wandb.id", "tracker.wandb.mode"), jobs):
+        counts[wandb_id(alike[0])] += len(alike)
     for name, count in counts.items():
         if name and count * trials > 1:
             raise UserError(
@@ -98,15 +101,15 @@ def wandb_id(job: PlannedJob) -> str:
         return ""
 
 
-def refusals_of(jobs: Sequence[PlannedJob]) -> dict[str, UserError]:
-    """The errors with which jobs would end before their first step, by the name of the job."""
-    refused: dict[Hashable, UserError] = {}
-    for job in one_of_each(jobs, but_for_seed):
+def steps_or_refusals(jobs: Sequence[PlannedJob]) -> list[str | UserError]:
+    """For each job how many steps it makes, in words, or the error with which it would end before its first step."""
+    outcomes: dict[Hashable, str | UserError] = {}
+    for key, job in first_of_each(jobs, but_for_seed).items():
         try:
-            job.rehearse()
+            outcomes[key] = job.rehearse()
         except UserError as error:
-            refused[but_for_seed(job)] = error
-    return {job.name: refused[but_for_seed(job)] for job in jobs if but_for_seed(job) in refused}
+            outcomes[key] = error
+    return [outcomes[but_for_seed(job)] for job in jobs]
 
 
 def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
@@ -121,17 +124,18 @@ def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
 # Composing takes time, so one job answers for others
 
 
-def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
+def unlike_jobs(jobs: Sequence[PlannedJob], told: Callable[[Argument], str]) -> list[PlannedJob]:
     """The jobs with an argument or a combination of choices that no earlier job has.
 
-    If these jobs compose, all jobs do.
+    told: what of an argument distinguishes it. By `what_composing_depends_on`, all jobs compose if these jobs do.
     """
+    told, chooses = cache(told), cache(is_group)  # jobs share most arguments
     texts_before: set[str] = set()
     choices_before: set[frozenset[str]] = set()
     unlike: list[PlannedJob] = []
     for job in jobs:
-        texts = {argument.text for argument in job.arguments}
-        choices = frozenset(argument.text for argument in job.arguments if is_group(argument.key))
+        texts = set(map(told, job.arguments))
+        choices = frozenset(argument.text for argument in job.arguments if chooses(argument.key))
         if texts <= texts_before and choices in choices_before:
             continue
         texts_before |= texts
@@ -140,12 +144,71 @@ def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
     return unlike
 
 
+def what_composing_depends_on(argument: Argument) -> str:
+    """What of an argument decides whether a config composes. Of a plain value it is the key, because a config takes any
+    value there.
+
+    A choice has keys of its own, a source of a mixture is completed by its values, and Hydra's own keys have types.
+    """
+    value = argument.parsed
+    is_plain = value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and "${" not in value)
+    is_special = argument.deletes or is_group(argument.key) or argument.key.startswith(("hydra", "data.sources"))
+    return argument.key if is_plain and not is_special and re.fullmatch(r"[\w.]+", argument.key) else argument.text
+
+
+def alike_in(keys: Sequence[str], jobs: Sequence[PlannedJob]) -> list[list[PlannedJob]]:
+    """The jobs in parts. The jobs of a part have the same values at these keys, because equal arguments set them.
+
+    If a value refers to another key, each job is a part of its own. The jobs must compose.
+    """
+
+    @cache
+    def sets_them(argument: Argument) -> bool:
+        return sets_any(argument, keys)
+
+    def what_sets_them(job: PlannedJob) -> Hashable:
+        return (job.program, *(argument.text for argument in job.arguments if sets_them(argument)))
+
+    unlike = unlike_jobs(jobs, what_composing_depends_on)
+    if any(is_reference(job.config, key) for job in unlike for key in keys):
+        return [[job] for job in jobs]
+    parts: dict[Hashable, list[PlannedJob]] = {}
+    for job in jobs:
+        parts.setdefault(what_sets_them(job), []).append(job)
+    return list(parts.values())
+
+
+def sets_any(argument: Argument, keys: Sequence[str]) -> bool:
+    """Whether an argument may set a value at one of the keys: it is a choice, deletes, or sets the key or one above."""
+    is_above = any(f"{key}.".startswith(f"{argument.key}.") for key in keys)
+    return is_group(argument.key) or argument.deletes or is_above
+
+
+def is_reference(config: DictConfig, key: str) -> bool:
+    """Whether a key, or a key above it, refers to another key."""
+    parent, _, last = key.rpartition(".")
+    if parent and is_reference(config, parent):
+        return True
+    node = OmegaConf.select(config, parent) if parent else config
+    return OmegaConf.is_dict(node) and last in node and OmegaConf.is_interpolation(node, last)
+
+
+def most_devices(jobs: Sequence[PlannedJob]) -> int:
+    """The most devices on which a job works. The jobs must compose."""
+    return max(alike[0].count_devices() for alike in alike_in(("smoke", "trainer.devices"), jobs))
+
+
 def one_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable]) -> list[PlannedJob]:
     """The first job of each key."""
+    return list(first_of_each(jobs, key).values())
+
+
+def first_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable]) -> dict[Hashable, PlannedJob]:
+    """The first job of each key, by the key."""
     first: dict[Hashable, PlannedJob] = {}
     for job in jobs:
         first.setdefault(key(job), job)
-    return list(first.values())
+    return first
 
 
 def but_for_seed(job: PlannedJob) -> Hashable:

@@ -78,17 +78,14 @@ class PlannedJob:
             return error
         return None
 
-    def rehearse(self) -> None:
-        """Raise the UserError with which it would end before its first step. Its data and weights are not read."""
+    def rehearse(self) -> str:
+        """How many steps it makes, in words. Its data and weights are not read. Raises the UserError with which it
+        would end before its first step."""
         config = self.checked()
-        if self.trains_in_full:
-            rehearse(config)
-
-    def count_steps(self) -> str:
-        """How many steps it makes, in words. Its settings must be valid."""
-        if self.program != "cse-train":
-            return "only scored"
-        return steps_in_words(self.checked()) if self.trains_in_full else "a smoke test"
+        if not self.trains_in_full:
+            return "a smoke test" if self.program == "cse-train" else "only scored"
+        rehearse(config)
+        return steps_in_words(config)
 
     def count_devices(self) -> int:
         """The number of its devices; 1 if its own process will refuse the given number."""

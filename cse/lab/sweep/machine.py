@@ -7,6 +7,7 @@ from queue import SimpleQueue
 
 from cse.errors import UserError
 from cse.lab.sweep import process
+from cse.lab.sweep.checks import most_devices
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.outcomes import Outcome, Start
 
@@ -58,7 +59,7 @@ def shares_of(jobs: Sequence[PlannedJob], parallel: int) -> list[str | None]:
     would share GPUs.
     """
     gpus = visible_gpus()
-    devices = max(job.count_devices() for job in jobs) if gpus else 1
+    devices = most_devices(jobs) if gpus else 1
     if devices > 1 and devices * parallel > len(gpus):
         raise UserError(
             f"jobs.parallel={parallel} trainer.devices={devices}: this needs {devices * parallel} GPUs, and "

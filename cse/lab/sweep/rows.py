@@ -19,8 +19,11 @@ instead of seed=1,2) keeps the folder.
 """
 
 import hashlib
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,32 +59,46 @@ class CaseJob(NamedTuple):
     scores: ScoredRun | None = None
 
 
-def job_of_row(sweep: Sweep, row: Sequence[Argument], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
+class ReadOnce:
+    """What the jobs of one command read from disk, each once: folders of jobs, and sweeps by their names."""
+
+    def __init__(self) -> None:
+        self.names_in, self.load_sweep = cache(names_by_hash), cache(load_sweep)
+
+
+def job_of_row(
+    sweep: Sweep,
+    row: Sequence[Argument],
+    folder: Path,
+    axis_keys: Sequence[str] = (),
+    once: ReadOnce | None = None,
+) -> PlannedJob:
     """The job of a row of a sweep. If `folder` already has the job under a name, it keeps this name.
 
     folder: the folder of the command's jobs. axis_keys: the keys of the command's axes, which always name a job's
-    folder. Raises UserError for an unknown case.
+    folder. once: what the command's other jobs have read. Raises UserError for an unknown case.
     """
+    once = once or ReadOnce()
     given = [argument for argument in row if argument.key != "sweep"]
     case, case_name = sweep.case_of(given), values_of(given).get("case", "")
-    job = job_of_case(sweep, case, given, folder)
+    job = job_of_case(sweep, case, given, folder, once)
     name = name_of_job(sweep, job, case_name, axis_keys)
     return PlannedJob(
-        name=existing_name(folder, name, case_name, sweep.cases),
+        name=existing_name(once.names_in(folder), name, case_name, sweep.cases),
         program=case.program,
         arguments=[*job.arguments, RUN_ALONE],
         scores=job.scores,
     )
 
 
-def job_of_case(sweep: Sweep, case: Case, given: Sequence[Argument], folder: Path) -> CaseJob:
+def job_of_case(sweep: Sweep, case: Case, given: Sequence[Argument], folder: Path, once: ReadOnce) -> CaseJob:
     """The job of a case, by its kind."""
     if case.program == "cse-train":
         own_keys = [key for key in SWEEP_KEYS if key in sweep.model_fields_set]
         return training(case, given, sweep.argument, own_keys)
     if case.of is None:
         return encoder_scoring(case, given)
-    return run_scoring(case, given, scored_run(sweep, case.of, given, folder))
+    return run_scoring(case, given, scored_run(sweep, case.of, given, folder, once))
 
 
 def training(case: Case, given: Sequence[Argument], sweep: str, own_keys: Sequence[str]) -> CaseJob:
@@ -119,7 +136,9 @@ def run_scoring(case: Case, given: Sequence[Argument], run: ScoredRun) -> CaseJo
     return CaseJob([folder, *settings], shown=list(given), hashed=[name, *settings], scores=run)
 
 
-def scored_run(sweep: Sweep, place_of_case: str, arguments: Sequence[Argument], folder: Path) -> ScoredRun:
+def scored_run(
+    sweep: Sweep, place_of_case: str, arguments: Sequence[Argument], folder: Path, once: ReadOnce
+) -> ScoredRun:
     """The run that a case of a sweep scores. place_of_case: PAPER/TABLE/CASE.
 
     arguments: the arguments of the command that scores the run. The run has the training settings among them. folder:
@@ -127,11 +146,11 @@ def scored_run(sweep: Sweep, place_of_case: str, arguments: Sequence[Argument], 
     """
     name, _, case = place_of_case.rpartition("/")
     given = for_scored_run(arguments)
-    its_sweep = load_sweep(name)
+    its_sweep = once.load_sweep(name)
     default = its_sweep.folder_of_jobs(given)
     place = folder if its_sweep.folder == sweep.folder else default
     elsewhere = [Argument(spell_argument("hydra.sweep.dir", str(place)), by="sweep")] if place != default else []
-    job = job_of_row(its_sweep, [Argument(f"case={case}", by="sweep"), *given, *elsewhere], place)
+    job = job_of_row(its_sweep, [Argument(f"case={case}", by="sweep"), *given, *elsewhere], place, once=once)
     return ScoredRun(place.absolute() / job.name, job)
 
 
@@ -158,14 +177,16 @@ def name_of_job(sweep: Sweep, job: CaseJob, case: str, axis_keys: Sequence[str])
 # Without a sweep
 
 
-def job_without_sweep(program: str, row: Sequence[Argument], folder: Path, axis_keys: Sequence[str]) -> PlannedJob:
+def job_without_sweep(
+    program: str, row: Sequence[Argument], folder: Path, axis_keys: Sequence[str], once: ReadOnce
+) -> PlannedJob:
     """See job_of_row. The job's name shows the axes; without axes it shows all arguments that decide its numbers."""
     arguments = merged(row)
     hashed = decisive(arguments, axis_keys)
     axes = [argument for key in axis_keys for argument in arguments if argument.key == key]
     name = folder_name(axes or hashed, [program, *texts_of(hashed)])
     resume = [Argument("resume=auto", by="sweep")] if program == "cse-train" else []
-    return PlannedJob(existing_name(folder, name), program, [*resume, *arguments, RUN_ALONE])
+    return PlannedJob(existing_name(once.names_in(folder), name), program, [*resume, *arguments, RUN_ALONE])
 
 
 def folder_without_sweep(program: str, arguments: Sequence[Argument]) -> Path:
@@ -175,7 +196,7 @@ def folder_without_sweep(program: str, arguments: Sequence[Argument]) -> Path:
     axes = "+".join(key.split(".")[-1].split("/")[-1] for key in axis_keys)
     shown = sorted(fixed, key=lambda argument: argument.key)
     name = folder_name(shown, [program, *axis_keys, *texts_of(fixed)], first=axes)
-    return Path("multirun", existing_name(Path("multirun"), name))
+    return Path("multirun", existing_name(names_by_hash(Path("multirun")), name))
 
 
 def axis_keys_of(arguments: Sequence[Argument]) -> list[str]:
@@ -202,14 +223,25 @@ def folder_name(shown: Sequence[Argument], hashed: Iterable[str], first: str = "
     return f"{text[:SLUG]}-{hash_of(hashed)}"
 
 
-def existing_name(folder: Path, name: str, case: str = "", cases: Iterable[str] = ()) -> str:
-    """The name of the existing folder of the job in `folder`, found by its hash. Without such a folder: the given name.
+def names_by_hash(folder: Path) -> dict[str, list[str]]:
+    """The names in a folder of jobs, by the hash at their end; {} if there is no such folder."""
+    names: dict[str, list[str]] = {}
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        for name in os.listdir(folder):
+            names.setdefault(name.rpartition("-")[2], []).append(name)
+    return names
 
-    The names may differ, because another command may have shown other arguments. case: the job's case. cases: the cases
-    of the sweep, which may share a hash.
+
+def existing_name(
+    names_there: Mapping[str, Sequence[str]], name: str, case: str = "", cases: Iterable[str] = ()
+) -> str:
+    """The name of the existing folder of the job, found by its hash. Without such a folder: the given name.
+
+    The names may differ, because another command may have shown other arguments. names_there: the names in the folder
+    of the jobs, by their hash. case: the job's case. cases: the cases of the sweep, which may share a hash.
     """
-    hashed = name.rpartition("-")[2]
-    names = [path.name for path in folder.glob(f"*-{hashed}") if case_in_name(path.name, cases) == as_file_name(case)]
+    of_hash = names_there.get(name.rpartition("-")[2], [])
+    names = [there for there in of_hash if case_in_name(there, cases) == as_file_name(case)]
     return min(names) if names and name not in names else name
 
 

@@ -15,6 +15,7 @@ from submitit import SlurmExecutor
 
 from cse.errors import UserError
 from cse.lab.settings.arguments import values_of
+from cse.lab.sweep.checks import most_devices
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.sweep_command import SweepCommand
 
@@ -118,7 +119,7 @@ def requested(jobs: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> Requ
     nodes, tasks = parameters.get("nodes", 1), parameters.get("tasks_per_node", 1)
     gres = str(parameters.get("gres"))
     gpus = number_at_end(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
-    devices = max(job.count_devices() for job in jobs)
+    devices = most_devices(jobs)
     return Requested(nodes, gpus, devices, processes=max(devices, nodes * tasks))
 
 

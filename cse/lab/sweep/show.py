@@ -1,14 +1,14 @@
 """The output of a command: the plan of a dry run, and the outcomes of the jobs at the end of a start."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from cse.errors import UserError
 from cse.lab.folder.status import State
 from cse.lab.run.needs import look_for
 from cse.lab.settings.arguments import shell_line, texts_of
 from cse.lab.settings.groups import config_dirs
-from cse.lab.sweep.checks import but_for_seed, needs_of_jobs, one_of_each, refusals_of
+from cse.lab.sweep.checks import needs_of_jobs, steps_or_refusals
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.outcomes import Outcome, Start, score_in_words
 from cse.lab.sweep.plan import Place, Plan
@@ -25,10 +25,12 @@ def show_plan(command: SweepCommand, plan: Plan, place: Place) -> int:
 
     Returns 1 if a job would be refused, else 0. Raises the first refusal if all would be refused."""
     jobs = plan.examples
-    refused = refusals_of(jobs)
+    steps = steps_or_refusals(jobs)
+    refused = [outcome for outcome in steps if isinstance(outcome, UserError)]
     if len(refused) == len(jobs):
-        raise next(iter(refused.values()))
-    print_jobs(jobs, refused)
+        raise refused[0]
+    told = [f"refused: {outcome}" if isinstance(outcome, UserError) else outcome for outcome in steps]
+    print(to_columns([("job", "steps"), *zip([job.name for job in jobs], told, strict=True)]))
     print(plan.summary)
     print_missing(command, jobs)
     if place.submission:
@@ -36,17 +38,6 @@ def show_plan(command: SweepCommand, plan: Plan, place: Place) -> int:
     if refused:
         print(f"{len(refused)} of {len(jobs)} jobs would be refused before their first step")
     return 1 if refused else 0
-
-
-def print_jobs(jobs: Sequence[PlannedJob], refused: Mapping[str, UserError]) -> None:
-    """Print a table of the jobs, each with its steps or its refusal."""
-    accepted = [job for job in jobs if job.name not in refused]
-    steps = {but_for_seed(job): job.count_steps() for job in one_of_each(accepted, but_for_seed)}
-    rows = [("job", "steps")]
-    for job in jobs:
-        error = refused.get(job.name)
-        rows.append((job.name, f"refused: {error}" if error else steps[but_for_seed(job)]))
-    print(to_columns(rows))
 
 
 def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:

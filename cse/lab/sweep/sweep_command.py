@@ -7,6 +7,7 @@ refuses arguments that only the command of one run can have.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -22,7 +23,7 @@ from cse.lab.settings.mistakes import explaining
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.schema import Starting
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.rows import axis_keys_of, folder_without_sweep, job_of_row, job_without_sweep
+from cse.lab.sweep.rows import ReadOnce, axis_keys_of, folder_without_sweep, job_of_row, job_without_sweep
 from cse.lab.sweep.sweeps import Sweep, load_sweep
 from cse.ranges import Mark
 
@@ -71,10 +72,19 @@ class SweepCommand:
 
     def job(self, arguments: Sequence[Argument]) -> PlannedJob:
         """The job of one combination of values. Its name is the name of the folder that it has already, if any."""
-        axis_keys = axis_keys_of(self.given)
         if self.sweep is None:
-            return job_without_sweep(self.program, arguments, self.folder, axis_keys)
-        return job_of_row(self.sweep, arguments, self.folder, axis_keys)
+            return job_without_sweep(self.program, arguments, self.folder, self.axis_keys, self.once)
+        return job_of_row(self.sweep, arguments, self.folder, self.axis_keys, self.once)
+
+    @cached_property
+    def axis_keys(self) -> list[str]:
+        """The keys of the axes that were given."""
+        return axis_keys_of(self.given)
+
+    @cached_property
+    def once(self) -> ReadOnce:
+        """What its jobs read."""
+        return ReadOnce()
 
     def no_job(self) -> UserError:
         """The refusal of a command that starts nothing."""

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from unittest.mock import Mock, call
 
 import pytest
 from run_folders import leave_heartbeat
@@ -17,7 +18,7 @@ from cse.errors import Interrupted, UserError
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.settings.arguments import values_of
-from cse.lab.sweep import engine, machine, process
+from cse.lab.sweep import checks, engine, job, machine, process, rows
 from cse.lab.sweep.checks import needs_of_jobs
 from cse.lab.sweep.engine import make_plan
 from cse.lab.sweep.sweep_command import read_sweep_command
@@ -115,6 +116,24 @@ def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, w
         return
     with pytest.raises(UserError, match=shares):
         engine.run_sweep(command_typed(["-m", "seed=1,2,3", *words.split()]))
+
+
+def test_jobs_of_plain_values_are_composed_once_and_their_folder_is_listed_once(tmp_path, monkeypatch):
+    composed, listed = Mock(wraps=job.composed), Mock(wraps=rows.names_by_hash)
+    monkeypatch.setattr(job, "composed", composed)
+    monkeypatch.setattr(rows, "names_by_hash", listed)
+    axes = ["seed=1,2,3,4", "trainer.lr=1e-5,2e-5", "trainer.devices=1,2", "tracker=none"]
+    jobs = make_plan(read_sweep_command(command_typed(["-m", f"hydra.sweep.dir={tmp_path}", *axes]))).examples
+    checks.check_jobs(jobs)
+    assert checks.most_devices(jobs) == 2
+    assert composed.call_count == 2  # for each number of devices
+    assert listed.call_args_list == [call(Path("multirun")), call(tmp_path)]
+
+
+def test_devices_that_refer_to_another_key_count_for_each_job():
+    axes = ["trainer.accumulate=1,3", "trainer.devices=${trainer.accumulate}", "tracker=none"]
+    jobs = jobs_typed(["-m", *axes])
+    assert checks.most_devices(jobs) == 3
 
 
 @pytest.mark.parametrize(("named", "gpus"), [("", ["0", "1"]), ("3,5", ["3", "5"]), ("", [])])

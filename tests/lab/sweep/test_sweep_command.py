@@ -18,7 +18,7 @@ from cse.lab.settings.groups import FOLDERS_VARIABLE
 from cse.lab.settings.references import resolved
 from cse.lab.sweep import process
 from cse.lab.sweep.axes import first_values
-from cse.lab.sweep.rows import existing_name, folder_without_sweep
+from cse.lab.sweep.rows import existing_name, folder_without_sweep, names_by_hash
 from cse.lab.sweep.sweep_command import starts_many
 
 
@@ -85,9 +85,10 @@ def test_a_folder_is_of_the_case_that_it_shows(tmp_path):
     cases = ["a b", "more", "more-data"]
     for older in ("a_b-seed_1-0a1b2c3d", "more-data-seed_1-0a1b2c3d"):
         (tmp_path / older).mkdir()
-    assert existing_name(tmp_path, "a_b-0a1b2c3d", "a b", cases) == "a_b-seed_1-0a1b2c3d"
-    assert existing_name(tmp_path, "more-data-0a1b2c3d", "more-data", cases) == "more-data-seed_1-0a1b2c3d"
-    assert existing_name(tmp_path, "more-0a1b2c3d", "more", cases) == "more-0a1b2c3d"
+    there = names_by_hash(tmp_path)
+    assert existing_name(there, "a_b-0a1b2c3d", "a b", cases) == "a_b-seed_1-0a1b2c3d"
+    assert existing_name(there, "more-data-0a1b2c3d", "more-data", cases) == "more-data-seed_1-0a1b2c3d"
+    assert existing_name(there, "more-0a1b2c3d", "more", cases) == "more-0a1b2c3d"
 
 
 def test_jobs_that_differ_in_what_decides_nothing_are_told_apart(many):
