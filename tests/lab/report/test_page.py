@@ -173,6 +173,8 @@ def test_on_a_phone_a_table_moves_in_its_own_box_and_keeps_its_first_column(page
             assert any(by for by, _ in moved)
             assert all(abs(place) < 2 for _, place in moved)
             assert shown.run("document.documentElement.scrollWidth") <= 420
+            shown.ask("Emulation.setEmulatedMedia", media="print")  # dark text, as paper is white
+            assert shown.run("getComputedStyle(document.querySelector('td')).color") == "rgb(28, 30, 33)"
 
 
 def test_of_many_runs_the_charts_show_the_best_and_say_so(leave, compared, monkeypatch):

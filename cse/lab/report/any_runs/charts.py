@@ -28,7 +28,7 @@ TICK = 24  # characters of a value at an axis
 CATEGORIES = 7  # values of a key; if more are numbers, they are an axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
 LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # at the right of the chart
-AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e"}
+AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e", "title": {"standoff": 12}}
 TEMPLATE = go.layout.Template(
     layout={
         "height": look.CHART_HEIGHT, "margin": {"t": 20, "r": 20, "l": 50, "b": 50},
