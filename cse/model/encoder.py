@@ -4,6 +4,7 @@ B is the number of rows, T the tokens, D the width, and V the size of the vocabu
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 FETCHED = 256  # batches; their vectors stay on the device and are copied together
 TEXTS = 128  # texts in a batch of encode()
+READ_AHEAD = 2**16  # texts that are sorted by length together; the next are tokenised while the layers compute
+TOKENISED = 2**12  # texts in a call of the tokenizer, which needs 7 KiB a text until it returns
 LONG = 512  # tokens; a batch of longer texts has fewer texts, so that it needs no more memory
 TOKENS = 2**12  # a bf16 batch is filled up to this, padding included; with 2**15 a CPU was slower than in fp32
 
@@ -253,27 +256,46 @@ class Encoder(nn.Module):
         if not texts:
             none_0D = torch.zeros(0, self.dim, device=self.device)
             return (none_0D if head is None else head(none_0D)).cpu().numpy()[:, :most]
-        keys = [ids.tobytes() for ids in self.tokenizer(texts, self.tokenizer.longest)]
-        distinct = sorted(set(keys), key=lambda key: (len(key), key))
-        batches = in_batches(distinct, batch_size, TOKENS if precision == "bf16" else 0)
-        tracked = bar(batches, "encode", console=Console(stderr=True)) if show_progress_bar else track(batches, "batch")
+        number_of: dict[bytes, int] = {}  # the number of a text's vector, by its ids
+        numbers: list[int] = []  # for each text
         rows, waiting = [], []  # vectors on the CPU, and on the device: a copy after each batch would be slow
         with self._scoring(precision, head):
-            for number, batch in enumerate(tracked, 1):
-                ids = [np.frombuffer(key, np.int32) for key in batch]
-                with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
-                    pooled_BD = self(self.tokenizer.collate(ids).to(self.device)).pooled_BD
-                pooled_BD = pooled_BD.float() if head is None else head(pooled_BD.float())
-                if self.unit_length:
-                    pooled_BD = normalize(pooled_BD, dim=1)
-                pooled_BD = pooled_BD[:, :most]
-                waiting.append(normalize(pooled_BD, dim=1) if normalize_embeddings else pooled_BD)
-                if len(waiting) == FETCHED or number == len(batches):
-                    rows.append(torch.cat(waiting).cpu())
-                    waiting = []
-        place = {key: i for i, key in enumerate(distinct)}
-        rows_ND = torch.cat(rows).numpy()[[place[key] for key in keys]]
+            for keys in self._tokenised(texts):
+                new = sorted(set(keys) - number_of.keys(), key=lambda key: (len(key), key))
+                number_of |= zip(new, range(len(number_of), len(number_of) + len(new)), strict=True)
+                numbers += map(number_of.__getitem__, keys)
+                batches = in_batches(new, batch_size, TOKENS if precision == "bf16" else 0)
+                console = Console(stderr=True)
+                shown = bar(batches, "encode", console=console) if show_progress_bar else track(batches, "batch")
+                for number, batch in enumerate(shown, 1):
+                    ids = [np.frombuffer(key, np.int32) for key in batch]
+                    with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
+                        pooled_BD = self(self.tokenizer.collate(ids).to(self.device)).pooled_BD
+                    pooled_BD = pooled_BD.float() if head is None else head(pooled_BD.float())
+                    if self.unit_length:
+                        pooled_BD = normalize(pooled_BD, dim=1)
+                    pooled_BD = pooled_BD[:, :most]
+                    waiting.append(normalize(pooled_BD, dim=1) if normalize_embeddings else pooled_BD)
+                    if len(waiting) == FETCHED or number == len(batches):
+                        rows.append(torch.cat(waiting).cpu())
+                        waiting = []
+        rows_ND = torch.cat(rows).numpy()[numbers]
         return rows_ND[0] if isinstance(sentences, str) else rows_ND
+
+    def _tokenised(self, texts: list[str]) -> Iterator[list[bytes]]:
+        """The int32 ids of READ_AHEAD texts at a time. A thread tokenises the next ones ahead."""
+        _ = self.tokenizer.has_types  # asked once, and here: two threads cannot use a tokenizer at the same time
+
+        def keys_of(block: list[str]) -> list[bytes]:
+            parts = (block[start : start + TOKENISED] for start in range(0, len(block), TOKENISED))
+            return [ids.tobytes() for part in parts for ids in self.tokenizer(part, self.tokenizer.longest)]
+
+        with ThreadPoolExecutor(1, "tokenise") as thread:
+            ahead = thread.submit(keys_of, texts[:READ_AHEAD])
+            for start in range(READ_AHEAD, len(texts) + READ_AHEAD, READ_AHEAD):
+                keys = ahead.result()
+                ahead = thread.submit(keys_of, texts[start : start + READ_AHEAD])
+                yield keys
 
     def encode_query(self, sentences: str | Iterable[str], **settings: Any) -> np.ndarray:
         """Like `encode`, with the prefix of queries. settings: the other arguments of `encode`."""

@@ -82,6 +82,25 @@ def test_encode_refuses_a_table_and_takes_its_column(tiny_bert):
     assert np.array_equal(encoder.encode(pd.DataFrame(columns)["a"]), encoder.encode(TEXTS))
 
 
+def test_encode_tokenises_a_long_list_in_parts(tiny_bert, monkeypatch):
+    """The vectors are the same, and a text that comes again in a later part is encoded once."""
+    encoder = load_encoder(tiny_bert, "mean")
+    texts = [*TEXTS, TEXTS[0], "migor kadan", *TEXTS]
+    expected = encoder.encode(texts)
+    monkeypatch.setattr("cse.model.encoder.READ_AHEAD", 3)
+    monkeypatch.setattr("cse.model.encoder.TOKENISED", 2)
+    tokenizer, forward, parts, rows = type(encoder.tokenizer).__call__, encoder.forward, [], []
+    monkeypatch.setattr(
+        type(encoder.tokenizer),
+        "__call__",
+        lambda self, part, longest: parts.append(len(part)) or tokenizer(self, part, longest),
+    )
+    monkeypatch.setattr(encoder, "forward", lambda tokens: rows.append(len(tokens.ids_BT)) or forward(tokens))
+    np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-6)
+    assert (max(parts), sum(parts)) == (2, len(texts))
+    assert sum(rows) == len(set(texts))
+
+
 def test_encode_sees_each_distinct_sentence_once(tiny_bert, monkeypatch):
     encoder = load_encoder(tiny_bert, "mean")
     rows = []
