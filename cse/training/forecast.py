@@ -12,10 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from torch.utils.flop_counter import FlopCounterMode
 
-from cse.device import peak_memory
+from cse.device import is_gpu, peak_memory
+from cse.training.checkpoint import copy_to_host
 from cse.training.loop import Training
 
 STEPS = 3  # timed steps, after a first one that also loads libraries and allocates the optimizer's moments
+COMPILING = 3  # untimed steps with trainer.compile: the first lengths are compiled, then any length
 SAMPLE = 256  # texts
 
 
@@ -35,7 +37,6 @@ def forecast(training: Training) -> Forecast:
     """Measure a Training that has steps left, in one process."""
     start, end = training.state.step, training.steps
     batches, aux_batches = training.batches(), training.aux_batches()
-    training.update.text_encoder = training.parts.encoder  # not compiled: that takes minutes
 
     def seconds_of(step: int) -> float:
         started = time.perf_counter()
@@ -45,12 +46,17 @@ def forecast(training: Training) -> Forecast:
 
     with FlopCounterMode(display=False) as counter:
         seconds = [seconds_of(start)]
-    seconds += [seconds_of(step) for step in range(start + 1, min(start + 1 + STEPS, end))]
+    untimed = 1 + (COMPILING if training.trainer.compile else 0)
+    device = training.accelerator.device
+    # a run holds such a copy while it writes last/
+    copied = None if is_gpu(device) else copy_to_host(training.modules, training.update.plain_optimizers(), [])
+    seconds += [seconds_of(step) for step in range(start + 1, min(start + untimed + STEPS, end))]
+    del copied
     dev = dev_texts(training)
     last = {text for evaluator in training.parts.evaluators.values() for text in evaluator.texts()} - dev
     dev_score, last_scores = encoding_seconds(training, dev), encoding_seconds(training, last)
-    memory = peak_memory(training.accelerator.device)
-    return Forecast(fmean(seconds[1:] or seconds), dev_score, last_scores, memory, counter.get_total_flops())
+    memory = peak_memory(device)
+    return Forecast(fmean(seconds[untimed:] or seconds[-1:]), dev_score, last_scores, memory, counter.get_total_flops())
 
 
 def dev_texts(training: Training) -> set[str]:

@@ -43,21 +43,29 @@ def test_of_a_run_that_goes_on_a_dry_run_tells_what_is_left(small_run, cse_train
     assert (tmp_path / "run" / "results.json").read_bytes() == before
 
 
-@pytest.mark.parametrize(("steps", "seconds"), [(10, 1.0), (1, 2.0)])
-def test_flop_come_from_the_first_step_and_seconds_from_the_others(monkeypatch, steps, seconds):
-    """With a clock that moves only in steps, by 2, 1, 1, ... seconds."""
+@pytest.mark.parametrize(
+    ("compiles", "steps", "seconds", "made"), [(False, 10, 1.0, 4), (False, 1, 2.0, 1), (True, 10, 1.0, 7)]
+)
+def test_flop_come_from_the_first_step_and_seconds_from_the_others(monkeypatch, compiles, steps, seconds, made):
+    """With a clock that moves only in steps: by 2 seconds in the first and in those that compile, by 1 in the others.
+
+    A run that compiles is forecast with its compiled encoder."""
     now, done = [0.0], []
 
     def update(step, batches, aux_batches):
         done.append(step)
-        now[0] += 2.0 if step == 0 else 1.0
+        now[0] += 2.0 if step < 1 + 3 * compiles else 1.0
         torch.ones(3, 4) @ torch.ones(4, 5)
         return {"loss": torch.tensor(1.0)}, []
 
     parts = SimpleNamespace(encoder=None, evaluators={})
     training = SimpleNamespace(steps=steps, state=State(), watched=[], parts=parts, batches=list, aux_batches=list,
-                               accelerator=SimpleNamespace(device=torch.device("cpu")))  # fmt: skip
+                               accelerator=SimpleNamespace(device=torch.device("cpu")), modules={},
+                               trainer=SimpleNamespace(compile=compiles))  # fmt: skip
+    encoder = update.text_encoder = object()
+    update.plain_optimizers = dict
     training.update = update
     monkeypatch.setattr(forecast.time, "perf_counter", lambda: now[0])
     found = forecast.forecast(training)
-    assert (found.step, found.flop, len(done)) == (seconds, 2 * 3 * 4 * 5, min(4, steps))
+    assert (found.step, found.flop, len(done)) == (seconds, 2 * 3 * 4 * 5, made)
+    assert training.update.text_encoder is encoder

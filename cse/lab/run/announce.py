@@ -16,7 +16,7 @@ from cse.data.overlap import Overlap, overlap_in_words
 from cse.data.rows import TextRows
 from cse.data.text import Text
 from cse.data.views import counted_in_words
-from cse.device import computes_bf16, device_name
+from cse.device import computes_bf16, device_name, is_gpu
 from cse.errors import UserError
 from cse.lab.run.evaluators import shared_pairs_in_words
 from cse.lab.run.run_log import log_fields
@@ -203,6 +203,8 @@ def device_in_words(training: Training) -> str:
     words = [device_name(accelerator.device), precision_in_words(training.trainer.precision)]
     if training.eval_precision == "bf16":
         words.append("dev scores in bf16, final scores in fp32")
+    if training.trainer.compile and not is_gpu(accelerator.device):
+        words.append("compiled (on a CPU the layers of BERT and RoBERTa take twice the time of trainer.compile=false)")
     if accelerator.num_processes > 1:
         words.append(f"{accelerator.num_processes} processes")
     return ", ".join(words)
