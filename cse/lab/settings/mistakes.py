@@ -156,7 +156,7 @@ def what_there_is(group: str, choice: str, kind: Kind) -> str:
     is_place = re.search(r"[-/.]", choice)  # a file's name, or one on the hub
     if is_place and offer:
         near = ""
-    elif group == "eval":
+    elif near and group == "eval":
         offer = ""
     name = group.rpartition("/")[2]
     all_names = f"it has {', '.join(names)}" if names else note_on(name, (), kind)  # on hydra/sweeper
