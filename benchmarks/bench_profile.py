@@ -13,7 +13,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.bench_cost import SHAPES
-from benchmarks.peers import PRECISIONS, ours, save_model
+from benchmarks.peers import PRECISIONS, ours, save_model, write_sentences
 from benchmarks.results import table, where, write_section
 
 SHOWN, WARM = 12, 3
@@ -29,7 +29,8 @@ def main() -> None:
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
         source = save_model(given.model, Path(folder) / "model")
-        turn, _ = ours(source, given.batch, (WARM + 2) * given.batch, Path(folder), given.precision)
+        write_sentences(source, Path(folder) / "text.txt", (WARM + 2) * given.batch)
+        turn, _ = ours(source, given.batch, Path(folder), given.precision)
         turn(WARM)
         with profile(activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if gpu else [])]) as found:
             turn(1)

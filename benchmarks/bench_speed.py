@@ -2,16 +2,22 @@
 the machine computes in it, in bf16.
 
     python -m benchmarks.bench_speed [--model minilm|bert] [--batch 64|256] [--steps N] [--rounds N] [--quick]
+    python -m benchmarks.bench_speed --processes 2 [--model minilm|bert] [--batch 64] [--steps N] [--rounds N]
     python -m benchmarks.bench_speed --recipe [--steps 300] [--model minilm|bert] [--shared ../shared/data]
 
 Without options: both shapes at both batches, 20 minutes on two cores. Weights are random and sentences made up, since
 time does not depend on them: at most 32 tokens, 26 on average, every row twice. The three train on the same rows in the
 same order, a few steps each in turn, with AdamW (fused), a linear schedule and clipping at 1. --quick: only try whether
-it runs. --recipe: cse-train for some steps and three evaluations, extrapolated to SimCSE's 15,625 steps and 125.
+it runs. --processes N: ours alone, in N processes of one thread each and in one process of N threads, with the same
+global batch; MiniLM at 64 takes two minutes. --recipe: cse-train for some steps and three evaluations, extrapolated to
+SimCSE's 15,625 steps and 125.
 """
 
 import argparse
 import json
+import multiprocessing
+import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -22,9 +28,11 @@ from typing import Any
 import torch
 
 from benchmarks.bench_cost import SHAPES, device
-from benchmarks.peers import OURS, contestants, precisions, save_model, synchronized
+from benchmarks.peers import OURS, contestants, ours, precisions, save_model, synchronized, write_sentences
 from benchmarks.results import SHARED, spread, table, where, write_section
 from cse.lab.run import this_process
+from cse.tensors import Precision
+from cse.training.distributed import join_processes, leave_processes
 
 PLAN = {  # untimed steps, steps a round, rounds; BERT at 256 takes a minute a step, so its first one counts
     ("minilm", 64): (3, 2, 5), ("minilm", 256): (2, 1, 3), ("bert", 64): (1, 1, 3), ("bert", 256): (0, 1, 2),
@@ -102,6 +110,64 @@ def measure(model: str, batch: int, warm: int, steps: int, rounds: int) -> tuple
     header = ["", "seconds a step", "real tokens/s", *(f"time, ours in {of} = 1" for of in peaks),
               "of peak, real tokens", "of peak, work done"]  # fmt: skip
     return about, table(header, rows)
+
+
+def turns_in(pipe: Any, group: dict[str, str], threads: int, setting: tuple[str, int, Path, Precision]) -> None:
+    """One process of a run of ours: take a turn for every number of steps that the pipe has, and send its seconds.
+
+    group: the environment of a launcher. setting: what `ours` takes.
+    """
+    os.environ.update(group)
+    this_process.quiet()
+    torch.set_num_threads(threads)
+    if group:
+        join_processes()
+    turn, _ = ours(*setting)
+    while steps := pipe.recv():
+        pipe.send(turn(steps))
+    leave_processes()
+
+
+def processes(model: str, batch: int, count: int, warm: int, steps: int, rounds: int) -> tuple[str, str]:
+    """One process of `count` threads and `count` processes of one thread, in turn. Returns as `measure` does."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        source = save_model(model, Path(folder) / "model")
+        write_sentences(source, Path(folder) / "text.txt", (warm + rounds * steps + 2) * batch)
+        for precision in precisions():
+            setting = source, batch, Path(folder), precision
+            sides = {world: started(world, count // world, setting) for world in (1, count)}
+            times: dict[int, list[float]] = {world: [] for world in sides}
+            for number in range(rounds + 1):
+                for world in list(sides) if number % 2 == 0 else reversed(sides):
+                    turn = steps if number else max(1, warm)
+                    for pipe in sides[world]:
+                        pipe.send(turn)
+                    times[world].append(max(pipe.recv() for pipe in sides[world]) / turn)
+            for pipe in sides[1] + sides[count]:
+                pipe.send(0)
+            one = times[1][1:]
+            for world, (_, *found) in times.items():
+                threads = count // world
+                name = f"{world} process{'es' * (world > 1)} of {threads} thread{'s' * (threads > 1)}, {precision}"
+                rows.append([name, spread(found), spread([t / o for t, o in zip(found, one, strict=True)])])
+    about = f"Ours, with a global batch of {batch}; {rounds} rounds of {steps} steps each, in turn."
+    return about, table(["", "seconds a step", "time, one process = 1"], rows)
+
+
+def started(world: int, threads: int, setting: tuple[str, int, Path, Precision]) -> list[Any]:
+    """Start the processes of one run. Returns a pipe to each."""
+    context, pipes = multiprocessing.get_context("spawn"), []
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": f"{free.getsockname()[1]}", "WORLD_SIZE": f"{world}"}
+    for rank in range(world):
+        group = {} if world == 1 else shared | {"RANK": f"{rank}", "LOCAL_RANK": f"{rank}"}
+        pipe, theirs = context.Pipe()
+        context.Process(target=turns_in, args=(theirs, group, threads, setting), daemon=True).start()
+        theirs.close()  # else this process would wait for ever for one that has failed
+        pipes.append(pipe)
+    return pipes
 
 
 def recipe(model: str, steps: int, shared: Path) -> tuple[str, str]:
@@ -184,6 +250,7 @@ def main() -> None:
     arguments.add_argument("--steps", type=int)
     arguments.add_argument("--rounds", type=int)
     arguments.add_argument("--quick", action="store_true", help="one step of a batch of 8; nothing is written")
+    arguments.add_argument("--processes", type=int, help="one run in so many processes, beside one process")
     arguments.add_argument("--recipe", action="store_true", help="cse-train itself, extrapolated to SimCSE's recipe")
     arguments.add_argument("--shared", type=Path, default=SHARED)
     given = arguments.parse_args()
@@ -196,6 +263,16 @@ def main() -> None:
         about, body = recipe(model, given.steps or 300, given.shared)
         print(f"{about}\n\n{body}")
         write_section(f"The whole SimCSE recipe, {model} shape, {where()}", command, f"{about}\n\n{body}")
+        return
+    if given.processes:
+        model, batch = given.model or "minilm", given.batch or 64
+        warm, steps, rounds = (0, 1, 1) if given.quick else PLAN.get((model, batch), PLAN[model, 256])
+        steps, rounds = given.steps or steps, given.rounds or rounds
+        title = f"{given.processes} processes, {model} shape, batch {batch}, {where()}"
+        about, body = processes(model, batch, given.processes, warm=warm, steps=steps, rounds=rounds)
+        print(f"{about}\n\n{body}")
+        if not given.quick:
+            write_section(title, command, f"{about}\n\n{body}")
         return
     for (model, batch), plan in PLAN.items():
         if given.model not in (None, model) or given.batch not in (None, batch) or (given.quick and batch > 64):

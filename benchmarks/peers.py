@@ -44,10 +44,11 @@ def precisions() -> tuple[Precision, ...]:
 def contestants(model: str, batch: int, steps: int, folder: Path) -> tuple[dict[tuple[str, str], Turn], Any]:
     """The three loops by name and precision, with rows for `steps` steps; the peers get them in the order of ours."""
     source = save_model(model, folder / "model")
+    write_sentences(source, folder / "text.txt", (steps + 2) * batch)
     turns: dict[tuple[str, str], Turn] = {}
     for precision in precisions():
         reset_precision()
-        turn, batches = ours(source, batch, (steps + 2) * batch, folder, precision)
+        turn, batches = ours(source, batch, folder, precision)
         turns[OURS, precision] = in_own_precision(turn)
         ids = [row[row != 0].tolist() for s in range(steps + 1) for row in batches[s].tokens.ids_BT[:batch]]
         words = [" ".join(batches.tokenizer.hf.convert_ids_to_tokens(row[1:-1])) for row in ids]
@@ -102,8 +103,8 @@ def write_sentences(source: str, path: Path, rows: int) -> None:
     path.write_text("\n".join(" ".join(rng.choices(sorted(words), k=rng.randint(18, 30))) for _ in range(rows)) + "\n")
 
 
-def ours(source: str, batch: int, rows: int, folder: Path, precision: str) -> tuple[Turn, Any]:
-    """cse's own loop, on text read as in a run. Returns a turn and the batches."""
+def ours(source: str, batch: int, folder: Path, precision: str) -> tuple[Turn, Any]:
+    """cse's own loop, on the folder's text.txt, read as in a run. Returns a turn and the batches."""
     from accelerate import Accelerator
 
     from cse.lab.run.build import build
@@ -117,7 +118,6 @@ def ours(source: str, batch: int, rows: int, folder: Path, precision: str) -> tu
         def _save(self) -> None:
             pass
 
-    write_sentences(source, folder / "text.txt", rows)
     overrides = [
         "model=minilm",
         "model.pooling=cls",

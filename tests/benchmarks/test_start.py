@@ -27,6 +27,7 @@ LONGER = [
     "bench_long --steps 200 --rows 4000 --every 100",
     "bench_memory --batches 4 --objectives simcse",
     "bench_speed --quick --model minilm",
+    "bench_speed --quick --processes 2",
 ]
 ON_REAL_DATA = [
     "bench_aux --part learn --steps 2 --seeds 1 --layers 1",
