@@ -109,7 +109,7 @@ def test_a_kill_between_best_and_the_checkpoint_leaves_patience_where_it_was(tmp
     save_file({"weight": torch.ones(1)}, tmp_path / "best" / "model.safetensors")
     curve = [(step, {"dev/x": 1.0}) for step in range(0, 22, 2)]
     state = State(step=20, best_step=18, best_score=1.0, best_sum="of step 18", curve=curve)
-    with pytest.raises(UserError, match="is not what this run left"):  # of a run that ended, early too
+    with pytest.raises(UserError, match="is not what this run saved"):  # of a run that ended, early too
         best.recover_best(SimpleNamespace(folder=tmp_path, state=state, is_over=True))
     best.recover_best(SimpleNamespace(folder=tmp_path, state=state, is_over=False))
     trainer = SimpleNamespace(select="dev/x", patience=3, stop_early=True, stop_on_collapse=True, precision="fp32")
