@@ -5,7 +5,7 @@ How folders become a report:
 1. The runs in them are read. The scores of later cse-evals join the runs that they scored.
 2. Runs that differ only in their seed form a setting. A dev score ranks the settings.
 3. Each setting is compared with the best. A gate tests whether a setting is better by a given margin.
-4. Tables, CSV files and charts show all this.
+4. Tables, CSV files, charts and figures show all this.
 
 To read, in this order:
 
@@ -25,4 +25,5 @@ To read, in this order:
     repeat             4: the commands that repeat a run, and that train more seeds of a setting
     charts             4: the charts, by plotly
     curves             4: the curves of numbers that runs logged more than once
+    paper_figures      4: figures for a paper, by matplotlib
 """
