@@ -98,9 +98,11 @@ def write_sentences(source: str, path: Path, rows: int) -> None:
     """Words that are one token each: with both special tokens, 20 to 32 tokens a sentence."""
     from transformers import AutoTokenizer
 
-    words = [w for w in AutoTokenizer.from_pretrained(source).get_vocab() if w.isascii() and w.isalpha() and len(w) > 2]
+    vocabulary = AutoTokenizer.from_pretrained(source).get_vocab()
+    words = sorted(word for word in vocabulary if word.isascii() and word.isalpha() and len(word) > 2)
     rng = random.Random(0)
-    path.write_text("\n".join(" ".join(rng.choices(sorted(words), k=rng.randint(18, 30))) for _ in range(rows)) + "\n")
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(" ".join(rng.choices(words, k=rng.randint(18, 30))) + "\n" for _ in range(rows))
 
 
 def ours(source: str, batch: int, folder: Path, precision: str) -> tuple[Turn, Any]:
