@@ -100,7 +100,7 @@ def test_a_record_has_all_sources_together_and_each_by_name(mixed):
 
 
 def test_weights_that_no_batch_can_have_are_refused(mixed, tmp_path):
-    with pytest.raises(UserError, match=r"data\.weights\.pairs=1 gives it none of 8 batches"):
+    with pytest.raises(UserError, match=r"data\.weights\.pairs=1 gives this source none of 8 batches"):
         mixed(weights={"pairs": 1, "triplets": 999})
     text = SimpleNamespace()
     with pytest.raises(UserError, match="a number for each of a, b"):
