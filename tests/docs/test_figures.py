@@ -112,7 +112,7 @@ QUOTED = {
         ),
         f"| {step[OURS]} ({step[OURS_BF16]} in bf16), and "
         f"{figure(RECIPE, 'a step', 'seconds').removesuffix(' s')} with real text | "
-        f"{hours} hours, from 300 measured steps; {scoring} of it scoring dev",
+        f"{hours} hours, from 300 measured steps; {scoring} of this time for dev scores",
         f"| {bert_step} | {float(bert_step) * 15_625 / 3600:.0f} hours of steps, by proportion |",
         f"a step in fp32 took {figure(MINILM, OURS, 'time, ours in bf16 = 1')} times as long "
         f"({said(MINILM, r'ours, fp32 [|].*?[|].*?[|].*?[|].*?[(](.*?)[)]')})",
