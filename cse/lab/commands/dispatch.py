@@ -31,6 +31,7 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
     refuse_old_command(sys.argv[1:], kind)
     check_flags(arguments)
     command = read_command(arguments, kind)
+    say_repeated(command.arguments)
     is_many = bool(starts_many(command.arguments, command.flags))
     idle = [flag for flag in command.flags if not (is_many and flag in MULTIRUN)]
     if flags_that_show(command.flags):
@@ -42,6 +43,16 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
     else:
         refuse_mode(command)
         run(command.arguments)
+
+
+def say_repeated(arguments: Sequence[Argument]) -> None:
+    """Say on standard error which argument has no effect, because a person gave its key again after it."""
+    given: dict[str, Argument] = {}
+    for argument in arguments:
+        if argument.by == "person":
+            if argument.key in given and os.environ.get("RANK", "0") == "0":
+                print(f"{given[argument.key].text} has no effect: {argument.text} follows it", file=sys.stderr)
+            given[argument.key] = argument
 
 
 def refuse_mode(command: Command) -> None:

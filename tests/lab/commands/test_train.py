@@ -137,6 +137,13 @@ def test_one_error_names_everything_that_is_missing(cse_train, capsys, tmp_path)
     assert all(words in line for words, line in zip(told, err.splitlines(), strict=True))
 
 
+def test_a_key_that_is_given_again_is_named(cse_train, capsys):
+    assert cse_train(["--cfg", "job", "seed=1", "objective=simcse", "+seed=2"]) == 0
+    said = capsys.readouterr()
+    assert said.err.splitlines() == ["seed=1 has no effect: seed=2 follows it"]
+    assert "\nseed: 2\n" in said.out
+
+
 REFUSE = """
 import json, sys
 from cse.lab.commands import evaluate, train
