@@ -151,7 +151,7 @@ def test_a_run_says_each_source(mixture, cse_train, capsys):
 
 @pytest.mark.parametrize(("words", "named"), [
     (["objective=simcse_sup"], ["objective.keep_head=false", "objective.head=null"]),
-    (["objective=esimcse", "augmentation=dropout"], ["second encoder"]),
+    (["objective=esimcse", "augmentation=dropout"], ["momentum encoder"]),
     (["objective=simcse_sup", "objective.head=null", "aux_modality=visual"], ["aux_modality.head_mode"]),
 ])  # fmt: skip
 def test_what_a_mixture_cannot_have_is_refused(mixture, images, cse_train, capsys, words, named):
