@@ -121,7 +121,8 @@ def chunked_step(
         set_random_state(state)
         again = encoder(piece)
         outputs = [x for x in (again.pooled_BD, *again.known.values()) if x.is_floating_point()]
-        torch.autograd.backward(outputs, [grad.to(x.dtype) for grad, x in zip(mine, outputs, strict=True)])
+        with torch.autocast(device.type, enabled=False):  # as in Update.backward
+            torch.autograd.backward(outputs, [grad.to(x.dtype) for grad, x in zip(mine, outputs, strict=True)])
     set_random_state(after)
     return loss, views
 

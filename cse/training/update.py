@@ -141,8 +141,12 @@ class Update:
         return metrics | {"lr": lr, "grad_norm": norm}, views
 
     def backward(self, total: Tensor) -> None:
-        """Add the gradient of one batch to the gradient of the update."""
-        self.accelerator.backward(total / self.trainer.accumulate)
+        """Add the gradient of one batch to the gradient of the update.
+
+        Autocast is off: an operator's backward pass uses the types of its forward pass, and needs no further casts.
+        """
+        with torch.autocast(total.device.type, enabled=False):
+            self.accelerator.backward(total / self.trainer.accumulate)
 
     def aux_backward(self, aux: AuxModality, step: int, batch: Any) -> Metrics:
         """Loss and gradient of images or sound. The loss is over this process's rows only, as in the published code.
