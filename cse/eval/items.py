@@ -87,7 +87,7 @@ def read_items(folder: Path) -> ItemScores:
 
 
 def scores_behind(average: Average) -> list[str]:
-    """The names of all scores of an average, at any depth."""
+    """The names of all scores in an average, also of the scores in the averages inside it."""
     return [part for one in average for part in ([one] if isinstance(one, str) else scores_behind(one))]
 
 

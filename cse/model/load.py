@@ -141,7 +141,7 @@ def width_of_checkpoint(name: str, pooling: str | None) -> int:
 def read_checkpoint(
     name: str, pooling: str | None, changes: Mapping[str, Any], weights: Mapping, *, mlm: bool, unrecorded: str | None
 ) -> Encoder:
-    """The encoder as in the checkpoint. All weights are trained, and nothing is packed.
+    """The encoder as in the checkpoint. All its weights are trainable, and `packed` is off.
 
     changes: the arguments of `configure`. weights: dtype and attn_implementation, for from_pretrained. The other
     arguments and the errors are as in load_encoder.

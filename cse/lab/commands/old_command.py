@@ -154,7 +154,10 @@ def merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def settings_of(old: Sequence[Old]) -> list[str]:
-    """Our arguments for flags. A flag with a value overrides a flag without a value: --mlm_weight after --do_mlm."""
+    """Our arguments for flags.
+
+    A flag with a value overrides a flag without a value, in any order: --mlm_weight=0.1 overrides --do_mlm.
+    """
     values = merged([one.here for one in sorted(old, key=lambda one: len(one.given) > 1)])
     return [f"{key}={values[key]}" for key in merged([one.here for one in old])]
 

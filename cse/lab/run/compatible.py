@@ -211,10 +211,11 @@ def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
         return
     rows, batch = len(batches.row_numbers), batches.batch_size
     if objective.reads_rows:
-        most, why = rows - batch, "a row's own copies in it do not count as negatives"
+        most, why = rows - batch, "it has older vectors of a batch's own rows, which do not count as negatives"
     else:  # DeCLUTR's memory has an anchor and a positive for each span
         spans = batches.views.unmasked(batches.row_numbers[:1], 0)[0]
-        most, why = (rows - batch) * 2 * len(spans), "spans of a row's own document in it count as negatives"
+        why = "it has spans of a batch's own documents, which count as negatives"
+        most = (rows - batch) * 2 * len(spans)
     if objective.memory_size > most:
-        log.warning("objective.memory_size=%d is more than an epoch of %d rows: after it, %s; use %d at most",
+        log.warning("objective.memory_size=%d is too large for %d rows: from the second epoch on, %s; use %d at most",
                     objective.memory_size, rows, why, most)  # fmt: skip

@@ -93,7 +93,7 @@ class Default(NamedTuple):
 
 
 def groups_listed(file: Path) -> dict[str, Default]:
-    """Each group in the defaults list of conf/train.yaml or conf/evaluate.yaml. `null` is the choice "null"."""
+    """Each group in the defaults list of conf/train.yaml or conf/evaluate.yaml. A null is listed as "null"."""
     text = text_of(file)
     lines = text.splitlines()
     listed: dict[str, Default] = {}

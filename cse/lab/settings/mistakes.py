@@ -44,8 +44,9 @@ AMBIGUOUS = re.compile(r"Ambiguous value for argument '(.*)'")
 def explaining(texts: Sequence[str], kind: Kind) -> Iterator[None]:
     """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError, in a `guarded_environment`.
 
-    texts: the command's arguments. The block may read settings and fill in references, and no secret of the environment
-    gets into them. The block runs no code of the user, because an error in the user's code needs its traceback.
+    texts: the command's arguments. The block may read settings and fill in references. A reference to an environment
+    variable that may be a secret raises UserError. The block runs no code of the user, because an error in the user's
+    code needs its traceback.
     """
     import yaml  # these take time, for which --help would wait
     from hydra.errors import HydraException

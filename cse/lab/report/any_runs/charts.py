@@ -67,7 +67,10 @@ def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.
 
 
 def keys_as_axes(comparison: Comparison) -> tuple[dict[Key, dict[Setting, float]], list[Key]]:
-    """The keys that are an axis, with each setting's number, and the other keys, whose values are categories."""
+    """(the keys that are an axis, each with the number that every setting has there; the other keys).
+
+    The values of the other keys are categories.
+    """
     is_search = any(setting.trial for setting in comparison.settings)
     numbers = {key: as_axis(comparison, key, is_search) for key in comparison.keys}
     numeric = {key: of_key for key, of_key in numbers.items() if of_key is not None}

@@ -192,5 +192,5 @@ def few_seeds(sides: Sequence[Group]) -> str:
     num_seeds = [len(group.values) for group in sides if not group.only_scored]
     if not num_seeds or min(num_seeds) >= MIN_SEEDS:
         return ""
-    instead = "; test items say nothing of its other seeds" if len(num_seeds) < len(sides) else ""
+    instead = "; test items say nothing about seeds that were not trained" if len(num_seeds) < len(sides) else ""
     return f"too few seeds ({' and '.join(map(str, num_seeds))}): each trained side needs {MIN_SEEDS}{instead}"
