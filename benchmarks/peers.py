@@ -51,7 +51,7 @@ def contestants(model: str, batch: int, steps: int, folder: Path) -> tuple[dict[
         turn, batches = ours(source, batch, folder, precision)
         turns[OURS, precision] = in_own_precision(turn)
         ids = [row[row != 0].tolist() for s in range(steps + 1) for row in batches[s].tokens.ids_BT[:batch]]
-        words = [" ".join(batches.tokenizer.hf.convert_ids_to_tokens(row[1:-1])) for row in ids]
+        words = [" ".join(batches.views.tokenizer.hf.convert_ids_to_tokens(row[1:-1])) for row in ids]
         bf16 = precision == "bf16"
         turns["Hugging Face Trainer, SimCSE's loss", precision] = in_own_precision(
             hugging_face(source, batch, ids, folder, bf16)
