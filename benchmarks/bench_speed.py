@@ -119,9 +119,9 @@ def turns_in(pipe: Any, group: dict[str, str], threads: int, setting: tuple[str,
     """
     os.environ.update(group)
     this_process.quiet()
-    torch.set_num_threads(threads)
     if group:
-        join_processes()
+        join_processes()  # which chooses a number of threads
+    torch.set_num_threads(threads)
     turn, _ = ours(*setting)
     while steps := pipe.recv():
         pipe.send(turn(steps))
