@@ -95,9 +95,9 @@ def peer(batches: Any, steps: int, repeats: int) -> list[float]:
     from cse.sources.encoder import locate
 
     model = SentenceTransformer(str(locate(PACKAGE)), device="cpu")
-    model.max_seq_length = batches.max_length
+    model.max_seq_length = batches.views.max_length
     collate = SentenceTransformerDataCollator(model.preprocess)
-    texts = [[batches.text.text(int(row)) for row in batches.rows_of(step)] for step in range(steps)]
+    texts = [[batches.text.text(int(row)) for row in batches.row_numbers_of(step)] for step in range(steps)]
     features = [[{"anchor": text, "positive": text} for text in step] for step in texts]
     return rows_a_second(sum(map(len, texts)), lambda: [collate(one) for one in features], repeats)
 
