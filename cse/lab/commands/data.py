@@ -1,4 +1,4 @@
-"""cse-data: list the datasets of the configurations, or the data that one command reads; and fetch them.
+"""cse-data: list or fetch the datasets of the configurations, or the data that one command reads.
 
 To read: `main` calls `list_data`, `fetch_data`, or mine.py. cse.lab.sweep.reads finds out what a command reads.
 """
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def settings_of_data() -> Iterator[Entry]:
-    """The settings of cse-data mine, and of the commands whose data is listed and fetched."""
+    """The settings of cse-data mine, and of cse-train, whose data is listed and fetched."""
     for setting in settings_of_file(Path(CONF_DIR, "mining.yaml"), "", ""):
         yield setting._replace(name=f"mine.{setting.key}")
     yield from settings_of_command("train")
@@ -84,8 +84,7 @@ def read_verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def list_data(asked: Sequence[str]) -> int:
-    """Print all datasets, the datasets that are named, or what a command reads. Returns 1 if what is asked for is
-    missing."""
+    """Print the named datasets, or a command's data, else all datasets. Returns 1 if data asked for is missing."""
     from cse.lab.sweep.reads import names_of_datasets, needs_asked
 
     if not asked:

@@ -25,7 +25,7 @@ from cse.lab.sweep.sweep_command import starts_many
 def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) -> None:
     """Read the arguments of this process, and do what they ask for.
 
-    Exits after help, and with the code of several jobs. page: the command's help. run: does one job.
+    Exits after help, and after several jobs with their exit code. page: the command's help. run: does one job.
     """
     arguments = arguments_or_exit(page, kind)
     refuse_old_command(sys.argv[1:], kind)
@@ -46,7 +46,7 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
 
 
 def say_repeated(arguments: Sequence[Argument]) -> None:
-    """Say on standard error which argument has no effect, because a person gave its key again after it."""
+    """Say on standard error which arguments have no effect, because a person's later argument sets the same key."""
     given: dict[str, Argument] = {}
     for argument in arguments:
         if argument.by == "person":
@@ -56,10 +56,9 @@ def say_repeated(arguments: Sequence[Argument]) -> None:
 
 
 def refuse_mode(command: Command) -> None:
-    """Raise UserError for a hydra.mode outside a job's command: the arguments before it would be read as arguments of a
-    sweep.
+    """Raise UserError for hydra.mode in a command that names neither a sweep nor the run's folder.
 
-    A job's command names its sweep, or its folder.
+    Only a job's own command has hydra.mode. The arguments before hydra.mode would be read as a sweep's.
     """
     given = values_of(command.arguments)
     if "hydra.mode" in given and not given.keys() & {"sweep", "hydra.run.dir"}:

@@ -1,6 +1,6 @@
 """cse-doctor: what this machine has: processors, hub, packages and data. cse-data shows which data a command lacks.
 
-cse-doctor downloads nothing and builds no model. It asks the hub only for a sign of life. To read: `main`, then
+cse-doctor downloads nothing and builds no model. It asks the hub only whether it answers. To read: `main`, then
 `find_all`.
 """
 
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def find_all(folders: Sequence[str]) -> Findings:
-    """Everything that this machine has. folders: arguments paths.KEY=FOLDER, as if these were set.
+    """Everything that this machine has. folders: arguments paths.KEY=FOLDER, which set folders for this call.
 
     Raises UserError for another argument.
     """

@@ -1,4 +1,4 @@
-"""cse-eval: score any encoder with the evaluators of training, and leave results.json and scores.csv, .md and .tex."""
+"""cse-eval: score any encoder with the evaluators of training, and write results.json and scores.csv, .md and .tex."""
 
 from collections.abc import Sequence
 

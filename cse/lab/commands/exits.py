@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the quota, the largest size of a file
-FIRST = 10.0  # seconds within which a launcher ends the others, once the first process has failed
+FIRST = 10.0  # seconds in which a launcher ends the other processes, after the first process has failed
 
 
 @contextmanager

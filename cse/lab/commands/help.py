@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # importing omegaconf takes time
     from cse.lab.sweep.sweeps import Sweep
 
 NO_CHOICE = ["default"]
-"""The choices of a group that offers none."""
+"""The choices of a group in which there is nothing to choose."""
 HELP_FLAGS = {"-h", "--help"}
 QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 """An argument that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
@@ -35,7 +35,7 @@ def arguments_or_exit(page: str, kind: Kind | None = None, settings: Iterable[En
     The folders of --config-dir are added to the user's own folders. Exits after --version and --help.
 
     page: what --help shows. kind: the kind of cse-train or cse-eval; None for the other commands. cse-train and
-    cse-eval also exit after help on a group, a choice or a setting. settings: the settings of another command.
+    cse-eval also exit after help on a group, a choice or a setting. settings: the others' settings, for --help WORD.
     """
     arguments = adopt_folders(normalized(sys.argv[1:]))
     shown = None
@@ -69,8 +69,8 @@ def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | No
 def help_on_page(page: str, arguments: Sequence[str], settings: Iterable[Entry]) -> str:
     """The help of a command without groups: about the words after --help, or else the page.
 
-    Words before --help may be the start of a command. If no entry mentions them, the page is shown. Raises UserError
-    for a word after --help that nothing mentions.
+    Words before --help may be the start of a command. If no entry mentions these words, the page is shown. Raises
+    UserError for a word after --help that nothing mentions.
     """
     topics = [topic.partition("=")[0] for topic in topics_asked(arguments)]
     entries = list(settings) if topics else []
@@ -89,10 +89,10 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
 
 
 def topics_asked(arguments: Sequence[str]) -> list[str]:
-    """The groups, choices and settings that arguments ask about: the other arguments of a command with --help.
+    """The groups, choices and settings that arguments ask about.
 
-    An argument of another trainer, such as --learning_rate, asks about its own name. WORD=?, WORD.? and ?WORD mean
-    `--help WORD`.
+    A command with --help asks about its other arguments; --learning_rate, of another trainer, asks about learning_rate.
+    WORD=?, WORD.? and ?WORD mean `--help WORD`.
     """
     if asks_for_help(arguments):
         others = [text for text in arguments if text not in {"", "?", "help", "--help", *MULTIRUN, *WITH_VALUE}]
@@ -137,7 +137,7 @@ def help_on(kind: Kind, topic: str) -> str:
 
 
 def help_on_choice(group: str, choice: str) -> str:
-    """How to set a key of a choice, and then its file and the files that it includes."""
+    """How to set a key of a choice, then the file of the choice and the files that this file includes."""
     file = file_of(group, choice)
     if group in OPTIONAL_GROUPS:
         how = "trainer.lr=VALUE"
@@ -160,7 +160,7 @@ def help_on_choice(group: str, choice: str) -> str:
 def help_on_sweep(name: str) -> str:
     """What a sweep is, the values of its axes, and how many jobs these values make.
 
-    The axis `case` is the paper's row.
+    A value of the axis `case` is a row of the sweep's table.
     """
     from cse.lab.sweep.sweeps import load_sweep
 

@@ -1,4 +1,4 @@
-"""What `--help WORD` shows: a setting or a choice with that name, another trainer's name, or a comment.
+"""What `--help WORD` shows: settings and choices with that name, another trainer's argument, or comments with the word.
 
 To read: `matches_of` finds the entries, and `search_help` writes the lines about them.
 """
@@ -25,7 +25,7 @@ from cse.lab.settings.lookup import (
 from cse.lab.text_columns import at_width
 
 SHOWN = 4
-"""How many choices of a group are named with a setting that they share, and how many sentences on other trainers."""
+"""The most choices that are listed with a setting that they share, and the most sentences on other trainers."""
 PARAGRAPHS = 15
 """How many settings and choices one search shows."""
 
@@ -44,8 +44,11 @@ def search_help(kind: Kind, word: str, width: int) -> str:
 
 
 def search_page(page: str, word: str, settings: Sequence[Entry], width: int) -> str:
-    """Lines of this width about a word: the lines of a command's page and the settings with this name. Else the other
-    entries about the word; "" if nothing mentions it."""
+    """Lines of this width about a word; "" if nothing mentions it.
+
+    These are the lines of the command's page with the word, and the settings with the word in their name. If there are
+    none: what `matches_of` finds.
+    """
     whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
     parts = re.sub(r"\n {20,}", "\0", page.partition("\n")[2]).splitlines()  # a command with its explanation
     said = [line for part in parts if whole.search(part) for line in part.replace("\0", f"\n{' ' * 56}").splitlines()]
@@ -63,7 +66,7 @@ MARKS = {
     "C": "the authors' code, where the paper has another value or none",
     "L": "the authors' training logs",
 }
-"""What a letter in brackets beside a value of conf/ says about its source: [C], or [A L] for two."""
+"""The sources of a value of conf/, by the letter in brackets beside the value: [C], or [A L] for two sources."""
 
 
 def legend(text: str) -> str:
@@ -89,9 +92,9 @@ def matches_of(word: str, entries: Sequence[Entry], kind: Kind) -> tuple[list[st
 
 
 def meets(entry: Entry, given: str) -> bool:
-    """Whether a KEY or KEY=VALUE is this entry, contains this entry, or is this choice.
+    """Whether our KEY or KEY=VALUE is this setting, is this choice, or is a key above this setting.
 
-    A group does not contain its keys.
+    A group such as `trainer` does not count as a key above its settings.
     """
     key = given.partition("=")[0]
     if "." in key:
@@ -105,7 +108,7 @@ def with_name(entries: Sequence[Entry], word: str) -> list[Entry]:
 
 
 def with_parts(entries: Sequence[Entry], word: str) -> list[Entry]:
-    """The entries whose name has the word as a part or, if there is none, a part that begins with it."""
+    """The entries with the word as a part of their name. If there are none: with a part that begins with the word."""
     joined = re.sub(r"[\s-]+", "_", word)
     part = rf"(^|[._]){re.escape(joined)}"
     whole, begun = re.compile(rf"{part}($|[._])", re.IGNORECASE), re.compile(part, re.IGNORECASE)
@@ -114,7 +117,7 @@ def with_parts(entries: Sequence[Entry], word: str) -> list[Entry]:
 
 
 def with_comment(entries: Sequence[Entry], word: str) -> list[Entry]:
-    """The entries whose comment has the word or, if there is none, a word that begins with it."""
+    """The entries whose comment has the word. If there are none: whose comment has a longer word that begins so."""
     whole, begun = (re.compile(rf"\b{re.escape(word)}{end}", re.IGNORECASE) for end in (r"(?!\w)", ""))
     mentions = [entry for entry in entries if whole.search(entry.comment)]
     return mentions or [entry for entry in entries if begun.search(entry.comment)]
@@ -132,7 +135,7 @@ def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:
 
 
 def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:
-    """A paragraph for each entry. Settings of every command come first, then short keys.
+    """A paragraph for each entry. First come settings that every command has, then keys with few dots.
 
     After PARAGRAPHS paragraphs, a line counts the other entries, and says how to see the first of them.
     """

@@ -1,7 +1,7 @@
 """cse-data mine: hard negatives for pairs, among the second column's texts. Imports torch.
 
 The settings have the names and meanings of sentence-transformers' mine_hard_negatives (6.2). Q is the number of
-distinct queries, N of distinct documents, B the queries of a chunk, and K the ranks.
+distinct queries, N the number of distinct documents, B the number of queries in a chunk, and K the number of ranks.
 """
 
 import csv
@@ -109,7 +109,7 @@ class Candidates:
         }
 
     def ranked(self, queries_QD: Tensor, documents_ND: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """The cosines and numbers of each query's nearest documents. A document that is not a candidate has -inf."""
+        """(cosines, numbers) of each query's nearest documents. The cosine of a document that is excluded is -inf."""
         mining = self.mining
         for rows_B, cosines_BN in cosines_in_chunks(queries_QD, documents_ND):
             for query, cosine_N in zip(rows_B.tolist(), cosines_BN, strict=True):
@@ -127,7 +127,7 @@ class Candidates:
                 yield cosine_K.masked_fill(out_K, -torch.inf), ranked_K
 
     def chosen(self, query: int, cosine_K: Tensor, ranked_K: Tensor) -> list[int]:
-        """The documents of a query's negatives, from the ranks range_min to range_max among the candidates."""
+        """The numbers of a query's negative documents, from the candidates of the ranks range_min to range_max."""
         left = ranked_K[cosine_K > -torch.inf].tolist()[self.mining["range_min"] : self.last]
         if self.mining["sampling_strategy"] == "top" or len(left) <= self.mining["num_negatives"]:
             return left[: self.mining["num_negatives"]]

@@ -30,17 +30,17 @@ from cse.lab.text_columns import command_at_width, terminal_width
 FLAG = re.compile(r"--?[A-Za-z]")
 SETTING = re.compile(r"\+*[A-Za-z_][\w./@]*=")
 WITHOUT = "without"
-"""Stands before a flag that was not given, for what its trainer does by default."""
+"""Stands before a flag that was not given. The line shows what the flag's trainer does by default."""
 COLUMN = 40
-"""Where a line says what a flag is here."""
+"""The column of a line in which the counterpart of a flag begins."""
 
 
 @dataclass
 class Old:
-    """A flag of another trainer, or the behaviour of this trainer without the flag.
+    """A flag of another trainer, or the trainer's default behaviour without the flag.
 
-    given: the texts of a person. answer: the row of the table. here: {our key: its value, in Hydra's grammar}. note:
-    further text for the line. is_left: a person has to choose a value.
+    given: the flag and its values. answer: the row of other_trainers.yaml. here: {our key: its value, in Hydra's
+    grammar}. note: further text for the line about the flag. is_left: whether the flag is not translated.
     """
 
     given: list[str]
@@ -163,9 +163,9 @@ def settings_of(old: Sequence[Old]) -> list[str]:
 
 
 def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
-    """The behaviour of the trainers without the flags that are not given.
+    """What the trainers do by default, for each flag that is not given.
 
-    A command without an encoder is only a part of a command, so it has no defaults.
+    Nothing for a command that names no encoder, because it is only a part of a command.
     """
     answers = [one.answer for one in old if one.answer]
     keys = {key for one in old for key in one.here}
@@ -179,7 +179,7 @@ def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
 
 
 def multiply(old: Sequence[Old]) -> None:
-    """Multiply the numbers that the trainer counts for one process by the number of processes."""
+    """Multiply each number that the trainer gives per process by the number of processes."""
     values = merged([one.here for one in old])
     for one in old:
         if one.answer and one.answer.times in values:
@@ -202,7 +202,7 @@ def name_own_columns(old: Sequence[Old]) -> None:
 
 
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
-    """The choices that the flags of a single trainer need, if the command does not choose."""
+    """The choices that a trainer needs here and the command does not make. A flag's full name shows the trainer."""
     free = {*groups(kind)} - {key_of(text) for text in [*settings_of(old), *ours]}
     rows = [
         one.answer for one in old if one.answer and simplified(one.given[0]) in map(simplified, one.answer.arguments)

@@ -20,7 +20,7 @@ from cse.lab.settings.values import PlainConfig
 from cse.ranges import STRICT, Name, NonNegative, Positive
 
 OF_RUNS = ("metrics", "seed", "where", "baseline", "gate", "within")  # which a sweep's report does not read
-TEXT = ("sweep", "out", "baseline", "where")  # never parsed as a number or a list; null is no text
+TEXT = ("sweep", "out", "baseline", "where")  # never parsed as a number or a list; only null is parsed
 
 
 @with_config(STRICT)
@@ -42,7 +42,7 @@ class Reporting(TypedDict):
 
 
 def reporting_settings(arguments: list[str]) -> PlainConfig:
-    """The settings of cse-report that these arguments give. Hydra does not read them: it refuses folders with =.
+    """The settings of cse-report that these arguments give. Hydra does not parse them, as it refuses folders with "=".
 
     Raises UserError for an unknown key, for a value that the key cannot have, and if there is nothing to report.
     """

@@ -84,9 +84,7 @@ def train_as_given(arguments: Sequence[Argument]) -> None:
 def refuse_lone_process() -> None:
     """Raise UserError if accelerate started only this process although several were asked for.
 
-    This happens without GPUs and MPI.
-
-    For several processes, accelerate sets a master address. Each process that it starts also has a rank.
+    This happens without GPUs and MPI. The process then has accelerate's master address, but no rank.
     """
     if {"ACCELERATE_MIXED_PRECISION", "MASTER_ADDR"} <= os.environ.keys() and "RANK" not in os.environ:
         raise UserError(
