@@ -1,9 +1,9 @@
 """An Argument is one KEY=VALUE of a command, with the giver: a person, a sweep or cse.
 
-It always has the form of Hydra's grammar: in a given command, in run.yaml, and in a command that is shown.
+An Argument always has the form of Hydra's grammar: in a given command, in run.yaml, and in a command that is shown.
 
 1. Argument has a key and a value.
-2. `arguments_of` makes Arguments of texts, `texts_of` texts of Arguments.
+2. `arguments_of` makes Arguments from texts, and `texts_of` makes texts from Arguments.
 3. `values_of` and the functions after it read the values from a list of Arguments.
 4. `parse_argument` reads Hydra's grammar, `spell_argument` writes it, and `shell_line` writes a command for a shell.
 """
@@ -26,10 +26,10 @@ if TYPE_CHECKING:  # hydra is imported only to read an argument
     from hydra.core.override_parser.types import Override
 
 Giver = Literal["sweep", "person", "cse"]
-"""Who gives an argument: a job's sweep, a person, or cse itself for a function of Python's. The later overrides."""
+"""Who gives an argument: a job's sweep, a person, or cse itself. Of these, a later giver overrides an earlier one."""
 
 PLAIN_TEXT = re.compile(r"(?!(null|true|false|nan|inf)$)[a-z_]\w*", re.ASCII | re.IGNORECASE)
-"""Text that Hydra reads as this text, without quotes, in a list too."""
+"""Text that needs no quotes, not even in a list: Hydra reads it as the same text."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ class Argument:
 # From texts to arguments, and back
 
 RUN_ALONE = Argument("hydra.mode=RUN", by="sweep")
-"""Hydra's argument for a single run, whatever a sweep's file says. Each job of a command of several has it.
+"""Hydra's argument for a single run. Each job of a command of several has it: a sweep's file may set another mode.
 
-Among texts it is the last one of a sweep: so the command of a job's process, run.yaml and a plan say who gave each.
+It is the last argument that the sweep gives. So the texts of a job's command, run.yaml and a plan show the givers.
 """
 
 
@@ -107,9 +107,9 @@ def texts_of(arguments: Iterable[Argument]) -> list[str]:
 
 
 def recorded_arguments(texts: Sequence[str]) -> list[Argument]:
-    """The arguments that a run or a plan recorded. An older record lacks the quotes that the grammar needs.
+    """The arguments that a run or a plan recorded. Texts that are not arguments are left out.
 
-    Texts that are not arguments are left out.
+    An older record lacks quotes that the grammar needs. They are added.
     """
     readable: list[str] = []
     for text in texts:
@@ -136,7 +136,7 @@ def keys_of_person(arguments: Iterable[Argument]) -> list[str]:
 
 
 def merged(arguments: Iterable[Argument]) -> list[Argument]:
-    """Each key once, in its first place and with its last value: the command line overrides a case."""
+    """Each key once, at its first place and with its last value. So the command line overrides a case."""
     return list({argument.key: argument for argument in arguments}.values())
 
 
@@ -212,7 +212,7 @@ def spell_argument(key: str, value: object) -> str:
 
 
 def spell_value(value: object, *, quotes: bool = True) -> str:
-    """A Python value as Hydra's grammar writes it: null, true, 0.5, [a,b]. quotes: around text that needs them."""
+    """A Python value as Hydra's grammar writes it: null, true, 0.5, [a,b]. quotes: put them around text if needed."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, list | tuple):

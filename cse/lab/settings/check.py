@@ -7,8 +7,8 @@
     sentences_of        writes the error
     with_converted      or makes the config with values of the right types
 
-One error has all violations, each with its key as given and in pydantic's words. For a value from the user's own file,
-the file and the line follow:
+One error names all violations: for each, the key as given, the value, and the mistake in pydantic's words. For a value
+from the user's own file, the file and the line follow:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 """
@@ -63,7 +63,7 @@ def validate_settings(config: DictConfig, types: type) -> DictConfig:
 
 
 def meaning_of(key: str) -> str:
-    """`: SENTENCE`, the first of the comment in conf/ on a key that a command has to set; "" without a comment."""
+    """`: ` and the first sentence of conf/'s comment on a key that a command has to set; "" without a comment."""
     comments = (setting.comment for setting in settings_of_command("train") if setting[:2] == (key, "???"))
     return next((f": {comment.partition('. ')[0]}" for comment in comments if comment), "")
 
@@ -83,7 +83,7 @@ def check_nodes(settings: PlainConfig, types: type, helpers: Collection[str]) ->
 
 
 def unread_keys(settings: PlainConfig, helpers: Collection[str], referred: Collection[str]) -> Iterator[Violation]:
-    """The keys in `paths` and below helpers to which no value refers. referred: the keys to which values refer."""
+    """The keys in `paths` and below helpers (see check_nodes), without `referred`: the keys that values refer to."""
     why = "there is no such setting, and no value refers to it"
     above = tuple(f"{key}." for key in referred)
     for key, value in flattened({key: settings[key] for key in helpers & settings.keys()}).items():

@@ -1,7 +1,7 @@
 """Read a command of cse-train or cse-eval, or a call in Python, into its arguments and its flags.
 
-1. `normalized` writes each text in Hydra's grammar. Everything else reads its result, --help and --config-dir too.
-2. `read_command` makes a Command of them: `split_flags` finds the flags, `read_arguments` reads the arguments.
+1. `normalized` writes each text in Hydra's grammar. All other code reads the result, also for --help and --config-dir.
+2. `read_command` makes a Command of the result: `split_flags` finds the flags, `read_arguments` reads the arguments.
 
 The functions below them turn the Python values of a call into texts.
 """
@@ -24,7 +24,7 @@ from cse.lab.settings.mistakes import explaining
 LOOKS = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help")
 """Hydra's flags that show something and run nothing."""
 WITH_VALUE = (*LOOKS, "--package", "-p", "--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn")
-"""Flags that the argument after them belongs to."""
+"""Flags with a value, which is the next text of the command."""
 MULTIRUN = ("-m", "--multirun")
 """Hydra's flags for several jobs."""
 HYDRAS_FLAGS = (*WITH_VALUE, *MULTIRUN, "--run", "-r", "--resolve", "--experimental-rerun")
@@ -41,7 +41,7 @@ QUOTED = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
 AT_HOME = re.compile(r"([=\[,:]\s*)~/")
 """The start of a value in the home folder: alone, in a list, or in a mapping."""
 AS_GIVEN = re.compile(r"\d+|null")
-"""Text of Python's that is no text for Hydra: a number, as in seed="3", and null."""
+"""Python text that Hydra reads as another type: a number, as in seed="3", and null."""
 
 
 def normalized(texts: Sequence[str]) -> list[str]:
@@ -70,7 +70,7 @@ def check_letters(names: Sequence[str]) -> None:
 
 
 def is_from_agent(text: str) -> bool:
-    """Whether a W&B agent may have given it: --KEY=VALUE that is not a flag of Hydra."""
+    """Whether a W&B agent may have given this text: --KEY=VALUE that is not a flag of Hydra."""
     return text.startswith("--") and "=" in text and key_of(text) not in WITH_VALUE
 
 
@@ -134,7 +134,7 @@ def read_arguments(texts: Sequence[str], kind: Kind) -> list[Argument]:
 def without_plus(text: str) -> str:
     """The argument without the + that adds a key in Hydra.
 
-    Only Hydra reads keys that conf/ lacks, so + is useless for all others.
+    Only keys below `hydra` may need the +, because cse reads no key that conf/ lacks.
     """
     return text if key_of(text).startswith("hydra") else text.lstrip("+")
 
@@ -188,10 +188,10 @@ def with_evaluator(arguments: Sequence[Argument]) -> list[Argument]:
 def without_evaluators(arguments: Sequence[Argument], kind: Kind) -> list[Argument]:
     """The arguments, with eval=[] for `eval=null` or `eval=[]`.
 
-    A run with eval=[] scores nothing, so in training no score can select a step. Therefore trainer.select and
-    trainer.watch become empty too, unless they are given.
+    A run with eval=[] scores nothing, so no score can select a checkpoint. Therefore trainer.select and trainer.watch
+    become empty too, unless they are given.
 
-    They count as arguments of a person: a run records them, and smoke=true keeps them.
+    The added arguments count as a person's: a run records them, and smoke=true keeps them.
     """
     given = values_of(arguments)
     if given.get("eval") not in ("", "null", "[]"):

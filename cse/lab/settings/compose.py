@@ -1,4 +1,4 @@
-"""Compose the config from arguments: Hydra composes conf/, then cse adds the parts that Hydra cannot.
+"""Compose the config from arguments: Hydra composes conf/, then cse adds what Hydra cannot compose.
 
 `composed` has four steps. The code of two steps is below it: the first refuses arguments that Hydra would ignore, and
 the third completes the sources of data=mixture.
@@ -21,7 +21,7 @@ from cse.lab.settings.provenance import OVERRIDDEN_AT, RECORDED_AT, find_overrid
 from cse.lab.settings.references import fill_in_environment
 
 COMPOSING = threading.RLock()
-"""Hydra composes by one global state, and a sweep's jobs are composed in threads. A mixture's sources compose again."""
+"""A lock for Hydra's global state, because threads compose a sweep's jobs. Composing a mixture enters it again."""
 
 LONGEST_NAME = 255
 """How many letters the name of a file may have. Hydra looks for a folder with the name of each key."""
@@ -150,9 +150,9 @@ def complete_sources(config: DictConfig) -> None:
 def whole_objective(config: DictConfig, key: str, objective: Any) -> DictConfig | None:
     """The settings of an objective that a source names, NAME or {choice: NAME, KEY: VALUE}.
 
-    None if it is the run's objective.
+    None if the source names no objective: it then has the run's objective.
 
-    config: the config; an objective's values may depend on its encoder (conf/recipe). key: the key of the source's
+    config: the config of the run, whose encoder may have a recipe for the objective. key: the key of the source's
     objective.
     """
     if objective is None or (OmegaConf.is_dict(objective) and "_target_" in objective):

@@ -1,4 +1,4 @@
-"""Read a YAML file of conf/, of sweeps/ or of the user's own as text: its comments, its defaults list, its lines.
+"""Read a YAML file of conf/, of sweeps/ or of the user as text: its comments, its defaults list, its lines.
 
 A YAML reader drops comments, so a file's lines are read as text. PyYAML finds the lines of the defaults list.
 """
@@ -53,7 +53,7 @@ class DefaultsList(NamedTuple):
 
 @cache
 def defaults_in(text: str) -> DefaultsList:
-    """The defaults list of a file's text; empty without such a list. Composing refuses text that is no YAML."""
+    """The defaults list of a file's text; empty without such a list, and for text that is not YAML."""
     import yaml
 
     try:
@@ -133,7 +133,7 @@ def body(file: Path, comment: bool = False) -> list[str]:
 
 
 def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
-    """(dotted key, value, comment) of each line of YAML that has a key. A value is "" for a mapping below it.
+    """(dotted key, value, comment) of each line of YAML that has a key. The value is "" if lines below the key hold it.
 
     A comment may be on the line of its key, continue below it, or be above it.
     """
@@ -154,7 +154,7 @@ def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def line_of(file: Path, keys: Sequence[str]) -> str:
-    """FILE:LINE of a key; FILE alone if another file sets the key. keys: the path of the key, ["trainer", "lr"]."""
+    """FILE:LINE of a key, or of the nearest key above it in the file; else FILE. keys: its path, ["trainer", "lr"]."""
     import yaml
 
     node: yaml.Node | None = yaml.compose(text_of(file))

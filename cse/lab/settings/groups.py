@@ -17,7 +17,7 @@ SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
 """conf/ and sweeps/ are next to cse/ in a checkout, and inside it in an installed wheel."""
 
 Kind = Literal["train", "evaluate"]
-"""The kind of a command: what cse-train does, or what cse-eval does. conf/KIND.yaml is where its settings begin."""
+"""The kind of a command: what cse-train does, or what cse-eval does. Hydra composes its config from conf/KIND.yaml."""
 PROGRAMS: dict[Kind, str] = {"train": "cse-train", "evaluate": "cse-eval"}
 """The program of each kind."""
 KINDS = {program: kind for kind, program in PROGRAMS.items()}
@@ -26,9 +26,9 @@ KINDS = {program: kind for kind, program in PROGRAMS.items()}
 OPTIONAL_GROUPS = ("experiment", "variant", "sweep")
 """The groups that a command has only if it names them. Their files set keys of the other groups."""
 GLOBAL_GROUPS = (*OPTIONAL_GROUPS, "recipe")
-"""The groups whose files set keys of the whole config. The other choices of a run choose its recipe."""
+"""The groups whose files set keys of the whole config. A run's recipe follows from its other choices."""
 ONE_CHOICE_ONLY = ("model", "objective", "augmentation", "aux_modality")
-"""The groups whose choices name the files of conf/recipe. For a list of choices Hydra would find none, silently."""
+"""The groups whose choices name the files of conf/recipe. For a list of choices, Hydra would silently use no recipe."""
 SWEEP_KEYS = ("cases", "report", "same_runs_as", "search_each")
 """The keys that a sweep's file has in addition to settings."""
 
@@ -79,17 +79,17 @@ def included(file: Path) -> list[Path]:
 
 
 def folders_of(group: str) -> list[Path]:
-    """The folders of a group's YAML files, ours first. [] for a group that does not exist."""
+    """The folders of a group's YAML files, first the folder of cse. [] for a group that does not exist."""
     ours = Path(SWEEPS_DIR) if group == "sweep" else Path(CONF_DIR, group)
     return [*filter(os.path.isdir, [ours, *(folder / group for folder in user_folders())])]
 
 
-# The folders of the user's own
+# The user's own folders
 
 
 FOLDERS_VARIABLE = "CSE_CONF"
-"""The environment variable with folders laid out as conf/ is, joined as in PATH. --config-dir sets it, as all processes
-of a run and of a sweep's jobs inherit it, those on a cluster too."""
+"""The environment variable with the user's folders, joined as in PATH. Each folder is laid out as conf/ is.
+--config-dir sets the variable, because all processes of a run and of a sweep's jobs inherit it, also on a cluster."""
 
 
 def user_folders() -> list[Path]:
@@ -128,8 +128,8 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
 def check_folders(folders: Sequence[Path]) -> None:
     """Raise UserError for a folder that does not exist, has no choices, or has a name that cannot be in CSE_CONF.
 
-    A file that cse or an earlier folder also has, at any depth, raises UserError too, because only the first file would
-    be read.
+    A file with the same relative path as a file of cse or of an earlier folder raises UserError too, because only the
+    first of the two files would be read.
     """
     group_folders = [*sorted(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()), "sweep"]
     for folder in folders:

@@ -1,8 +1,8 @@
 """Look up a name: among our settings and choices, among near names of ours, and among other trainers' names.
 
 1. `settings_of_command` and `all_choices` list our names, read from the text of conf/.
-2. `nearest` is the hint in an error: our name for a wrong name. `meant` finds it.
-3. `answer_to` finds another trainer's name in other_trainers.yaml. `note_on` gives the difference here.
+2. `nearest` is the hint in an error: our name for a wrong name. `meant` finds our name.
+3. `answer_to` finds another trainer's name in other_trainers.yaml. `note_on` says what differs in cse.
 
 Nothing slow is imported.
 """
@@ -160,8 +160,8 @@ GUESSES = (of_another_trainer, of_a_choice, with_the_last_part, begun, with_more
 class Answer(NamedTuple):
     """A row of the table: a trainer's arguments with one meaning, our arguments for it, and the differences.
 
-    type: one or more of our arguments; "" if nothing here corresponds. values: our arguments for each value, as
-    patterns; None if every value is taken over. kind, choose, default, times: see the table.
+    type: one or more of our arguments; "" if nothing here corresponds. values: {pattern of a value: our arguments};
+    None if our argument gets the value unchanged. kind, choose, default, times: see the top of the table.
     """
 
     trainer: str
@@ -189,7 +189,7 @@ class Answer(NamedTuple):
         return ": ".join(part for part in (self.type, self.note.replace("`", "")) if part)
 
     def arguments_for(self, value: str) -> list[str] | None:
-        """Our arguments for a value of the trainer's argument, "" for a flag alone; None if only the note says it."""
+        """Our arguments for a value of the trainer's argument; None if only the note has them. value: "" for none."""
         if self.values is None:
             if "=" in self.type and value.lower() in ("false", "0"):  # a switch that is off
                 return []
@@ -202,7 +202,7 @@ class Answer(NamedTuple):
 
 @cache
 def trainers() -> dict[str, tuple[str, list[Answer]]]:
-    """Each trainer with a sentence about it and its rows, in the table's order."""
+    """{trainer: (a sentence about the trainer, its rows)}, in the table's order."""
     import yaml
 
     table = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
@@ -213,7 +213,7 @@ def trainers() -> dict[str, tuple[str, list[Answer]]]:
 
 
 def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
-    """The row of these arguments in a trainer's part of the table. The note also says what each plain value is."""
+    """The row of these arguments in a trainer's part of the table. The note also has our arguments for plain values."""
     given = part["arguments"][names]
     columns: dict[str, Any] = {"type": given} if isinstance(given, str) else given
     values = {str(value): ours for value, ours in columns.get("values", {}).items()}

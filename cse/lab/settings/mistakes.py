@@ -189,7 +189,7 @@ def hints_for_key(
 ) -> Iterator[str]:
     """Suggestions for a key that the command's choices lack, the surest first.
 
-    choices_by_key: the choices with each key. keys_of_choices: the keys that the command's choices have.
+    choices_by_key: the choices that have each key. keys_of_choices: the keys that the command's choices have.
     """
     note = "" if key in choices_by_key else note_on(key, choices_by_key, kind)
     if note:  # num_train_epochs

@@ -32,7 +32,7 @@ CONVERSIONS = {
     "list": lambda value: [value] if isinstance(value, str | int | float) and value != "" else value,
     "tuple": lambda value: tuple(value) if isinstance(value, list) else value,
 }
-"""What a command line cannot express exactly: what is given, converted to the type that pydantic names so."""
+"""Conversions of values that a command line cannot express exactly, by pydantic's name of the type that is needed."""
 
 
 class Violation(NamedTuple):
@@ -95,7 +95,7 @@ def validator(types: type) -> SchemaValidator:
 
 
 def converting(schema: Any) -> Any:
-    """A schema of pydantic, with CONVERSIONS before every type in it, and with parts in place of classes."""
+    """A schema of pydantic, with CONVERSIONS before every type in it, and with `accept_part` in place of classes."""
     match schema:
         case list():
             return [converting(inner) for inner in schema]
@@ -111,7 +111,7 @@ def converting(schema: Any) -> Any:
 
 
 def accept_part(value: object) -> object:
-    """NESTED. Raises ValueError for any other value, because it is not a part."""
+    """NESTED. Raises ValueError for any other value, because that value is not a part."""
     if value is not NESTED:
         raise ValueError(
             "should be a mapping with a _target_ (MODULE.CLASS), its own or that of a file in its defaults"
@@ -120,9 +120,9 @@ def accept_part(value: object) -> object:
 
 
 def setting_at(error: ErrorDetails, node: PlainConfig) -> tuple[str, str | None]:
-    """(dotted key, given value) of the setting in an error of pydantic. The value is None if it is missing.
+    """(dotted key, given value) of the setting in an error of pydantic. None for a missing value.
 
-    Pydantic's location also names members of unions and places in lists; a list is one setting.
+    Pydantic's location also names members of unions and places in lists. The key leaves these out.
     """
     path: list[str] = []
     value: object = node

@@ -54,7 +54,7 @@ SLOTS = {
     "aux_modality": Slot("cse.types.AuxModality", passed=("dim",)),
     "eval.NAME": Slot("cse.types.Evaluator"),
 }
-"""The slots by key. At any other key, any part may stand."""
+"""The slots by key. At any other key, any part is allowed."""
 
 
 def check_part(key: str, node: PlainConfig) -> CheckedNode:
@@ -75,7 +75,7 @@ def check_part(key: str, node: PlainConfig) -> CheckedNode:
 
 @cache
 def types_of(target: str, extras: type | None = None) -> type:
-    """A TypedDict of the settings that a class or function takes. No key is required, because our code passes the rest.
+    """A TypedDict of the settings that a class or function takes. No key is required: cse passes some arguments itself.
 
     extras: a TypedDict of further keys. Raises UnusablePart for a class that cannot be imported.
     """
@@ -143,7 +143,7 @@ def fields_of(taker: Callable[..., object]) -> dict[str, object]:
 
 
 def null_for_none(value: object) -> object:
-    """The value of an optional part. The word none, as groups call it, becomes null."""
+    """The value of an optional part. The word none, which groups use for no part, becomes null."""
     return None if value == "none" else value
 
 

@@ -1,6 +1,6 @@
 """Find which of the user's own files gave a value of a config.
 
-An error names its line, and a run names replaced values.
+An error about a value names this file and the line. A run names the user's values that a later file replaced.
 
     UserFile                               a file, and the place of its settings in a config
     find_user_files, recorded_user_files   the user's files in a composed config
@@ -23,9 +23,9 @@ from cse.lab.settings.references import guarded_environment
 from cse.lab.settings.values import PlainConfig, flattened, nodes_in, same
 
 RECORDED_AT = "hydra.user_files"
-"""Where a composed config has the files of the user's own that it was composed of: {path: package}."""
+"""The key of a composed config with the user's own files that it was composed from: {path: package}."""
 OVERRIDDEN_AT = "hydra.user_values_overridden"
-"""Where a composed config has what find_overridden says of these files."""
+"""The key of a composed config with the sentences of find_overridden about these files."""
 
 
 class UserFile(NamedTuple):

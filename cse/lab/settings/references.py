@@ -3,8 +3,8 @@
 1. `resolved` fills in the references of a config, `written_values` keeps them. `referred_keys` are the keys that values
    refer to. `given_key` is the key that a value refers to, and that therefore sets it.
 2. `user_key` is the key or the variable that a user gives to set a value. Errors name it.
-3. `fill_in_environment` reads variables. Each block that does so needs `guarded_environment`: in it, no secret gets
-   into a run's files.
+3. `fill_in_environment` reads variables. Code that reads variables runs in `guarded_environment`, which keeps secrets
+   out of a run's files.
 """
 
 import os
@@ -25,7 +25,7 @@ from cse.lab.settings.groups import CONF_DIR, SWEEPS_DIR
 from cse.lab.settings.values import PlainConfig, flattened
 
 REFERENCE = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)")
-"""The start of a reference: dots, if it begins at its own mapping, and the key."""
+"""The start of a reference: dots, if the key is relative to the mapping of the value, and the key."""
 VARIABLE = re.compile(r"\$\{oc\.env:(\w+)\b.*\}")
 """A value that is a variable of the environment."""
 
@@ -75,7 +75,7 @@ def user_key(config: Container, key: str) -> str:
 
 
 def naming_user_keys(node: DictConfig) -> AbstractContextManager[None]:
-    """A block that calls a part with the settings of this node. Its UserErrors have the names that a user gives."""
+    """A block that calls a part with the settings of this node. UserErrors in it name the keys that a user gives."""
     key, config = node._get_full_key(None), node._get_root()
     return renaming(lambda parameter: user_key(config, f"{key}.{parameter}".lstrip(".")))
 
@@ -90,10 +90,10 @@ def set_variable(value: object) -> str:
 
 
 def fill_in_environment(config: DictConfig) -> None:
-    """Fill in the values from the environment, and `~` in paths.cache. Parts in several processes refer to them later.
+    """Replace references to unset environment variables by their defaults, and `~` in paths.cache by the home folder.
 
-    A variable that is set stays a reference, so that an error can name it. An unreadable value stays too. It is refused
-    with the other settings, unless a resumed run has another value.
+    A reference to a variable that is set stays, so that an error can name the variable. An unreadable value stays too.
+    It is refused with the other settings, unless a resumed run has another value.
     """
     with guarded_environment():
         for key, text in written_values(config).items():
@@ -106,8 +106,8 @@ def fill_in_environment(config: DictConfig) -> None:
 
 
 REPLACED: list[Callable[..., object]] = []
-"""What ${oc.env:NAME} was at the start of each open block of `guarded_environment`. The first is OmegaConf's own: the
-block that ends last restores it, whichever block began first. Blocks of several threads overlap."""
+"""The resolver of ${oc.env:NAME} at the start of each open block of `guarded_environment`. Blocks of several threads
+overlap. The first resolver is OmegaConf's own, and the block that ends last restores it."""
 REPLACING = threading.Lock()
 
 
@@ -134,8 +134,8 @@ def from_environment(name: str, *default: str | None, _node_: Node, _root_: Base
     An empty variable counts as not set, because shells and container files often name variables without a value.
 
     Raises UserError for a value that could be a secret: values end up in results.json, train.log and every tracker.
-    Only `paths` may use any variable. Another key may only use a variable that conf/ uses. Configs outside cse may use
-    all.
+    Only `paths` may use any variable. Another key may only use a variable that conf/ or sweeps/ uses. Configs outside
+    cse may use all.
     """
     key = str(_node_._get_full_key(None))
     ours = isinstance(_root_, DictConfig) and {"paths", "eval", "hydra"} & set(_root_)

@@ -30,7 +30,7 @@ from cse.ranges import VALUE_MARKS, Mark
 from cse.score import evaluator_of
 
 SCHEMA = "cse.lab.settings.schema"
-"""The module that declares the keys that no part takes. It is read as a source, as the parts are."""
+"""The module that declares the keys that no part takes. Its source is read, and it is not imported."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,7 @@ def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
 
 @cache
 def role_in_choices(key: str, user_folders: Sequence[Path]) -> Role:
-    """The role of a dotted key without a config: a sweep asks for each key of each job. user_folders: the folders that
-    hold choices of the user's own."""
+    """The role of a dotted key without a config; cached for sweeps. user_folders: the folders of the user's choices."""
     annotations = annotations_on_path(key, {})
     if annotations[-1] is None:
         annotations = annotations_in_choices(key, tuple(folders_of(key.partition(".")[0])))
@@ -165,7 +164,7 @@ def annotations_in_choices(key: str, folders: Sequence[Path]) -> list[Annotation
 
 @cache
 def configs_of_choices(group: str, folders: Sequence[Path]) -> list[PlainConfig]:
-    """The config of each choice of a group, from its own file alone."""
+    """The config of each choice of a group, from the choice's file without the files that it includes."""
     configs: list[PlainConfig] = []
     for folder in folders:
         for file in sorted(folder.glob("*.yaml")):
@@ -200,7 +199,7 @@ def fixed_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
-    """The settings of each evaluator, by dotted key, without the places of data. settings: resolved."""
+    """Each evaluator's settings, by dotted key, without allow_partial and the places of data. settings: resolved."""
     flat = flattened(settings)
     paths = [value for key, value in flat.items() if key.startswith("paths.") and value is not None]
     scoring: dict[str, object] = {}

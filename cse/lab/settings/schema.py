@@ -28,7 +28,7 @@ from cse.ranges import (
 )
 
 Part = Callable[..., object]
-"""A mapping with a `_target_`, which is checked against the signature of that class or function."""
+"""A mapping with a `_target_`. It is checked against the signature of the class or function that `_target_` names."""
 
 
 def check_empty(node: dict[str, object]) -> dict[str, object]:

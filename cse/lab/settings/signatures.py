@@ -84,7 +84,7 @@ def full_name_of(name: str, module: str) -> str:
 
 @cache
 def definition_of(target: str) -> tuple[str, ast.FunctionDef | ast.ClassDef | None]:
-    """(full name, source) of a class or function, also if modules import it from each other.
+    """(full name, source) of a class or function, also if the module of `target` imports it from another module.
 
     For any other name the source is None.
     """

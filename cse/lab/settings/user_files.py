@@ -3,8 +3,8 @@
     UserSource    loads a file for Hydra, through the plugin hydra_plugins/cse_own.py
     check_file    refuses settings that Hydra would accept and nothing would read
 
-A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config, and an evaluator lies in eval.NAME,
-with or without a comment `# @package`. The comment may be anywhere in the file.
+A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config. The settings of an evaluator are at
+eval.NAME. Neither needs a comment `# @package`. The comment may be anywhere in the file.
 """
 
 from pathlib import Path

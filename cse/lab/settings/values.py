@@ -70,7 +70,7 @@ def same(value: object, other: object) -> bool:
 
 
 def in_one_form(value: object) -> Any:
-    """The value in a form that is equal for same values.
+    """A form of the value. Two values that count as the same have equal forms.
 
     A number becomes a float of twelve digits, so 0.01 * 6 is 0.06. The text 1e-3 becomes a number, because YAML reads
     it as text. A bool becomes text. Other text stays: "1.10" is not "1.1", and "007" is not "7".
