@@ -33,7 +33,7 @@ NEXT_LINE = "\n" + 11 * " "  # of a field of several lines
 
 
 def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
-    """Log the run in a few lines. plain: its settings. overlap: how many of its texts are also scored."""
+    """Log the run in a few lines. plain: the run's settings. overlap: how many training texts are also scored."""
     parts, choice = training.parts, plain["choices"]["augmentation"]
     batches, evaluators = parts.batches, parts.evaluators
     scored_too = for_each_text(batches, lambda own: overlap_in_words(overlap_of(own, overlap))) if evaluators else ""
@@ -122,9 +122,9 @@ def shares_in_words(parts: Parts) -> str:
 
 def truncation_in_words(batches: Batches) -> str:
     """The number of rows with a text that reaches the maximum length of a view, in tokens. Longer texts are truncated.
-    In a large text, the number in a sample of its rows.
+    For a large text, the rows are a sample.
 
-    "" also for text that is tokenised anew for each view.
+    "" if no row has such a text, and for text that is tokenised anew for each view.
     """
     lengths_nV, most = batches.views.lengths_nV, batches.views.max_length
     count, kept = int((lengths_nV >= most).any(1).sum()), most - batches.views.tokenizer.template_length
@@ -154,7 +154,7 @@ def views_in_words(batches: Batches, choice: str) -> str:
 def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str:
     """How many rows share a text with another row, in all and in the first batch.
 
-    "" also for an objective without negatives. overlap: the counts of the run; they include the count of all rows.
+    "" without such rows, and for an objective without negatives. overlap: the counts of the run, duplicates included.
     """
     count = overlap_of(batches, overlap)["duplicates"]
     if not (count and parts.objective.of(batches.text.name).negatives(parts.trainer.batch_size)):

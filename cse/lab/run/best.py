@@ -95,7 +95,7 @@ def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
 def finish_run(record: Record, training: Training, state: State) -> None:
     """Score best/, and write and log what a finished run leaves.
 
-    If no score selects a step, the last step is the best. Then it is exported here, and noted in the state.
+    If no score selects a step, the last step is the best. Then this function exports it, and notes it in the state.
     """
     parts, trackers = training.parts, record.trackers
     if state.best_step == 0:
@@ -144,7 +144,7 @@ def score_best(record: Record, training: Training, step: int) -> KeptItems:
 
 
 def copy_mteb(best: Path, results: Results) -> None:
-    """Copy mteb's own result files of the encoder, with run_settings.jsonl, into best/mteb, if mteb scored it."""
+    """If mteb scored the encoder, copy mteb's own result files and run_settings.jsonl into best/mteb."""
     if "mteb" not in results["data"]:
         return
     model = cast("Json", results["data"]["mteb"])["model"]  # a key of its own

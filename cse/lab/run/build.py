@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
 
 log = logging.getLogger(__name__)
 
-UNRECORDED: Final = "cls"  # the pooling of the papers, in training, of an encoder that records none
+UNRECORDED: Final = "cls"  # the papers' pooling. Training uses it for an encoder that records no pooling
 
 
 def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
@@ -90,9 +90,9 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
 def rehearse(cfg: DictConfig) -> None:
     """Make a run's parts as far as possible without data and weights.
 
-    The objective gets the width from the encoder's files, and its parameters hold no numbers.
+    The encoder's files tell the width of the objective. The objective's parameters are on the meta device.
 
-    Raises the UserError that would end the run, except for mistakes that only its weights or data reveal.
+    Raises the UserError that would end the run, except for mistakes that only weights or data reveal.
     """
     from accelerate import init_empty_weights
 
@@ -109,7 +109,7 @@ def rehearse(cfg: DictConfig) -> None:
 
 
 def make_trainer_and_texts(cfg: DictConfig) -> tuple[Trainer, list[TextWithObjective]]:
-    """The parts that need no resource, checked. The texts are not searched yet."""
+    """The parts that need no resource, checked. The files of the texts are not looked up yet."""
     check_combination(cfg)
     trainer: Trainer = make(cfg.trainer)
     texts = texts_with_objectives(cfg)
@@ -184,8 +184,9 @@ def make_objective(node: DictConfig, dim: int) -> Objective:
 
 
 def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
-    """Copy the weights of the checkpoint's head into the head that the objective keeps, if both are SimCSE's heads. So
-    a run that continues another run starts with its trained head, and does not put a second head on the first.
+    """Copy the weights of the checkpoint's head into the head that the objective keeps, if both are SimCSE's heads.
+
+    So a run that trains the encoder of an earlier run starts with the trained head, and adds no second head.
     """
     from torch import nn
 
@@ -230,7 +231,7 @@ def make_teachers(cfg: DictConfig, objective: Objective, rows: TextRows, device:
 def make_views(
     cfg: DictConfig, rows: TextRows, encoder: Encoder, objective: Objective, augmentation: Augmentation
 ) -> Views:
-    """The views of a text, for the objective that learns from it. The augmentation has the encoder's tokenizer."""
+    """The views of a text, for the objective that learns from it. augmentation: bound to the encoder's tokenizer."""
     from cse.data.views import Views
 
     tokenizer, mask = encoder.tokenizer, make(cfg.masking)

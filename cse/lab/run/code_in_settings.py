@@ -29,7 +29,7 @@ OBJECTIVE_OF_SOURCE = re.compile(r"data\.sources\.[^.]+\.objective")
 def refuse_foreign_parts(run: str, config: DictConfig, fresh: DictConfig, arguments: Sequence[str]) -> None:
     """Raise UserError for a part that is neither in conf/, nor in a --config-dir, nor in an argument.
 
-    run: resume=FOLDER or rerun=FOLDER. fresh: the config that conf/ gives for the run's choices. There a part may have
+    run: resume=FOLDER or rerun=FOLDER. fresh: the config that conf/ gives for the run's choices. A part in it may have
     keys from several files.
     """
     known = [part for place in (Path(CONF_DIR), *user_folders()) for part in parts_in_folder(place)]

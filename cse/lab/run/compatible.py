@@ -173,7 +173,7 @@ def check_encoder(
     augmentation: Augmentation,
     texts: list[TextWithObjective],
 ) -> None:
-    """Refuse a length, equal views or widths that the encoder does not allow."""
+    """Refuse a maximum length or evaluated widths that the encoder does not allow, and equal views of a text."""
     encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
     for learned in texts:
         repeats_text = learned.text.num_columns == 1 and objective.of(learned.name).num_views > 1

@@ -83,7 +83,7 @@ def log_plan(cfg: DictConfig, folder: Path) -> None:
 
 
 def log_rows(batches: Steps, count: int, choice: str) -> None:
-    """Log the first training rows, and their views in the first epoch. The texts of a mixture follow each other.
+    """Log the first training rows of each text, and their views in the first epoch.
 
     choice: the value of augmentation=.
     """

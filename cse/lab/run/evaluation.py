@@ -53,10 +53,7 @@ log = logging.getLogger("cse")
 
 
 class Subject(NamedTuple):
-    """The encoder to score. encode: n texts -> (n, dim) float32. described: a description on one line.
-
-    device: its name.
-    """
+    """The encoder to score, and the name of its device. encode: n texts -> (n, dim) float32. described: on one line."""
 
     encode: Encode
     dim: int
@@ -163,7 +160,7 @@ def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
 def note_training(record: Record, cfg: DictConfig, evaluators: dict[str, Evaluator]) -> None:
     """Record the seed of the scored run, and how many of its texts are also scored.
 
-    None if the encoder is not from a run.
+    Both are None if the encoder is not from a run.
     """
     run = run_of_checkpoint(cfg)
     record.note(
@@ -184,7 +181,7 @@ def run_of_checkpoint(cfg: DictConfig) -> Run | None:
 def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
     """How many training texts of a run are scored now.
 
-    Logs this number, and how many pairs that selected its checkpoint are scored now.
+    Logs this number, and how many of the pairs that selected the run's checkpoint are scored now.
 
     None if the run's text is no longer in the cache.
     """

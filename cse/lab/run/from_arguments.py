@@ -24,7 +24,7 @@ from cse.lab.settings.provenance import recorded_overridden
 
 
 def config_of(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
-    """The checked config from the arguments of one job. Files and encoders in it may be missing. Raises UserError."""
+    """The checked config from the arguments of one job. Raises UserError, but not for missing files and encoders."""
     with explaining(texts_of(without_added(arguments)), kind):
         config = unchecked_config(kind, arguments, earlier_run(arguments, kind))
         prepare_libraries()
@@ -47,7 +47,7 @@ def unchecked_config(kind: Kind, arguments: Sequence[Argument], run: EarlierRun 
 def checked_config(config: DictConfig, kind: Kind) -> DictConfig:
     """The config with values of the types that its parts take, and with the full name of the score in trainer.select.
 
-    Imports the parts. Raises UserError, or OmegaConf's error for a reference to no key.
+    Imports the parts. Raises UserError, or OmegaConf's error for a reference to a key that does not exist.
     """
     from cse.lab.settings.check import validate_command
 
@@ -75,7 +75,7 @@ def choice_of_each_group(
 ) -> dict[str, str]:
     """{"objective": "simcse", "eval": "stsb,sts", ...}, as a run records it.
 
-    chosen: Hydra's runtime choices, which lack lists.
+    chosen: Hydra's runtime choices. They do not have a list of choices, such as eval=[stsb,sts].
     """
     names = {group: chosen.get(group) for group in groups(kind) if choices(group) != ["default"]}
     given = values_of(arguments)

@@ -15,8 +15,8 @@ T = TypeVar("T")
 def make(node: DictConfig, **more: object) -> Any:
     """The part with these settings. more: arguments that no setting gives.
 
-    Raises the part's own UserError; Hydra would wrap it into another error. For the same reason, the parts in its
-    settings are made first.
+    Raises the part's own UserError, which Hydra would wrap into another error. For the same reason, the parts inside
+    the settings are made first.
     """
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate

@@ -45,7 +45,7 @@ class Job:
         return self.folder / LOG_FILES[self.kind]
 
     def with_precision(self, precision: str) -> "Job":
-        """The same job. If trainer.precision is auto, it becomes the precision of this machine."""
+        """The same job with this trainer.precision: the precision of this machine, instead of auto."""
         cfg = deepcopy(self.cfg)
         with read_write(cfg):
             cfg.trainer.precision = precision

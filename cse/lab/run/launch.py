@@ -59,7 +59,7 @@ def run_in_processes(job: Job) -> Path:
 def with_first_folder(job: Job) -> Job:
     """The job with the folder of the first process.
 
-    Before, each process has a folder name of its own, from its clock.
+    Before, each process has its own name for the folder, from its own clock.
     """
     from cse.training.distributed import gather_objects, join_processes
 
@@ -70,10 +70,10 @@ def with_first_folder(job: Job) -> Job:
 
 @contextmanager
 def warning_while_waiting() -> Iterator[None]:
-    """A block in which the processes meet. If it takes longer than half a minute, log what it is waiting for.
+    """A block in which the processes wait for each other. After half a minute, log what they are waiting for.
 
-    It keeps waiting: a cluster may start its other nodes later. Raises UserError if RANK is set without the other
-    variables of a launcher.
+    They keep waiting, because a cluster may start its other nodes later. Raises UserError if RANK is set without the
+    other variables of a launcher.
     """
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
     if missing := [name for name in names if name not in os.environ]:
@@ -125,7 +125,7 @@ def spawn(job: Job) -> None:
         raise error_of_processes(error, job) from error
     finally:
         if job.writes and job.folder.is_dir():
-            begin_log_files()  # for what this process alone knows, such as another's traceback
+            begin_log_files()  # for lines of this process alone, such as the traceback of another process
 
 
 def worker(job: Job, kept: list[logging.LogRecord]) -> None:
@@ -163,5 +163,5 @@ def error_of_processes(error: "ChildFailedError", job: Job) -> Interrupted | Use
 
 
 def interruption(number: int, job: Job) -> Interrupted:
-    """The first process's Interrupted, for the process that started it to raise again."""
+    """The Interrupted that the parent process raises after signal `number` has stopped its processes."""
     return Interrupted(f"stopped by {signal.Signals(number).name}; {resume_hint(job)}", 128 + number)

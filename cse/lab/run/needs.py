@@ -168,7 +168,7 @@ def look_for(need: Need) -> tuple[Place, str]:
 
 
 def fetch_need(need: Need) -> Place:
-    """The place of a need. It is fetched unless it is in a place where runs look. Raises UserError."""
+    """The place of a need. What is needed is fetched, unless it is where runs look for it. Raises UserError."""
     need.check()
     place, wrong = look_for(need)
     if wrong:

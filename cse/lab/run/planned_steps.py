@@ -29,7 +29,7 @@ def steps_of(trainer: DictConfig, batches: int) -> int:
 
 
 def expected_rows(data: DictConfig) -> int | None:
-    """The rows that the settings ask for, else the published number of a corpus's rows. None for own text."""
+    """The number of rows in the settings, else the published number for a corpus. None for the user's own text."""
     published = DATASETS.get(data.name)
     rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
     rows = rows or (published.rows[0] if published and published.rows else None)

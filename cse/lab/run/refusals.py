@@ -27,7 +27,7 @@ from cse.lab.run.job import Job
 from cse.lab.settings.arguments import Argument
 
 OF_SEPARATE = tuple(f"aux_modality.{key}" for key in ("lr", "schedule", "weight_decay", "no_decay", "clip", "order"))
-"""Settings of aux_modality.optimizer=separate alone."""
+"""Settings that only aux_modality.optimizer=separate reads."""
 
 
 def check_place(folder: Path) -> None:

@@ -148,11 +148,9 @@ def arguments_about_folder(run: EarlierRun, arguments: Sequence[Argument]) -> li
 
 
 def laid_over(fresh: DictConfig, recorded: PlainConfig) -> DictConfig:
-    """The config of recorded settings.
+    """The config of recorded settings, with some values of `fresh`, the config that conf/ gives for the run's choices.
 
-    Settings that each start decides anew, and folders that do not exist here, come from `fresh`.
-
-    fresh: the config that conf/ gives for the run's choices.
+    These are settings that each start decides anew, and folders in place of folders that do not exist here.
     """
     config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
     config.trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
@@ -169,7 +167,7 @@ def laid_over(fresh: DictConfig, recorded: PlainConfig) -> DictConfig:
 def restore_references(config: DictConfig, fresh: DictConfig) -> None:
     """Restore each reference of conf/ that gives the run's own value. So the value follows a new value from the user.
 
-    A run's settings are resolved: eval.stsb.senteval repeats paths.senteval.
+    A run records values without references: eval.stsb.senteval has the value of paths.senteval.
     """
     for key, reference in written_values(without_hydra(fresh)).items():
         own = OmegaConf.select(config, key, default=reference)
@@ -216,7 +214,7 @@ def complete_arguments(run: EarlierRun, arguments: Sequence[Argument]) -> list[A
 
 
 def log_ignored_variables(run: EarlierRun, config: DictConfig, given: Sequence[Argument]) -> None:
-    """Log each environment variable that a new run would read. This run keeps the earlier run's value."""
+    """Log each environment variable that this run ignores, because it keeps the earlier run's value of the setting."""
     kept, changed = flattened(resolved(without_hydra(config))), values_of(given)
     for key, variable in variables_of_settings().items():
         value, own = os.environ.get(variable), kept.get(key)

@@ -2,7 +2,8 @@
 
 log_fields                     log a line that begins with a name
 logging_to                     a block around a run
-begin_log_files, take_lines    begin the file when this process, or another process, has made the folder
+begin_log_files                write the kept lines to the file, when the folder exists
+take_lines                     give the kept lines to the process that will make the folder
 """
 
 import logging
@@ -57,7 +58,7 @@ def logging_to(path: Path, kept: Iterable[logging.LogRecord] = ()) -> Iterator[N
 
 
 def log_files() -> list[MemoryHandler]:
-    """The handlers that keep lines in memory: the handler of `logging_to`, and any handler of the user's program."""
+    """The handlers that keep lines in memory: the handler of `logging_to`, and MemoryHandlers of the user's program."""
     return [handler for handler in logging.getLogger().handlers if isinstance(handler, MemoryHandler)]
 
 

@@ -4,7 +4,7 @@
 
 1. A value that the user gives is kept, unless it needs real weights or data.
 2. Any other value is small: the value in conf/smoke.yaml, or the place of synthetic weights or data.
-3. A log line names each given value that was not kept. `replaced` in the settings has the earlier value of each change.
+3. A log line names each given value that was not kept. `replaced` in the settings has each changed key's earlier value.
 
 `SmokeTest` has a method for each part of the config. A setting that no method returns stays as it is.
 """
@@ -125,7 +125,7 @@ class SmokeTest:
         return value_at(self.cfg, key) if is_given else small
 
     def gives_place(self, key: str) -> bool:
-        """Whether the user gives the file or folder at a key: this key, or paths.NAME to which its value refers."""
+        """Whether the user gives the file or folder at a key, by this key or by the paths.NAME in its value."""
         return user_key(self.cfg, key) in self.given and value_at(self.cfg, key) is not None
 
     def each_given_or(self, part: str, small: Json) -> Json:
@@ -133,7 +133,7 @@ class SmokeTest:
         return {f"{part}.{name}": self.given_or(f"{part}.{name}", value) for name, value in small.items()}
 
     def node_with_given(self, key: str, node: Json) -> Json:
-        """A new node at a key, with the values that the user gives below the key, where the node has a place."""
+        """A new node at a key, with the values that the user gives below the key, if the node has their mappings."""
         made = OmegaConf.create({key: node})
         for name, value in self.given.items():
             parent = name.rpartition(".")[0]
@@ -161,7 +161,7 @@ class SmokeTest:
     def evaluators(self) -> Json:
         """The node `eval`: the chosen evaluators of SCORED, on synthetic score sets unless a folder is given.
 
-        STS-B selects a step, so it also replaces any other evaluator.
+        If there is any evaluator, STS-B is one of them, because its score selects the checkpoint.
         """
         senteval = self.cfg.paths.senteval
         if "paths.senteval" not in self.given:
@@ -209,9 +209,7 @@ class SmokeTest:
         return "sources" in self.cfg.data or any(map(self.gives_place, places))
 
     def fewer_rows(self, limit: float | None) -> int:
-        """A limit of a text's rows: the number in smoke.yaml or the rows of a given batch, unless the text's own limit
-        is lower.
-        """
+        """A text's new limit: the larger of smoke.yaml's rows and a given batch size, at most the text's own limit."""
         rows = max(self.sizes.rows, self.given.get("trainer.batch_size", 0))
         return min(limit, rows) if isinstance(limit, int) else rows
 
@@ -235,7 +233,7 @@ class SmokeTest:
         small |= {key: min(self.cfg.trainer[key], self.sizes[key]) for key in ("batch_size", "max_length")}
         steps = self.given.get("trainer.max_steps")
         if isinstance(steps, int):
-            small["epochs"] = max(1, steps)  # of a step or more each: enough for what is given
+            small["epochs"] = max(1, steps)  # an epoch has a step or more, so these are enough for the given steps
         values = self.each_given_or("trainer", small)
         if not self.reads_own_text:
             values["trainer.batch_size"] = min(values["trainer.batch_size"], synthetic.ROWS)

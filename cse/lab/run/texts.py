@@ -1,6 +1,6 @@
 """The texts that a run learns from: one text, or the texts of data=mixture.
 
-Each has the objective that learns from it.
+Each text has the objective that learns from it.
 """
 
 from __future__ import annotations

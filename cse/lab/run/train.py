@@ -87,7 +87,7 @@ def run(job: Job) -> None:
 
 @contextmanager
 def leaving_processes() -> Iterator[None]:
-    """Leave the run's other processes after the block. After a failure, do not: they may be inside a collective."""
+    """Leave the process groups after the block. Not after a failure: other processes may be inside a collective."""
     yield
     leave_processes()
 

@@ -24,10 +24,10 @@ if TYPE_CHECKING:  # importing torch is slow
     from cse.training.loop import Training
 
 UNSAVED = {"trainer.no_duplicates": False}
-"""Settings that a run of an older edition does not record, with the value that they had for it."""
+"""Settings that a run of an older edition does not record, with the values that such a run used."""
 
 NAMING = frozenset({"data", "augmentation", "aux_modality", "model", "objective", "eval"})
-"""The groups whose parts read inputs. Another setting of theirs may mean another input."""
+"""The groups whose parts read inputs. A changed setting of these groups may name another input."""
 
 
 def check_resumed(training: "Training") -> None:
