@@ -31,10 +31,10 @@ LATEX = str.maketrans(
 MINUS = re.compile(r"(?<![^\s\[])-(?=\.?\d)")
 """The sign of a number, not the hyphen of 1e-05 or a name."""
 OPENS = re.compile(r"^[\[*]")
-"""What LaTeX would read, at the start of a line, as an option of the line break before it."""
+"""A [ or * at the start of a line. LaTeX would read it as part of the line break before it."""
 BEYOND_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2010-\u2026]")
 
-BOTH_COLUMNS = 5  # columns of numbers; a table of more spans both columns of a paper
+BOTH_COLUMNS = 5  # a table with more columns of numbers spans both columns of a paper
 FITTED = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
 """LaTeX that makes a wide table as narrow as its column of the paper."""
 
@@ -52,18 +52,18 @@ class Section:
 
     table: text in each cell; "" in an empty cell.
     notes: lines below the table.
-    legend: lines on the meaning of its signs, and further text for a caption.
+    legend: lines on the meaning of the table's signs, and further text for a caption.
     label_columns: how many of the first columns of `shown` name a row.
     bold: the best cells, by row and column of `shown`.
     missing: the missing runs, with reasons.
     caption: the caption in LaTeX; "": the title.
     label: the name for \\ref, after "tab:"; "" for a table that no paper would publish.
-    column_prefix: a beginning of column names. LaTeX leaves it out, because the caption has it.
-    hidden: the columns that only a page has. There a reader may switch them on.
-    layout: how a page shows the table: its rows; rows that a reader sorts and filters; in the layout of the paper; or
-        as a paper's claims. The columns of claims are claim, source, verdict and further facts. Each claim is a
-        paragraph, on the terminal too.
-    colours: the colour of each row on a page, which charts have too.
+    column_prefix: the start of some column names. LaTeX leaves this start out, because the caption has it.
+    hidden: the columns that only a page has. A reader can show them there.
+    layout: how a page shows the table. rows: unchanged. sortable: a reader can sort and filter the rows. grid: in the
+        layout of the paper. claims: one paragraph for each claim of a paper, on the terminal too. The columns are then
+        claim, source, verdict and further facts.
+    colours: the colour of each row on a page. Charts use the same colours.
     """
 
     title: str
@@ -123,7 +123,7 @@ class GridCell(NamedTuple):
 class PaperSection(Section):
     """A section with a table that is also in a paper. A page and LaTeX show it in the layout of the paper.
 
-    table: all facts of its cells. grid: the table in the layout of the paper, with a GridCell in each cell.
+    table: all facts of the grid's cells. grid: the table in the layout of the paper, with a GridCell in each cell.
     """
 
     grid: "pd.DataFrame" = field(kw_only=True)
@@ -179,7 +179,7 @@ def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, list[tuple[int, int]]
 
 
 def latex_cells(table: "pd.DataFrame", bold: Sequence[tuple[int, int]], column_prefix: str) -> "pd.DataFrame":
-    """The table in LaTeX without its column of folders. bold, column_prefix: as in Section."""
+    """The table in LaTeX, without the column `folder`. bold, column_prefix: as in Section."""
     cells = table.map(latex_cell)
     for row, column in bold:
         cells.iloc[row, column] = rf"\textbf{{{cells.iloc[row, column]}}}"

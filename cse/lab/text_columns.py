@@ -11,11 +11,11 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 
 IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
-"""A line of two columns: the left one with the blanks behind it, and the right one."""
+"""A line of two columns: the left column with the blanks after it, and the right column."""
 COMMAND_ALONE = re.compile(r" +cse-\w+( \S+)+")
 """A line with a command alone."""
 BELOW = " " * 6
-"""The indentation of what has no room in its column."""
+"""The indentation of text that does not fit into its column."""
 BETWEEN = "  "  # two columns
 
 
@@ -67,7 +67,7 @@ def at_width(line: str) -> str:
 
 
 def command_at_width(words: Sequence[str], indent: str, width: int) -> str:
-    """A command in several lines of this width. A blank in a word ends no line.
+    """A command in several lines of this width. No line ends inside a word, even if the word contains a blank.
 
     A shell reads them as one command, because each line ends with a backslash.
     """
@@ -77,7 +77,7 @@ def command_at_width(words: Sequence[str], indent: str, width: int) -> str:
 
 
 def list_at_width(head: str, values: str, width: int) -> str:
-    """A head, and values separated by commas. A line ends after a comma, and no blank is added."""
+    """A head, and values separated by commas. Lines end only after a comma, and no blank is added."""
     return in_column(head, values.replace(",", ", "), width).replace(", ", ",")
 
 

@@ -26,7 +26,7 @@ from cse.lab.settings.values import PlainConfig, flattened, format_value, in_one
 
 
 class Change(NamedTuple):
-    """A fact that has changed. before, now: its values; None for a value that is not known."""
+    """A fact that has changed. before, now: the values of the fact; None for an unknown value."""
 
     kind: Kind
     name: str
@@ -52,7 +52,7 @@ def changes(before: Facts, now: Facts) -> list[Change]:
 
 
 def is_same(before: object, now: object) -> bool:
-    """Whether two values are the same; 32 and 32.0 are. See cse.lab.settings.values.in_one_form."""
+    """Whether two values are the same, such as 32 and 32.0. See cse.lab.settings.values.in_one_form."""
     return repr(in_one_form(before)) == repr(in_one_form(now))
 
 
@@ -77,8 +77,8 @@ def changed_settings(before: PlainConfig, now: PlainConfig) -> list[Change]:
 def deciding_settings(config: PlainConfig) -> PlainConfig:
     """The settings that decide a run's numbers, by dotted key.
 
-    Tables compare these settings, a resumed run must have the same, or they decide how the run is scored. config:
-    resolved.
+    These are settings that tables compare, settings that a resumed run must share, and settings that decide how a run
+    is scored. config: resolved.
     """
     decisive = {key: value for key, value in flattened(config).items() if role_of(key, config).changes_a_table}
     return decisive | fixed_settings(config) | scoring_settings(config)
@@ -105,7 +105,7 @@ def changed_files(run: Run) -> list[Change]:
 
 
 def changed_encoders(run: Run) -> list[Change]:
-    """The files and encoders in the settings of a run whose weights have changed."""
+    """The files and encoders that a run's settings name and whose checksums have changed."""
     then: Mapping[str, str | None] = run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
     return [
         Change("data", f"{key}={run.get(key)}", then[key], digest)
@@ -136,7 +136,7 @@ def changed_contents(run: Run) -> list[Change]:
     sums: dict[str, object] = {**file_sums(run.training_data)}
     for source in run.data.values():
         sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
-    there = {name: read_once(sha256, Path(name)) for name in sums if Path(name).is_file()}  # a benchmark's are not
+    there = {name: read_once(sha256, Path(name)) for name in sums if Path(name).is_file()}  # benchmark files are not
     return [Change("data", name, sums[name], digest) for name, digest in there.items() if digest != sums[name]]
 
 

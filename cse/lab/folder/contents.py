@@ -49,7 +49,7 @@ class RunFile(TypedDict):
 
 
 class EarlierCode(TypedDict, total=False):
-    """The code of a run before it was resumed by other code. Results has the same keys for its code now."""
+    """The code of a run before other code resumed the run. Results has the same keys for the present code."""
 
     until_step: int
     git_commit: str | None
@@ -97,7 +97,7 @@ class ExportedVectors(TypedDict):
     """How best/ makes vectors.
 
     made: pooling and length, in words. kept_head: whether the objective's head stays. numbers: the vectors' length.
-    unit_length: whether their norm is 1. similarity: the base model's function.
+    unit_length: whether their norm is 1. similarity: the similarity function of the base model.
     """
 
     made: str

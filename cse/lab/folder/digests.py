@@ -18,7 +18,7 @@ from cse.ranges import Mark
 def code_digest() -> str:
     """A digest (16 hex digits) of the installed code and of conf/. It differs between versions, also without git.
 
-    It is computed at the first call, because a process runs the code that it has loaded.
+    It is computed only once, because a process keeps running the code that it has loaded.
     """
     content = hashlib.sha256()
     for place, ending in ((PACKAGE_DIR, "*.py"), (Path(CONF_DIR), "*.yaml")):
@@ -28,9 +28,9 @@ def code_digest() -> str:
 
 
 def own_code(config: PlainConfig) -> dict[str, str]:
-    """16 hex digits of the file of each loaded module that a `_target_` names.
+    """The digest (16 hex digits) of the file of each loaded module that a `_target_` names, by module.
 
-    It leaves out cse, installed packages, and modules whose file no longer exists.
+    cse, installed packages, and modules whose file no longer exists are left out.
     """
     targets = [str(value) for key, value in flattened(config).items() if key.endswith("._target_")]
     elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))

@@ -84,8 +84,7 @@ def is_event(line: object) -> TypeGuard[Event]:
 def read_events(path: Path) -> Iterator[Event]:
     """The file's events in order; none if there is no file.
 
-    A line that is not an event is left out with a warning. A killed run may have left half a line, or another program
-    wrote it.
+    A line that is not an event is left out with a warning: half a line of a killed run, or a line of another program.
     """
     first = count = 0
     for number, event in enumerate(json_lines(path), 1):

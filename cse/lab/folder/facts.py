@@ -117,7 +117,7 @@ def scoring_facts(run: Run) -> dict[str, str]:
         if run.get(key) is not None:
             known[key] = format_value(run.get(key))
     for key, value in flattened({"eval": run.config.get("eval")}).items():
-        if key.startswith("eval.") and not str(value).startswith("/"):  # of a folder the checksums of its files tell
+        if key.startswith("eval.") and not str(value).startswith("/"):  # the files' checksums stand for a folder
             known[key] = format_value(value)
     return known | evaluator_data(run)
 
@@ -142,7 +142,7 @@ def data_digest(source: Source) -> str:
 
 
 def training_facts(run: Run) -> Iterator[tuple[str, str, str]]:
-    """The training data of a run: its name, the settings that name its files, and their checksums."""
+    """(name, settings that name the files, checksums of the files) of each text and second modality of a run."""
     for key, text in trained_texts(run).items():
         if contents := content_digests(text):
             name = f"data={text.get('name')}" if key == "data" else key

@@ -81,7 +81,7 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
 
 
 def planned_below(place: Path) -> Iterator[tuple[Path, PlanEntry]]:
-    """The planned jobs at or below a folder, with their own folders. A job may occur twice: first from its plan."""
+    """(folder, job) of the planned jobs at or below a folder. A job may occur twice; the entry of its plan is first."""
     if (job := planned_in(place.parent).get(place)) is not None:  # a job's own folder may be named
         yield place, job
     for above, _, files in os.walk(place):
@@ -136,7 +136,7 @@ def as_run(folder: Path, job: PlanEntry) -> Run:
 
 
 def status_of_job(folder: Path, job: PlanEntry) -> Status:
-    """The state of a job without a run: from its heartbeat, from the record of its start, or from its log."""
+    """The state of a job without a run: from its heartbeat, from the record of its end, or from its log."""
     beat = read_beat(folder)
     if beat is not None and beat.is_alive(time.time()):
         return at_work(folder, {}, beat)

@@ -28,7 +28,7 @@ from cse.score import Score, Source, no_better
 log = logging.getLogger(__name__)
 
 UNQUOTED = re.compile(r"[\w ./:,=@%+-]*", re.ASCII)
-"""A command that a shell splits at its blanks alone."""
+"""A command without quotes and escapes, so that a shell splits it only at blanks."""
 NOWHERE = object()
 Where = PlainConfig
 """Dotted config keys (or groups) with the value, or list of possible values, that a run must have."""
@@ -40,7 +40,7 @@ class Run:
 
     state, why: see cse.lab.folder.status. program: cse-train or cse-eval. arguments: the arguments of the run's
     command. A report adds the last two fields. departures: the settings that contradict the run's sweep. evaluations:
-    the cse-evals of the run's best/ whose scores the run has taken.
+    the evaluations of best/ by cse-eval whose scores a report has added to `metrics`.
     """
 
     folder: Path
@@ -58,7 +58,7 @@ class Run:
     def get(self, key: str) -> object:
         """The run's value of a key of the command line; None if the run does not have the key.
 
-        For a group (objective) this is the chosen YAML. For any other key (trainer.lr, data.rows) it is the value.
+        For a group (objective) this is the name of its choice. For any other key (trainer.lr) it is the value.
         """
         if key in self.choices:
             return self.choices[key]
