@@ -79,14 +79,12 @@ def filled(text: str, places: dict[str, str]) -> str:
 
 
 def words_of(line: str, places: dict[str, str]) -> list[str]:
-    """The words of a line, of the groups of words SMALL and SCORES without those whose keys the line has itself."""
+    """The words of a line, of the groups of words without those whose keys the line has itself."""
     words = [(word, filled(word, places)) for word in shlex.split(line)]
-    keys = {key_of(text) for word, text in words if word not in ("SMALL", "SCORES")}
+    names = ("SMALL", "SCORES", "IMAGES", "SOUNDS")
+    keys = {key_of(text) for word, text in words if word not in names}
     keys |= {"data.path"} if "data" in keys else set()
-    usual = {
-        name: [one for one in shlex.split(places[name]) if key_of(one) not in keys] for name in ("SMALL", "SCORES")
-    }
-    groups = usual | {name: shlex.split(places[name]) for name in ("IMAGES", "SOUNDS")}
+    groups = {name: [one for one in shlex.split(places[name]) if key_of(one) not in keys] for name in names}
     return [one for word, text in words for one in groups.get(word, [text])]
 
 

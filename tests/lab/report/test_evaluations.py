@@ -67,7 +67,7 @@ def test_of_two_evaluations_that_differ_neither_is_called_the_runs_own(trained, 
     evaluate("0", "1-1", score=80.0)
     evaluate("1", "1-1", score=81.0)
     (note,) = (note for note in notes_on_settings(joined()) if note.startswith("These cse-eval scores differ"))
-    assert note.endswith(f"the run's own or another cse-eval's (in brackets): 1-1: {TRANSFER} 81.00 (80.00).")
+    assert note.endswith(f"from the run itself or from another cse-eval: 1-1: {TRANSFER} 81.00 (80.00).")
 
 
 def test_a_run_that_lacks_an_evaluation_is_named_and_no_test_score_leads(trained, evaluate, joined):

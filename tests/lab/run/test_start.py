@@ -16,5 +16,5 @@ from cse.errors import UserError
     ("call", "program"), [(cse.train, "cse-train"), (partial(cse.compose, command="evaluate"), "cse-eval")]
 )
 def test_what_starts_several_jobs_is_named(call, program, words, named):
-    with pytest.raises(UserError, match=f"^{named} starts several jobs, .*: {program} {named}$"):
+    with pytest.raises(UserError, match=f"^{named} starts several jobs: .*, {program} {named}$"):
         call(*words)

@@ -202,14 +202,14 @@ def test_one_id_of_wandb_is_not_for_many_runs(monkeypatch):
     monkeypatch.setenv("WANDB_RUN_ID", "x")
     check_jobs(jobs("tracker=offline"))
     for words in (["tracker=offline"] * 2, ["tracker=none", "tracker=offline", "tracker=offline"]):
-        with pytest.raises(UserError, match=r"id=x \(or WANDB_RUN_ID\).* starts 2 with it"):
+        with pytest.raises(UserError, match=r"id=x \(or WANDB_RUN_ID\).* starts 2 runs"):
             check_jobs(jobs(*words))
     check_jobs(jobs("tracker=none", "tracker=offline"))
     monkeypatch.setenv("WANDB_MODE", "offline")
     with_id = [PlannedJob(name, "cse-train", list(map(Argument, ["tracker=wandb", f"tracker.wandb.id={name}"])))
                for name in ("a", "b", "${no.such}")]  # fmt: skip
     check_jobs(with_id)
-    with pytest.raises(UserError, match="starts 2 with it"):
+    with pytest.raises(UserError, match="starts 2 runs"):
         check_jobs([*with_id, with_id[1]])
 
 
