@@ -1,1 +1,1 @@
-"""The laboratory: all that could be deleted without changing one number of an experiment."""
+"""The laboratory: the code that decides no number of an experiment, except the first weights (cse.lab.run.build)."""

@@ -48,7 +48,7 @@ class Section:
         Markdown    `shown` and `lines_below`
         LaTeX       `shown`; the legend is in the caption, and the notes are in comments
         page        `shown` and `lines_below`; or the whole `table`, if a reader sorts it; or a paragraph for each claim
-        CSV         nothing: its numbers are not rounded (cse.lab.report.show.document.Report.csv)
+        CSV         nothing, because a CSV file has unrounded numbers (cse.lab.report.show.document.Report.csv)
 
     table: text in each cell; "" in an empty cell.
     notes: lines below the table.

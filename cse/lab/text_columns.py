@@ -39,7 +39,7 @@ def in_column(head: str, text: str, width: int) -> str:
 
 
 def terminal_width() -> int:
-    """The terminal's width between 40 and 120 columns; 120 into a pipe."""
+    """The terminal's width, but at least 40 and at most 120 columns; 120 for a pipe."""
     return max(40, min(120, shutil.get_terminal_size((120, 24)).columns))
 
 

@@ -58,7 +58,7 @@ def say_repeated(arguments: Sequence[Argument]) -> None:
 def refuse_mode(command: Command) -> None:
     """Raise UserError for hydra.mode in a command that names neither a sweep nor the run's folder.
 
-    Only a job's own command has hydra.mode. The arguments before hydra.mode would be read as a sweep's.
+    Only the command of a sweep's job needs hydra.mode: the arguments before hydra.mode are the sweep's.
     """
     given = values_of(command.arguments)
     if "hydra.mode" in given and not given.keys() & {"sweep", "hydra.run.dir"}:

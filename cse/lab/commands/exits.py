@@ -99,7 +99,7 @@ class Pipe(io.FileIO):
 
 
 def tolerate_broken_pipe() -> None:
-    """Let this process go on if the readers of its output leave. Streams that a test has replaced stay as they are."""
+    """Let this process continue if nobody reads its output any more. Streams that a test has replaced do not change."""
     if sys.stdout is sys.__stdout__ and sys.stdout is not None:
         sys.stdout = tolerant_stream(sys.stdout)
     if sys.stderr is sys.__stderr__ and sys.stderr is not None:

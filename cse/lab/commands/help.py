@@ -172,7 +172,7 @@ def help_on_sweep(name: str) -> str:
 
 
 def jobs_in_words(sweep: "Sweep") -> str:
-    """How many jobs a sweep has, or how many searches."""
+    """The number of a sweep's jobs; for a search, the number of searches."""
     from cse.lab.sweep.axes import combinations
     from cse.lab.sweep.rows import ReadOnce, job_of_row
 

@@ -79,7 +79,7 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
 
 
 def is_flag(old: Old) -> bool:
-    """Whether it is a flag, not a single word."""
+    """Whether an entry is for a flag, and not for a text without a flag."""
     return FLAG.match(old.given[0]) is not None
 
 

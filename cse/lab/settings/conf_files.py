@@ -70,7 +70,7 @@ def defaults_in(text: str) -> DefaultsList:
 def last_line(node: "yaml.Node") -> int:
     """The last line of a node's text.
 
-    PyYAML's mark for the end of a block is too late: it is behind the comments after the block.
+    PyYAML's mark for the end of a block is too late: it is below the comments that follow the block.
     """
     if isinstance(node.value, str) or node.flow_style or not node.value:
         return int(node.end_mark.line)

@@ -66,7 +66,7 @@ def explaining(texts: Sequence[str], kind: Kind) -> Iterator[None]:
 def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
     """The message for an error of Hydra or OmegaConf.
 
-    The error's own message is kept, unless it names neither a key nor choices.
+    An error of an unknown kind keeps the lines of its own message that help a person.
     """
     from hydra.errors import OverrideParseException
 
@@ -150,7 +150,7 @@ def choices_with_encoder(group: str, encoder: str) -> list[str]:
 
 
 def what_there_is(group: str, choice: str, kind: Kind) -> str:
-    """The nearest choice or all choices, and the further options of the group: the end of the message."""
+    """The end of the message: the nearest choice or all choices, and what the group offers in addition."""
     names = choices(group)  # none of Hydra's own groups
     offer = INSTEAD[kind].get(group, "").format(choice)
     near = nearest(choice, names)

@@ -99,7 +99,7 @@ def find_overridden(config: DictConfig, files: Sequence[UserFile], given: Collec
 
 
 def final_value(config: DictConfig, key: str) -> object:
-    """The plain value of a key, with references filled in. None if it cannot be read; this is refused later."""
+    """The plain value of a key, with references filled in. None for an unreadable value, which is refused later."""
     with guarded_environment(), suppress(OmegaConfBaseException):
         value = OmegaConf.select(config, key)
         return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value

@@ -70,7 +70,7 @@ class Role:
 
     @property
     def is_verbatim(self) -> bool:
-        """Whether the given value is used unchanged: a place, a name on the hub, a sentence."""
+        """Whether the given value is used unchanged: a path, a name on the hub, a sentence."""
         return Mark.VERBATIM in self.marks
 
 
