@@ -57,7 +57,7 @@ def is_same(before: object, now: object) -> bool:
 
 
 def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
-    """Changes in words, the first few of them."""
+    """The first `most` changes in words, and the number of the others."""
     named = ", ".join(map(str, changed[:most]))
     return f"{named} and {len(changed) - most} more" if len(changed) > most else named
 
@@ -115,7 +115,7 @@ def changed_encoders(run: Run) -> list[Change]:
 
 
 def changed_list_of_texts(run: Run) -> list[Change]:
-    """The run's folders of training text that have other files now."""
+    """The run's folders of training text that now contain a different list of files."""
     changed = []
     for key, text in trained_texts(run).items():
         place, then = run.get(f"{key}.path"), sorted(file_sums(text))

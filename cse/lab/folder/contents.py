@@ -58,7 +58,7 @@ class EarlierCode(TypedDict, total=False):
 
 
 class TrainedModality(TypedDict, total=False):
-    """The images or sound that a run learned from. labels: true or shuffled. loss: its kind."""
+    """The images or sound that a run learned from. labels: true or shuffled. loss: the kind of loss."""
 
     source: str
     kind: str
@@ -188,7 +188,7 @@ Pairs = tuple[list[float], list[float]]
 """Cosines, and the gold scores of the same pairs."""
 
 Cosines = dict[str, dict[str, Pairs]]
-"""{"<evaluator>/<task>": {split: pairs}}; the evaluator alone where its scores name no task, and in an older run."""
+"""{"<evaluator>/<task>": {split: pairs}}. The key has no task if the scores name none, and in an older run."""
 
 RUN_TYPE, RESULTS_TYPE, COSINES_TYPE = TypeAdapter(RunFile), TypeAdapter(CheckedResults), TypeAdapter(Cosines)
 

@@ -22,7 +22,7 @@ Event = Json
 
 
 class EventFile:
-    """Writes a run's metrics.jsonl. The methods raise RunError if the disk refuses.
+    """Writes a run's metrics.jsonl. The methods raise RunError if writing fails.
 
     resume_step: the checkpoint's step; None: a new file. The lines of later steps and of a run's end are removed.
     """

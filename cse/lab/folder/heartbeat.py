@@ -61,9 +61,9 @@ BEAT = TypeAdapter(Beat)
 class Heartbeat:
     """A context manager around a run's work, in which only this process writes into the run's folder.
 
-    If the folder exists, the process takes it at once, else when `take` is called. writes: False if this process writes
-    nothing, because it is not the first of several processes or only looks. Raises UserError if another process has the
-    folder.
+    If the folder exists, the process takes it at once, else when `take` is called. writes: False for a process that
+    writes nothing: it is not the first of several, or the job leaves no folder. Raises UserError if another process has
+    the folder.
     """
 
     def __init__(self, folder: Path, writes: bool = True):
@@ -121,7 +121,7 @@ def check_free(folder: Path) -> None:
 
 
 def read_beat(folder: Path) -> Beat | None:
-    """The last beat of a run that did not end properly; None if there is none, or the file is damaged."""
+    """The last beat in a folder in which a process works or was killed; None without a file, or for a damaged file."""
     path = folder / NAME
     try:
         return replace(BEAT.validate_json(path.read_bytes()), time=path.stat().st_mtime)

@@ -50,8 +50,8 @@ def recover_best(training: Training) -> None:
     score becomes None. After a kill between the writes of best/ and last/ the result is the same, because the run makes
     these steps again.
 
-    Raises UserError if best/ is missing or damaged, or if best/ has another step and no step is left. Otherwise the run
-    would lose its scores, or report the scores of another step.
+    Raises UserError if best/ is missing or damaged, or if it holds another step's encoder and no steps remain.
+    Otherwise the run would lose its scores, or report the scores of another step.
     """
     best, state = training.folder / "best", training.state
     recover(best)
@@ -78,7 +78,7 @@ def recover_best(training: Training) -> None:
 def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
     """Replace best/ by the present encoder, and return the checksum of its weights.
 
-    Raises RunError, and leaves the old best/, if the disk refuses.
+    If writing fails, raises RunError and leaves the old best/.
     """
     folder = record.folder / "best"
     plain = record.results["config"]
@@ -93,7 +93,7 @@ def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
 
 
 def finish_run(record: Record, training: Training, state: State) -> None:
-    """Score best/, and write and log what a finished run leaves.
+    """Score best/, and write and log the results of a finished run.
 
     If no score selects a step, the last step is the best. Then this function exports it, and notes it in the state.
     """
@@ -128,7 +128,7 @@ def finish_run(record: Record, training: Training, state: State) -> None:
 
 
 def score_best(record: Record, training: Training, step: int) -> KeptItems:
-    """Score best/ as a user will load it, every evaluator on all its splits. Returns the entry of items.npz.
+    """Load best/ as a user will, and score it on all splits of every evaluator. Returns the entry of items.npz.
 
     step: the step of best/. The training may still have text vectors of that step's encoder. If a sample of these
     vectors agrees with best/, all are used again.

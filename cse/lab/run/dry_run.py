@@ -71,7 +71,7 @@ def processor(device: torch.device) -> str:
 
 
 def log_plan(cfg: DictConfig, folder: Path) -> None:
-    """Log the facts of a run that its settings alone give. Without weights or data nothing can be measured."""
+    """Log the facts of a run that follow from its settings. Without weights or data nothing can be measured."""
     trainer: Trainer = make(cfg.trainer)
     log_fields(
         **method_in_words(resolved(cfg)),

@@ -36,7 +36,7 @@ class Job:
 
     @property
     def writes(self) -> bool:
-        """Whether it leaves a folder. A dry run and a preview (data.preview) leave none."""
+        """Whether the job leaves a folder. A dry run and a preview (data.preview) leave no folder."""
         return not self.trains or not (self.cfg.dry_run or self.cfg.data.preview)
 
     @property

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cse")
 
 TORCH_LOGS = ("torch.distributed.elastic", "torch.distributed.elastic.agent.server.api", "torch.multiprocessing")
-"""They would log each signal and traceback again."""
+"""Loggers of torch that would log each signal and traceback again."""
 PATIENCE = 30.0  # seconds of waiting for other processes before a log line says so
 
 
@@ -94,7 +94,7 @@ def warning_while_waiting() -> Iterator[None]:
 
 
 def spawn(job: Job) -> None:
-    """Start trainer.devices processes, and wait until they end. Raises `error_of_processes`."""
+    """Start trainer.devices processes, and wait until they end. Raises the error that `error_of_processes` returns."""
     slurm.release()  # torch's launcher forwards signals
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError

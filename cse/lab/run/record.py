@@ -93,7 +93,7 @@ class Record:
             self.end_trackers(is_done, patience=GRACE if isinstance(error, KeyboardInterrupt) else math.inf)
 
     def write(self) -> None:
-        """Write the present results.json. If the disk refuses, raises RunError and leaves the old file."""
+        """Write the present results.json. If writing fails, raises RunError and leaves the old file."""
         write_json(self.folder / RESULTS, self.results)
 
     def note(self, **more: Unpack[Results]) -> None:

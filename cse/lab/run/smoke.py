@@ -77,7 +77,7 @@ def is_here(name: object) -> bool:
 def values_before(cfg: DictConfig, small: Json) -> Json:
     """The earlier value of each key that changes, for the record of the run.
 
-    For text and evaluators, the value is their names.
+    For `data` and `eval`, it is only the name of the text, and the names of the evaluators.
     """
     before: Json = {}
     for key, value in small.items():
@@ -146,8 +146,8 @@ class SmokeTest:
 
         If the user gives the real encoder and it is here, it is kept.
 
-        The synthetic encoder is always bidirectional, does not have the real encoder's records, and has a token for
-        each byte.
+        The synthetic encoder is always bidirectional, has a token for each byte, and has none of the settings that the
+        real encoder's folder records.
         """
         if "name" not in self.cfg.model or "model.name" in self.given:
             return {}

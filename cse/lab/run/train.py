@@ -170,7 +170,7 @@ def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training,
 
 
 def start_or_resume(job: Job, training: Training) -> None:
-    """Start new or, with resume=, from last/. Raises UserError if last/ has other settings or data."""
+    """Start a new training or, with resume=, continue from last/. Raises UserError if settings or data differ there."""
     resumes = job.cfg.resume is not None
     if resumes:
         check_resumed(training)
