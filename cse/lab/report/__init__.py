@@ -20,13 +20,13 @@ The docstring of each folder gives the order of reading. Words that several fold
 
     key         the dotted name of a run's setting (trainer.lr)
     seed        the value of a run at the key that `seed=` names (seed_key); it decides the random numbers
-    departure   a key of a run whose value differs from its sweep or its paper
+    departure   a key whose value in a run differs from the value in its sweep or its paper
     published   from the paper, as recorded in published/*.yaml
-    verdict     one word on a cell or a claim
+    verdict     the result of a comparison, on a cell or a claim: PASS, HOLDS, ...
     tied        of a row or setting: the test detects no difference from the best. Without a test (one seed) a setting
                 has no verdict. A row of a paper's table is then tied if seeds alone can explain the difference.
     equivalent  of two settings: TOST shows that they differ by less than a margin
-    unlike      of runs: different in code, training files or scoring, so one number should not join them
-    modified    a score on incomplete or modified data (allow_partial); files say partial
+    unlike      of runs: different in code, training files or scoring, so a mean over them is doubtful
+    modified    of a score: on incomplete or modified data (allow_partial). In files the word is `partial`.
     note        a line below a whole table; remark: a note on one row; legend: the meaning of the signs
 """

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 
-LONG = 40  # characters of a name
+LONG = 40  # the most characters of a name
 FEW = 4  # names in a list; further ones are counted
 
 
@@ -28,7 +28,7 @@ def digits_of(form: str, sizes: Iterable[float]) -> int | None:
 
 
 def number(value: float, digits: int | None) -> str:
-    """A number with this number of decimals; None: as few as it needs."""
+    """A number as text with so many decimals; None: as few as it needs."""
     return f"{value:zg}" if digits is None else f"{value:z.{digits}f}"
 
 

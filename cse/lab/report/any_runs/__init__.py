@@ -2,7 +2,7 @@
 
 How folders become a report:
 
-1. The runs in them are read. The scores of later cse-evals join the runs that they scored.
+1. The runs in them are read. The scores of a later cse-eval are added to the run that it scored.
 2. Runs that differ only in their seed form a setting. A dev score ranks the settings.
 3. Each setting is compared with the best. A gate tests whether a setting is better by a given margin.
 4. Tables, CSV files, charts and figures show all this.
@@ -16,7 +16,7 @@ To read, in this order:
     scores             2: which score ranks the settings, and which scores tables show
     trials             2: which runs a search made, and when they count
     names              2: how tables name settings and folders
-    typed_names        2: how a user types these names
+    typed_names        2: these names on the command line
     differences        3: how much settings differ, and which are tied
     gate               3: whether a setting is better by a given margin
     differences_table  4: a row for each difference, as a section and as differences.csv

@@ -2,8 +2,7 @@
 
 To read: `draw_charts`, and below it a function for each chart: `chart_by_number`, `chart_of_search`, `box_chart`,
 `heat_map`, `curve_charts`. A setting has the same colour in all charts. Every label that comes from a run is escaped,
-because plotly interprets a few HTML tags. cse.lab.report.any_runs.paper_figures has the same numbers as files for a
-paper.
+because plotly interprets a few HTML tags. cse.lab.report.any_runs.paper_figures draws the same numbers for a paper.
 """
 
 import math
@@ -24,8 +23,8 @@ from cse.lab.report.show import look
 from cse.lab.report.show.look import PLUS_MINUS
 from cse.lab.settings.values import number_in
 
-TICK = 24  # characters of a value at an axis
-CATEGORIES = 7  # values of a key; if more are numbers, they are an axis
+TICK = 24  # the most characters of a value at an axis
+CATEGORIES = 7  # the most numbers of a key that are shown as categories; more numbers are an axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
 LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # at the right of the chart
 AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e", "title": {"standoff": 12}}
@@ -80,9 +79,7 @@ def keys_as_axes(comparison: Comparison) -> tuple[dict[Key, dict[Setting, float]
 def as_axis(comparison: Comparison, key: Key, is_search: bool) -> dict[Setting, float] | None:
     """Each setting's number at a key, NaN for a setting without the key.
 
-    None if the values are words, or are few enough for categories.
-
-    The numbers of a search are always an axis.
+    None if the values are words, or at most CATEGORIES numbers. In a search, numbers are always an axis.
     """
     texts = pd.Series([setting.values[key.dotted] for setting in comparison.ranked])
     numbers = pd.to_numeric(texts[texts != ""], errors="coerce")
@@ -115,7 +112,7 @@ def chart_by_number(
 
 
 def is_log_axis(numbers: Iterable[float]) -> bool:
-    """Whether an axis of these numbers is logarithmic: all are positive, and the greatest is ten times the least."""
+    """Whether an axis of these numbers is logarithmic: all are positive, and the largest is >= 10 times the least."""
     known = [number for number in numbers if not math.isnan(number)]
     return min(known) > 0 and max(known) >= 10 * min(known)
 
@@ -123,7 +120,7 @@ def is_log_axis(numbers: Iterable[float]) -> bool:
 def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
     """The score of each trial, and for each search a line of the best score so far.
 
-    The score that selects is the first.
+    The menu begins with the score that ranks the settings.
     """
     trials = sorted((setting.trial for setting in comparison.settings if setting.trial), key=lambda trial: trial.number)
     grey = {"color": look.GREY, "size": 8}
@@ -143,7 +140,7 @@ def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
 
 
 def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.Figure:
-    """A box for each value of a key: every seed, with quartiles, mean and deviation."""
+    """A box for each value of a key: every seed, with quartiles, mean and standard deviation."""
     colours, traces = colours_of(comparison), {}
     for score in scored:
         traces[score] = [
@@ -160,7 +157,7 @@ def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.
 
 
 def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence[str]) -> go.Figure:
-    """The mean of each score over the values of two keys, with its deviation."""
+    """The mean and the standard deviation of each score, in a cell for each pair of values of two keys."""
     traces = {score: [heat_map_of(comparison, across, down, score)] for score in scored}
     rows = len({setting.values[down.dotted] for setting in comparison.settings})
     layout: dict[str, object] = {
@@ -172,7 +169,7 @@ def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence
 
 
 def category_axis(comparison: Comparison, key: Key) -> dict[str, object]:
-    """An axis of the values of a key, without the middle of long values."""
+    """An axis with the values of a key as categories. A long value is shown without its middle."""
     values = {setting.values[key.dotted]: None for setting in comparison.settings}
     return {
         "title": escape(key.short),
@@ -210,7 +207,7 @@ def heat_map_of(comparison: Comparison, across: Key, down: Key, score: str) -> g
 
 
 def cells_of(comparison: Comparison, across: Key, down: Key, score: str) -> pd.DataFrame:
-    """The cells of a heat map, by their values down and across: mean, sd, n, and the settings that a cell joins."""
+    """A row for each cell of a heat map, by its values down and across: mean, sd, n, and the list of its settings."""
     cells = seeds_of(comparison, score, [across, down]).groupby([down.dotted, across.dotted], observed=True)
     return cells.agg(mean=("score", "mean"), sd=("score", "std"), n=("score", "size"), settings=("setting", list))
 
@@ -234,7 +231,7 @@ def seeds_of(comparison: Comparison, score: str, keys: Sequence[Key] = ()) -> pd
 
 
 def size_of(text: str) -> float:
-    """The number that a text is; infinity for words."""
+    """The number that a text writes; infinity for words."""
     number = number_in(text)
     return math.inf if number is None else number
 
@@ -250,7 +247,7 @@ def with_menu(
     *,
     is_y_the_score: bool = True,
 ) -> go.Figure:
-    """A figure with a menu. The menu chooses the score to show. traces: the lines of each score."""
+    """A figure with a menu. The menu chooses the score to show. traces: plotly's traces for each score."""
     owners = [name for name, lines in traces.items() for _ in lines]
     figure = go.Figure([trace for lines in traces.values() for trace in lines], go.Layout(template=TEMPLATE, **layout))
     for trace, owner in zip(figure.data, owners, strict=True):
@@ -271,7 +268,7 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
     """The charts of numbers that runs logged more than once, {title: chart}: a chart for each metric in TRAINING, and a
     chart of all scores.
 
-    curves: the points of `curves_of`. In a chart of TRAINING, settings of very different sizes have a panel each.
+    curves: the points of `curves_of`. In a chart of TRAINING, curves of very different sizes are in different panels.
     """
     names = ", ".join(key.short for key in comparison.keys if key.in_label)
     about: dict[str, object] = {
@@ -295,7 +292,7 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
 def in_panels(
     lines: Sequence[go.Scatter], panels: Sequence[Sequence[int]], title: str, about: Mapping[str, object]
 ) -> go.Figure:
-    """A figure with the lines of each panel below each other. panels: of settings, by their places in the table."""
+    """A figure with panels below each other. panels: for each panel, the places of its settings in the table."""
     figure = make_subplots(len(panels), 1, shared_xaxes=True, vertical_spacing=0.06)
     rows = {place: row for row, places in enumerate(panels, 1) for place in places}
     for line in lines:

@@ -29,7 +29,7 @@ from cse.lab.report.numbers.statistics import Value, mean_and_sd
 from cse.lab.report.numbers.unlike import differences_in_number
 from cse.lab.settings.values import in_one_form
 
-MANY_KEYS = 6  # columns of keys; of more, tables of text show a few
+MANY_KEYS = 6  # the most columns of keys that tables of text show, unless labels need more
 
 
 class Key(NamedTuple):
@@ -56,12 +56,12 @@ class Setting:
     runs: all of them.
     included: the finished runs whose scores count (see `runs_included`).
     values: the value at each key in which settings differ, as tables write it, by dotted key; "" without a value.
-    label: the values at few keys, which no other setting has: lr=3e-05, model=bert. `baseline=` reads it. "all" if
-        there are no keys.
+    label: the values at few keys: lr=3e-05, model=bert. No other setting has this label. `baseline=` accepts it. "all"
+        if there are no keys.
     trial: a search's trial of this setting; None if no search tried it.
     groups: the value of each seed, for each score of an included run.
-    compared: the same as tests compare them: a single checkpoint without seeds.
-    unlike: in what the included runs differ besides their seed (`differences_in_number`).
+    compared: the groups that tests compare. A group of checkpoints becomes one encoder without seeds.
+    unlike: the differences of the included runs besides their seed (`differences_in_number`).
     """
 
     runs: list[Run]
@@ -221,7 +221,7 @@ def keys_of(values: pd.DataFrame) -> list[Key]:
 
 
 def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys: Sequence[str]) -> list[Setting]:
-    """The settings, sorted by a score, the best first. The values at these keys decide between equal settings.
+    """The settings, sorted by a score, the best first. If scores are equal, the values at these keys decide.
 
     A trial may have been picked for being lucky. So a setting that has only its trial comes after the best setting of
     the same search for which further seeds were trained.
@@ -245,7 +245,7 @@ def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys
 def cost_of(setting: Setting, by: str, lower_is_better: bool) -> float:
     """A setting's mean for sorting: negative where higher is better, infinity without a score.
 
-    It has 12 digits, because floats round differently.
+    The mean is rounded to 12 digits, so that rounding errors of floats do not rank equal settings.
     """
     if by not in setting.means:
         return math.inf

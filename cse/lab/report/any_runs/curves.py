@@ -18,9 +18,9 @@ from cse.lab.report.show.look import PLUS_MINUS
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer curve is thinned
-RUNS = 100  # whose curves are drawn
+RUNS = 100  # the most runs whose curves are drawn
 ALL_POINTS = 200_000  # of a page; with many curves, each has fewer points
-FARTHER, PANELS = 5, 4  # how many times as large curves of another panel are, and how many panels a chart has
+FARTHER, PANELS = 5, 4  # a curve that is this many times as large is in another panel; the most panels of a chart
 NAMED = 8  # settings, the best first, whose curves have a name in the legend, a band and their seeds on hover
 
 
@@ -31,10 +31,10 @@ def lines_by_metric(curves: pd.DataFrame, comparison: Comparison) -> dict[str, l
 
 
 def panels_of(points: pd.DataFrame) -> list[list[int]]:
-    """The settings in groups of one size, by their places in the table: losses of two objectives may be 1 and 300.
+    """The settings in groups of similar size, by their places in the table: losses of two objectives may be 1 and 300.
 
-    points: of one metric. A setting begins a group if its largest value is FARTHER times as large as the value of the
-    setting before it.
+    points: the points of one metric. The settings are sorted by their largest value. A setting begins a new group if
+    this value is more than FARTHER times the value of the setting before it.
     """
     sizes = points["value"].abs().groupby(points["setting"]).max().sort_values()
     group = (sizes > FARTHER * sizes.shift()).cumsum().clip(upper=PANELS - 1)
@@ -42,12 +42,12 @@ def panels_of(points: pd.DataFrame) -> list[list[int]]:
 
 
 def name_of(setting: Setting, comparison: Comparison) -> str:
-    """The name of a setting in a legend whose title names the keys: its values; or its label, if it has no keys."""
+    """The name of a setting in a legend: its values at the keys that the legend's title names, else its label."""
     return ", ".join(setting.values[key.dotted] for key in comparison.keys if key.in_label) or setting.label
 
 
 def title_of_curves(comparison: Comparison) -> str:
-    """The title of a chart of curves, which says if only some runs have them."""
+    """The title of a chart of curves. It says so if only some runs have curves."""
     many = len(comparison.runs)
     return "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, from the best settings"
 
@@ -55,8 +55,8 @@ def title_of_curves(comparison: Comparison) -> str:
 def curves_of(comparison: Comparison) -> pd.DataFrame:
     """The points of every metric that a run logged more than once: metric, setting, seed, step, value, run.
 
-    setting: its place in the table. A long curve is thinned. Copies of a run have one curve, their mean. If there are
-    many runs, only runs of the best settings have curves.
+    setting: the setting's place in the table. A long curve is thinned. Copies of a run have one curve, their mean. If
+    there are many runs, only runs of the best settings have curves.
     """
     parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
     best_first = [(place, run) for place, setting in enumerate(comparison.ranked) for run in setting.runs]
@@ -88,8 +88,8 @@ def thinned(points: pd.DataFrame, most: int) -> pd.DataFrame:
 def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter]:
     """The curves of a metric: for each setting the mean over seeds, in a band of one standard deviation to each side.
 
-    The best settings are in the legend, by their place in the table, and show each seed on hover. All others have one
-    entry.
+    The best settings are in the legend, by their place in the table, and show each seed on hover. All other settings
+    share one entry.
     """
     lines, colours = [], look.setting_colours(len(comparison.ranked))
     metric = points["metric"].iloc[0]

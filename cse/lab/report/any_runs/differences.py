@@ -1,9 +1,9 @@
-"""The difference of each setting from the best setting or from `baseline=`, its tests, and the seeds that would detect
-it.
+"""The difference of each setting from the best setting or from `baseline=`, and the tests of this difference.
 
 The tests are the same as in a sweep's table (`compare_groups`). A setting without a test (one seed) has no verdict.
 This differs from a sweep's table, where a row without a test may be tied. The p values are Holm-corrected over the
-compared settings. A setting with the same seeds as the reference also gets a paired test.
+compared settings. A setting with the same seeds as the reference also gets a paired test. Each difference has the
+number of seeds that would detect it.
 
 To read: `compare_settings` makes the `Differences`, with a `Difference` for each setting.
 """
@@ -27,7 +27,7 @@ from cse.lab.report.numbers.statistics import (
     tost_p,
 )
 
-MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
+MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave little power
 MOST_SEEDS = 1000
 
 
@@ -48,7 +48,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Tested:
-    """A difference by one test.
+    """The result of one test of a difference.
 
     p_holm: the p, Holm-corrected over the settings. equivalent_p: the p of TOST for a difference below `within`.
     equivalent_p_holm: the same, Holm-corrected. equivalent: the verdict on equivalence, in a word; "" without a
@@ -64,7 +64,7 @@ class Tested:
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting against the reference.
+    """A setting compared with the reference.
 
     tied: whether the test detects no difference; None without a verdict. seeds_to_tell: the number of seeds on each
     side that would detect the difference; "" if it is detected already, or if this number is unknown.
@@ -86,9 +86,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    """Each setting against a reference, which is the best if no baseline was named (is_best).
+    """Each setting compared with a reference.
 
     score: the score that is compared; "" if no run has a score.
+    is_best: whether the reference is the best setting, taken because no baseline was given.
     lines: a difference for each compared setting.
     lower: the number of settings that rank too low to be compared.
     no_verdict: why all or some settings have no verdict; "" if all have one, and for a single setting.
@@ -105,12 +106,12 @@ class Differences:
 
     @property
     def base(self) -> Group:
-        """The reference's runs."""
+        """The group of the reference."""
         return self.reference.compared[self.score]
 
     @property
     def doubt(self) -> str:
-        """Why the best setting has not won; "" if it has won, and if no setting is the best."""
+        """Why the best setting is not shown to be better than all others; "" if it is, or if no setting is the best."""
         if self.comparison.best is None:
             return ""
         if self.reference is not self.comparison.best:
@@ -124,9 +125,7 @@ class Differences:
 def compare_settings(
     comparison: Comparison, baseline: str | None, confidence: float, within: float | None = None
 ) -> Differences:
-    """Compare each setting with the baseline.
-
-    Without a baseline, compare each setting with the first, which is the best.
+    """Compare each setting with the baseline, or without a baseline with the first setting, which is the best.
 
     Raises UserError for a baseline that names no setting, or several.
     """
@@ -159,7 +158,7 @@ def why_not_any(comparison: Comparison, reference: Setting) -> str:
 
 
 def why_not_judged(base: Group, others: Sequence[Group]) -> str:
-    """Why some settings get no verdict: which numbers of seeds are too few; "" if there are enough."""
+    """Why some settings get no verdict, with the numbers of seeds that are too few; "" if all have enough seeds."""
     unjudged = [group for group in others if few_seeds([base, group])]
     if not unjudged:
         return ""
@@ -170,10 +169,7 @@ def why_not_judged(base: Group, others: Sequence[Group]) -> str:
 
 
 def differences_to(base: Group, groups: Mapping[Setting, Group], terms: Terms) -> list[Difference]:
-    """The difference of each setting from the reference. base: the runs of the reference.
-
-    groups: the runs of the settings.
-    """
+    """The difference of each setting from the reference. base, groups: the runs of the reference and each setting."""
     unpaired = run_tests([partial(compare_groups, group, base) for group in groups.values()], terms)
     paired = run_tests([partial(compare_pairs, group.side, base.side) for group in groups.values()], terms)
     lines = []
@@ -223,7 +219,7 @@ def equivalence_in_word(effect: Effect, p: float, terms: Terms) -> str:
 
 
 def seeds_to_tell(difference: float | None, terms: Terms, sides: int) -> str:
-    """The seeds a side that show such a difference with 80% power; "" if nothing tells how much seeds vary.
+    """The number of seeds on each side that detect such a difference with 80% power; "" if sd over seeds is unknown.
 
     sides: the number of sides with seeds.
     """

@@ -1,4 +1,4 @@
-"""Later cse-evals of trained runs. If a run lacks a score, it takes the score from an evaluation of its best/.
+"""Later cse-evals of trained runs. A run gets each score that it lacks from an evaluation of its best/.
 
 To read: `with_evaluations`. `scored_by` finds the run that an evaluation scored, and `with_scores` gives it the scores.
 """
@@ -12,7 +12,7 @@ from cse.lab.folder.runs import Run
 from cse.score import in_short
 
 CHANGING = ("pooling", "max_length", "whitening.kind", "lowercase")
-"""The settings of cse-eval that make another encoder of a checkpoint."""
+"""The settings of cse-eval that change the encoder of a checkpoint."""
 
 
 def with_evaluations(runs: Sequence[Run]) -> list[Run]:
@@ -43,9 +43,9 @@ def scored_by(
 ) -> Run | None:
     """The run whose best/ an evaluation scored without changing the encoder; None if there is none.
 
-    This is the run at the evaluation's path, unless its weights have changed since. If no run is there, a folder may
-    have been moved: then it is a run with the same weights. at_place, with_weights: the trained runs, by their resolved
-    folder and by the checksum of their weights.
+    This is the run in the folder that the evaluation names, unless the run's weights have changed since. If no run is
+    in this folder, the run may have been moved: then it is a run with the same weights. at_place, with_weights: the
+    trained runs, by their resolved folder and by the checksum of their weights.
     """
     checkpoint, weights = str(evaluation.get("checkpoint") or ""), evaluation.results.get("weights_sum")
     is_unchanged = evaluation.get("dtype") in (None, "fp32") and not any(map(evaluation.get, CHANGING))
@@ -63,7 +63,7 @@ def scored_by(
 def with_scores(run: Run, evaluation: Run) -> Run:
     """A run, completed with the scores of an evaluation, and with the data and settings behind these scores.
 
-    If several evaluations have a score, the first gives the score.
+    The run's own scores stay. If several evaluations have a score, the first evaluation gives it.
     """
     data = dict(run.data)
     for name, source in evaluation.data.items():

@@ -20,8 +20,8 @@ from cse.lab.report.numbers.unlike import why_not_comparable
 class Gate(NamedTuple):
     """The result of a gate.
 
-    title: whether it is passed, in words. first: the setting that is to be better. lines: a line on the first setting
-    and each other setting.
+    title: whether the gate is passed, in words. first: the setting that should be better. lines: for each other
+    setting, a line that compares the first setting with it.
     """
 
     is_passed: bool
@@ -41,9 +41,9 @@ def judge_gate(
 ) -> Gate:
     """Whether the first setting is better than the baseline, or than every other setting, by more than `least`.
 
-    named: if several folders or globs were named, the places of the first. The first setting is the setting there. []:
-    one folder was named. Then the first setting is the best setting, and a baseline is required, because the best is
-    always better than some other setting.
+    named: if several folders or globs were named, the folders of the first name. Their setting is the first setting.
+    []: one folder was named. Then the first setting is the best setting, and a baseline is required, because the best
+    of several settings is always better than another one.
     """
     score = comparison.scores.leading
     first = first_setting(comparison, least, baseline, named)
@@ -62,7 +62,7 @@ def judge_gate(
 def compare_with_others(
     comparison: Comparison, score: str, first: Setting, others: Sequence[Setting], *, least: float, confidence: float
 ) -> Gate:
-    """The gate between the first setting and each of the others. All of them have the score."""
+    """The gate between the first setting and each other setting. All these settings have the score."""
     sign = -1 if comparison.lower_is_better(score) else 1
     ours = first.compared[score]
     groups = [setting.compared[score] for setting in others]
@@ -102,8 +102,7 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
 
 
 def seeds_without(score: str, setting: Setting, seed_key: str) -> str:
-    """A line on the seeds of a setting without a score, because they failed, diverged or are not done; "" if there are
-    none.
+    """A line on the seeds of a setting that lack the score: they failed, diverged or are not done; "" without such.
 
     The mean of the other seeds is then not the score of the setting.
     """

@@ -19,7 +19,7 @@ from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import format_value, in_one_form, number_in
 
 OWN_COLUMNS = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "equivalent", "seeds", "n")
-"""The columns of tables that are no keys. No key has such a short name."""
+"""The columns of tables that are not keys. No key gets one of these names as its short name."""
 
 
 def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()) -> dict[str, str]:
@@ -65,7 +65,7 @@ def format_setting(run: Run, key: str) -> str:
 
 
 def is_misread(text: str) -> bool:
-    """Whether a text looks like null, a switch or a number, but is text."""
+    """Whether a text looks like null, true, false or a number, but is text."""
     return text.lower() in ("null", "true", "false") or (number_in(text) is not None and in_one_form(text) == text)
 
 
@@ -102,7 +102,7 @@ PLAIN = re.compile(r"[^']*('[\w./:@%+-]*'[^']*)*")
 def in_shell(label: str) -> str:
     """A label as one argument for a shell.
 
-    It is in plain quotes if the quotes inside may be lost: 'targets=['query']'.
+    The label is in plain quotes if the shell may drop the quotes inside it: 'targets=['query']'.
     """
     return f"'{label}'" if PLAIN.fullmatch(label) else shlex.quote(label)
 

@@ -1,8 +1,8 @@
 """The figures of any runs for a paper, by matplotlib: the scores of settings, and curves.
 
-To read: `draw_paper_figures`, and below it a function for each figure. They have the numbers of the page's charts. A
-figure is as wide as a column of a two-column paper, or as both columns if its names are long. Of many settings it shows
-the best, and its title says so.
+To read: `draw_paper_figures`, and below it a function for each figure. The figures have the numbers of the page's
+charts. A figure is as wide as a column of a two-column paper, or as both columns if its names are long. If there are
+many settings, a figure shows only the best, and its title says so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,14 +27,14 @@ from cse.lab.report.show.document import Picture
 from cse.lab.report.show.look import PLUS_MINUS
 from cse.lab.sharing.plots import new_figure
 
-ROWS, DOTS = 20, 500  # settings that a figure shows, in rows or as dots over a number
+ROWS, DOTS = 20, 500  # the most settings that a figure shows, in rows or as dots over a number
 LETTERS = 17  # of a title, in an inch
 MEAN_AND_SD = f"mean {PLUS_MINUS} sd"
-ACROSS, DOWN = 12, 30  # values of two keys in a heat map; there is none of more values
+ACROSS, DOWN = 12, 30  # the most values of the two keys of a heat map; with more values there is no heat map
 
 
 def draw_paper_figures(comparison: Comparison, curves: pd.DataFrame) -> list[Picture]:
-    """The figures of the score that leads, and of the training loss; without a figure where there is no data.
+    """The figures of the leading score and of the training loss. A picture without data has no figure.
 
     curves: the points of `curves_of`.
     """
@@ -52,10 +52,10 @@ def draw_paper_figures(comparison: Comparison, curves: pd.DataFrame) -> list[Pic
 
 
 def score_figure(comparison: Comparison, numeric: Mapping[Key, Mapping[Setting, float]]) -> Figure | None:
-    """The mean and deviation of each setting; None if fewer than two settings have the score.
+    """The mean and standard deviation of each setting; None if fewer than two settings have the score.
 
-    numeric: the keys that are axes, with the number of each setting. The first is the axis of x; without any, each
-    setting has a row.
+    numeric: the keys that are axes, with the number of each setting. The first key is the x axis. Without such a key,
+    each setting has a row.
     """
     score = comparison.scores.leading
     scored = [setting for setting in comparison.ranked if score in setting.means]
@@ -89,7 +89,7 @@ def figure_of_rows(comparison: Comparison, scored: Sequence[Setting], score: str
 def figure_over_numbers(
     comparison: Comparison, key: Key, numbers: Mapping[Setting, float], score: str, *, are_lines: bool
 ) -> Figure:
-    """The mean and deviation of each setting over its number at a key.
+    """The mean and standard deviation of each setting over its number at a key.
 
     are_lines: whether a line joins the settings that differ in this key alone; else each setting is a dot.
     """
@@ -123,7 +123,7 @@ def figure_over_numbers(
 
 
 def heat_map_figure(comparison: Comparison, keys: Sequence[Key]) -> Figure | None:
-    """The mean and deviation over the values of two keys; None for fewer keys, or for too many values."""
+    """The mean and standard deviation for each pair of values of two keys; None for fewer keys, or too many values."""
     score = comparison.scores.leading
     if len(keys) < 2 or score is None:
         return None
@@ -158,7 +158,7 @@ def heat_map_figure(comparison: Comparison, keys: Sequence[Key]) -> Figure | Non
 
 
 def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> Figure | None:
-    """The curves of a metric: of each setting the mean over seeds, in a band of a deviation. None without a curve."""
+    """The mean over seeds of each setting at each step, in a band of one standard deviation. None without a curve."""
     points = curves[(curves["metric"] == metric) & (curves["setting"] < NAMED)]
     if points.empty:
         return None
@@ -201,17 +201,17 @@ def width_for(names: Sequence[str], rest: float) -> float:
 
 
 def spread_of(settings: Sequence[Setting], score: str) -> str:
-    """What a title says of the bars beside means; "" if no setting has several seeds."""
+    """The words of a title for the error bars; "" if no setting has several seeds."""
     return MEAN_AND_SD if any(setting.means[score].sd is not None for setting in settings) else ""
 
 
 def the_best_of(shown: int, every: int, noun: str) -> str:
-    """What a title says if a figure shows only some of its data; else ""."""
+    """The words of a title if a figure shows only some of its data; else ""."""
     return f"the best {shown} of {every:,} {noun}" if shown < every else ""
 
 
 def add_legend(figure: Figure, grid: Sequence[Axes], keys: Sequence[Key]) -> None:
-    """Add a legend of everything on the axes, and room for it below them."""
+    """Add a legend below the axes, and make the figure higher by the height of the legend."""
     pairs = [pair for axes in grid for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
     handles, names = zip(*pairs, strict=True)
     columns = 2 if max(map(len, names)) <= 20 else 1
@@ -221,7 +221,7 @@ def add_legend(figure: Figure, grid: Sequence[Axes], keys: Sequence[Key]) -> Non
 
 
 def finished(figure: Figure, comparison: Comparison, score: str, facts: Sequence[str]) -> Figure:
-    """The figure with its title, a faint grid, and the size of its numbers, which ticks take when they are drawn.
+    """The figure with its title, a faint grid, and the size of tick labels, which are drawn later without this style.
 
     The title has the score with its unit, which may be long, and the facts that are not "".
     """

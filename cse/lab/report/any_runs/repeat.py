@@ -48,7 +48,7 @@ def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
     if run.program != "cse-train" or functions_in(run.config) or not seeds:
         return ""
     given = values_of(run.arguments)
-    # with the arguments of its case its folder would not have the name that the sweep gives it
+    # with the arguments of the case, a run's folder would not have the name that the sweep gives it
     of_case = arguments_of_case(given.get("sweep", ""), given.get("case", ""))
     arguments = repeatable_arguments(run, kept=[key.dotted for key in comparison.keys])
     beyond_case = [argument for argument in arguments if argument not in of_case]
@@ -59,7 +59,7 @@ def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
 
 
 def further_seeds(comparison: Comparison, setting: Setting) -> list[int]:
-    """Three seeds that a setting lacks. Seeds of other settings come first. [] if seeds are not whole numbers."""
+    """The next three seeds that a setting lacks, from the lowest seed of all runs on. [] if seeds are not integers."""
     values = [run.get(comparison.seed_key) for run in comparison.runs]
     seeds = [value for value in values if value is not None]
     whole = [seed for seed in seeds if isinstance(seed, int)]
@@ -73,7 +73,7 @@ def place_of_more_seeds(run: Run, folders: Sequence[Path], seed_key: str) -> Pat
     """The folder for more seeds of a run: the folder that contains the run.
 
     If the user named several folders, and the run is one of them, more seeds go into the run's own folder. Seeds of a
-    search's trial go into a folder `seeds` there. folders: the folders that the user named.
+    search's trial go into `seeds` in that folder. folders: the folders that the user named.
     """
     place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
     return place / "seeds" if is_trial(run, seed_key) else place

@@ -105,8 +105,8 @@ def check_metrics(comparison: Comparison, asked: Asked, patterns: Sequence[str])
 def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None:
     """The best setting; None without a dev score.
 
-    doubt: why it has not won. is_part: whether further seeds may exist elsewhere. Then no command for more seeds is
-    shown.
+    doubt: see `Differences`. is_part: whether the report has only a part of the runs, so that further seeds may exist.
+    Then no command for more seeds is shown.
     """
     setting, scores = comparison.best, comparison.scores
     if setting is None:

@@ -1,4 +1,4 @@
-"""The table of runs: a row for each, with its settings, its scores and the command that repeats it.
+"""The table of runs: a row for each run, with its settings, its scores and the command that repeats it.
 
 To read: `runs_frame` is runs.csv, and `runs_section` is the same on the page.
 """

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cse.lab.folder.runs import Run, score_named
 
-FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
+FEW = 8  # without `metrics=`, tables show all scores if there are at most so many, else the averages
 
 
 class ScoreNames(NamedTuple):
@@ -50,9 +50,7 @@ def score_that_ranks(candidates: Sequence[str], done: Sequence[Run]) -> str | No
 
 
 def score_that_leads(candidates: Sequence[str], done: Sequence[Run], best_by: str | None) -> str | None:
-    """The first of the `reported` test scores of all runs, else `best_by`, else an average, else any score; None
-    without scores.
-    """
+    """The first of the `reported` scores that all runs have, else `best_by`, else the first average, else the first."""
     of_all = [name for name in candidates if all(name in run.metrics for run in done)]
     ranking = [name for name in candidates if name == best_by]
     return next(chain(reported(of_all, best_by), ranking, averages(candidates), candidates), None)

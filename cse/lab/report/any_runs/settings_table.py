@@ -1,4 +1,4 @@
-"""The table of settings: a row for each, the best first, with the scores that are shown.
+"""The table of settings: a row for each setting, the best first, with the scores that are shown.
 
 To read: `settings_section`, which makes the table as text (`settings_table`) and its notes (`notes_on_settings`).
 `settings_frame` is settings.csv.
@@ -24,7 +24,7 @@ from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of, setting_c
 from cse.lab.sections import Section
 from cse.lab.sharing.score_tables import MODIFIED, problems_of
 
-MOST_PROBLEMS = 12  # of data, which have a line each; further ones are counted
+MOST_PROBLEMS = 12  # problems of data that have a line each; further problems are counted
 SMOKE = " (smoke runs, of tiny sizes, whose scores mean nothing)"
 
 
@@ -135,16 +135,14 @@ def score_text(comparison: Comparison, setting: Setting, name: str) -> str:
 
 
 def marks(settings: Iterable[Setting], name: str) -> str:
-    """The marks of a score over these settings: one for modified data, and one for a run that is no better than
-    untrained.
-    """
+    """The marks of a score of these settings: for modified data, and for a run no better than its untrained encoder."""
     settings = list(settings)
     modified = f" {MODIFIED}" if any(name in setting.modified for setting in settings) else ""
     return f"{modified} {NO_BETTER}" if any(setting.no_better for setting in settings) else modified
 
 
 def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
-    """The row and the column of the best mean of each score that several settings have, in the table.
+    """The place (row, column) in the table of the best mean of each score that several settings have.
 
     A mean over too few seeds for a verdict is not marked. Means of smoke runs are not marked.
     """
@@ -178,7 +176,7 @@ def legend_of_settings(comparison: Comparison) -> list[str]:
 
 
 def notes_on_settings(comparison: Comparison) -> list[str]:
-    """The notes that a reader needs in addition to the numbers."""
+    """The notes below the table: on data, evaluations, unlike runs, keys that are not shown, and selection."""
     settings, scores = comparison.settings, comparison.scores
     every = [run for setting in settings for run in setting.included]
     notes = data_problems(comparison.runs)
@@ -210,7 +208,7 @@ def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
 
 
 def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed_key: str) -> list[str]:
-    """A line for the scores that only some seeds have. Their means are over these seeds."""
+    """Lines on the scores that only some seeds have. The mean of such a score is over these seeds."""
     seeds = grouped(runs, seed_key).values()
     partly: dict[int, list[str]] = {}
     for metric in metrics:
@@ -221,7 +219,7 @@ def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed_key: str) ->
 
 
 def data_problems(runs: Sequence[Run]) -> list[str]:
-    """What is wrong with the data of marked scores."""
+    """The problems of the data behind scores with the mark of modified data."""
     marked = [run for run in runs if run.modified]
     problems = list(dict.fromkeys(line for run in marked for line in problems_of(run.data)))
     more = [f"partial: {len(problems) - MOST_PROBLEMS} more problems"] if len(problems) > MOST_PROBLEMS else []
@@ -229,9 +227,7 @@ def data_problems(runs: Sequence[Run]) -> list[str]:
 
 
 def notes_on_selection(runs: Sequence[Run], ranking: str | None) -> list[str]:
-    """A line if some runs selected their checkpoint by another score than the score that ranks settings (None: no score
-    ranks).
-    """
+    """A line if some runs selected their checkpoint by another score than `ranking`, the score that ranks settings."""
     selecting = [run.get("trainer.select") for run in runs]
     counts = Counter(str(name) for name in selecting if name not in (None, ranking))
     if not (ranking and counts):

@@ -21,7 +21,7 @@ from cse.lab.sweep.sweeps import load_sweep
 
 
 class Trial(NamedTuple):
-    """A search's first finished run of a setting. number: its place in the order in which the search's trials began."""
+    """A search's first finished run of a setting. number: the trial's place in the order in which trials began."""
 
     run: Run
     search: str
@@ -46,9 +46,9 @@ def first_trials(by_setting: Sequence[Sequence[Run]], seed_key: str) -> list[Tri
 
 
 def runs_included(done: Sequence[Run], trial: Trial | None, seed_key: str) -> list[Run]:
-    """The finished runs of a setting whose scores count: all runs, or only the seeds that were trained after the trial.
+    """The finished runs of a setting whose scores count.
 
-    The trial and its copies do not count then.
+    These are the runs with other seeds than the trial. Without such runs, and without a trial, all runs count.
     """
     if trial is None:
         return list(done)
@@ -57,9 +57,9 @@ def runs_included(done: Sequence[Run], trial: Trial | None, seed_key: str) -> li
 
 
 def is_trial(run: Run, seed_key: str) -> bool:
-    """Whether a search in the run's folder of runs made it.
+    """Whether a search made the run. The search is recorded in the folder above the run.
 
-    If no search there recorded the values that it asked for, every run of the folder is a trial.
+    If no search there recorded the values that it asked for, every run of that folder is a trial.
     """
     if not (run.folder.parent / ".smac").is_dir():
         return False
@@ -70,7 +70,7 @@ def is_trial(run: Run, seed_key: str) -> bool:
 def is_of_search(run: Run, search: PastSearch, seed_key: str) -> bool:
     """Whether a search asked for the values of a run, and has the run's other settings.
 
-    If the search did not set a seed, a run with its own seed is a further seed of a trial.
+    If the search did not set a seed, a run whose command set one is not a trial, but a further seed of a trial.
     """
     typed = values_of(run.arguments)
     fixed = values_of(recorded_arguments([f"{key}={value}" for key, value in (search.fixed or {}).items()]))
@@ -97,5 +97,5 @@ def search_of(trial: Run) -> str:
 
 @cache  # a folder may have hundreds of trials of one sweep
 def searched_each(sweep: str) -> tuple[str, ...]:
-    """The keys of a sweep that has one search for each value of these keys."""
+    """The keys `search_each` of a sweep, which has one search for every combination of their values."""
     return tuple(load_sweep(sweep).search_each)

@@ -1,4 +1,4 @@
-"""The names after `where=` and `baseline=`: KEY=VALUE,... A user may copy them from a table.
+"""The names of settings after `where=` and `baseline=`: KEY=VALUE,... A user may copy these names from a table.
 
 To read: `setting_named` finds a setting. `named_settings` reads KEY=VALUE,... and `has_value` compares a run with such
 a value.
@@ -54,7 +54,7 @@ def settings_below(comparison: Comparison, places: Sequence[Path]) -> list[Setti
 
 
 def single_setting(comparison: Comparison, candidates: Sequence[Setting], named: str) -> Setting:
-    """The only candidate. Raises UserError if there is no candidate, or several. named: the argument that names it."""
+    """The only candidate. Raises UserError if there is not exactly one. named: the argument that names the setting."""
     if len(candidates) == 1:
         return candidates[0]
     labels = first_few([in_shell(setting.label) for setting in candidates or comparison.settings])

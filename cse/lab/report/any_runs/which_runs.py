@@ -24,7 +24,7 @@ class Asked(NamedTuple):
     """The runs that a user asked for.
 
     runs: the runs, or the planned jobs if there is no run. jobs: planned jobs without a run. folders: the folders that
-    were searched. first: if several folders were named, the places of the first; else [].
+    were searched. first: if several folders or globs were named, the folders of the first name; else [].
     """
 
     runs: list[Run]
@@ -68,12 +68,10 @@ def folder_above(folder: Path) -> Path:
 
 
 def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> list[Run]:
-    """The runs.
+    """The runs. If several folders or globs are named, each run has the setting `origin`: the name that includes it.
 
-    If several folders or globs are named, each run has the setting `origin`: the folder or glob that names it.
-
-    So runs of the same settings, before and after a change of the code, are two settings. If several folders contain a
-    run, the innermost folder is its origin. named: the places of each folder or glob.
+    So runs with the same settings, before and after a change of the code, are two settings. If several folders contain
+    a run, the innermost folder is its origin. named: the folders of each name.
     """
     names = {place: name for name, places in named.items() for place in places}
     if len(named) < 2:
