@@ -1,6 +1,6 @@
 """The numbers of both reports, with their tests and notes. Order of reading:
 
-groups            the runs behind one number, and how two such groups compare
+groups            the runs behind one number, and how two such groups are compared
 statistics        intervals, tests and power over seeds
 resampling        a test over test items, for encoders without seeds
 keys_that_differ  the keys in which runs differ

@@ -1,4 +1,4 @@
-"""The runs behind one number: a value for each seed, and how two such groups compare.
+"""The runs behind one number: a value for each seed, and how two such groups are compared.
 
 To read: `group_of` makes a `Group` of the runs that have a `Measure`, and `groups_of_scores` makes a group for each
 score. Copies and repetitions of a run weigh as much as one run (`without_copies`). `compare_groups` tests two groups
@@ -18,7 +18,7 @@ from cse.lab.report.numbers.statistics import STATISTICS, Effect, SeedSpread, Si
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import in_one_form, number_in
 
-MIN_SEEDS = 3  # on each trained side of a comparison that is judged
+MIN_SEEDS = 3  # on each trained side of a comparison that gets a verdict
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Group:
 
     Runs of seed 1 that score 70 and 72, and a run of seed 2 that scores 74, have value_by_seed={"1": 71.0, "2": 74.0}.
 
-    num_distinct: the number of runs without copies.
+    num_distinct: the number of runs, without copies.
     only_scored: whether the encoder was not trained here. Such a group has no seeds, and a single value: {"": 71.0}.
     metric: the score; "" for values of a key.
     unscored: how many finished runs lack the number.
@@ -163,7 +163,7 @@ def best_run(runs: Sequence[Run], select: str) -> Run:
 def compare_groups(left: Group, right: Group, confidence: float, shift: float = 0.0) -> Effect:
     """Left minus right, tested over seeds.
 
-    Two encoders that are only scored have no seeds. They are tested over test items, if their runs kept these.
+    Two encoders that are only scored have no seeds. They are tested over test items, if their runs kept the items.
     """
     over_seeds = compare_seeds(left.side, right.side, confidence, shift)
     if not (left.only_scored and right.only_scored and left.metric and right.metric):

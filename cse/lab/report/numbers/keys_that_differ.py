@@ -113,12 +113,10 @@ def keys_of_settings(runs: Sequence[Run], seed_key: str) -> list[str]:
 
 
 def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
-    """The axes that change no number, such as workers.
+    """The axes that change no number: keys such as workers, given for all runs of a folder with several values.
 
-    They are given for all runs of a folder, and have several values.
-
-    workers=2 and workers=4 are two settings only if one command has both: workers=2,4. A run's name in a tracker is not
-    an axis.
+    So workers=2 and workers=4 are two settings only if one command has both: workers=2,4. A run's name in a tracker is
+    not an axis.
     """
     folders: dict[Path, list[dict[str, str]]] = {}
     for run in runs:
@@ -155,7 +153,7 @@ def arguments_of_case(sweep: str, case: str) -> list[str]:
 def keys_of_cases(runs: Sequence[Run], seed_key: str, added: Collection[str]) -> list[str]:
     """The keys that name the case of a run: case; or case and sweep, if cases of several sweeps have the same name.
 
-    [] if all runs have one case, and if cases are repeated like seeds. added: the `keys_added_to_cases`.
+    [] if all runs have the same case, or if `case` is the key of the seeds. added: the `keys_added_to_cases`.
     """
     if seed_key == "case" or not has_several_values(runs, "case"):
         return []
@@ -164,12 +162,10 @@ def keys_of_cases(runs: Sequence[Run], seed_key: str, added: Collection[str]) ->
 
 
 def keys_that_decide(key: str, of_cases: Sequence[str], seed_key: str) -> list[str]:
-    """The keys that decide a run's value at another key, which was not added to the run's case.
-
-    of_cases: `keys_of_cases`.
+    """The keys whose values decide a run's value at `key`, which was not added to the run's case.
 
     Usually this is the case alone. Each seed has its own checkpoint, so the case and the seed together decide a
-    checkpoint.
+    checkpoint. of_cases: `keys_of_cases`.
     """
     if key in ("origin", "case") or not of_cases:
         return []
@@ -178,7 +174,7 @@ def keys_that_decide(key: str, of_cases: Sequence[str], seed_key: str) -> list[s
 
 
 def fewest_keys(values: pd.DataFrame) -> list[str]:
-    """As few keys as possible such that no two rows are equal and each row has a value.
+    """A few of the keys, with which no two rows are equal and each row has a value. None of these can be left out.
 
     Choices of groups, and the first keys of the command line, are preferred. values: a row for each setting, by key.
     """

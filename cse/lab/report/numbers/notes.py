@@ -10,11 +10,9 @@ from cse.score import in_short
 
 
 def detectable_difference(spread: SeedSpread, level: float, sides: int = 2) -> str:
-    """The difference that this number of seeds detects, and the number of seeds for half of it.
+    """The difference that this number of seeds detects, and the number of seeds for half of this difference.
 
-    "" if the scores do not vary.
-
-    level: the significance level of the test. sides: how many sides of a comparison have seeds.
+    "" if the scores do not vary. level: the significance level of the test. sides: the number of sides with seeds.
     """
     if not spread.sd:
         return ""
@@ -49,7 +47,7 @@ def seen_in_training(runs: Sequence[Run]) -> list[str]:
 def nearest_captions(runs: Mapping[str, Run]) -> list[str]:
     """The captions that each run retrieved for each query, the nearest first, as in NonLing-CSE's Table C.1.
 
-    runs: the runs of each row, by its name.
+    runs: a run of each row, by the name of the row.
     """
     tops = {row: cast("Json", run.data.get("retrieval", {})).get("top", {}) for row, run in runs.items()}
     lines = []

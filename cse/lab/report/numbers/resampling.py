@@ -32,9 +32,9 @@ OVER_ITEMS = "paired bootstrap over items"
 def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidence: float, shift: float = 0.0) -> Effect:
     """Left minus right over test items, by the paired bootstrap.
 
-    The names of the first run's scores seed all draws, so two scores with the same items are paired, too. There is no
-    test if a run did not keep its items, if the score has no items, or if the items of the sides differ. left, right:
-    the folder of each run that scored the encoder, with the name of the score.
+    The names of the first run's scores seed all draws. So scores with other names are paired, too, if they have the
+    same items. There is no test if a run did not keep its items, if the score has no items, or if the items of the
+    sides differ. left, right: the folder of each run that scored the encoder, with the name of the score.
     """
     try:
         draw_names = scores_with_items(*next(iter(left.items())))
@@ -62,7 +62,7 @@ def why_items_differ(scores: Sequence["Resampled"]) -> str:
 
 
 def p_of_resamples(difference_R: np.ndarray, shift: float = 0.0) -> float:
-    """The two-sided p for a difference of `shift`, from the share of resamples beyond it; at least 2 / (R + 1)."""
+    """The two-sided p against a difference of `shift`, from the share of resamples beyond `shift`; >= 2 / (R + 1)."""
     sides = ((difference_R <= shift).sum(), (difference_R >= shift).sum())
     return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(difference_R)))
 
@@ -71,9 +71,9 @@ class Resampled(NamedTuple):
     """A score on resamples of its items.
 
     items: the number of items.
-    truth: a checksum of their gold values and units.
+    truth: a checksum of the items' gold values and units.
     varied: whether the gold values vary.
-    texts: a digest of their texts; "" if the run kept none.
+    texts: a digest of the items' texts; "" if the run kept none.
     """
 
     scores_R: np.ndarray
@@ -88,13 +88,13 @@ def resampled(folder: Path, score: str, draw_names: Sequence[str]) -> Resampled:
 
     draw_names: the names that seed the draws of the score's `scores_with_items`, in the same order.
     """
-    # `why_items_differ` refuses sides with other numbers of scores.
+    # `why_items_differ` refuses sides with different numbers of scores.
     draw_name_of = dict(zip(scores_with_items(folder, score), draw_names, strict=False))
     return score_resampled(folder, score, draw_name_of)
 
 
 def scores_with_items(folder: Path, score: str) -> list[str]:
-    """The scores with items that a mean is made of, at any depth. A score with its own items gives itself.
+    """The scores with items in a mean, also in the means inside it. For a score with items: this score alone.
 
     Raises KeyError for a score without items.
     """
@@ -145,18 +145,18 @@ def kept_items(folder: Path) -> ItemScores:
 
 
 def checksum_of(gold_N: np.ndarray) -> int:
-    """A checksum of the items' truth. Items with the same checksum have the same draws."""
+    """A checksum of the items' gold values. With one seed, items with the same checksum have the same draws."""
     return zlib.crc32(gold_N.tobytes())
 
 
 def resample(items: Items, seed: int) -> np.ndarray:
-    """The score (R,) on resamples of the items. The draws depend on the seed and on the items' truth."""
+    """The score (R,) on resamples of the items. The draws depend on the seed and on the items' gold values."""
     rng = np.random.default_rng((seed, checksum_of(items.gold_N)))
     return np.array([score_on(items, draw_items(items, rng)) for _ in range(RESAMPLES)])
 
 
 def draw_items(items: Items, rng: np.random.Generator) -> np.ndarray:
-    """The numbers of the items in one resample. An item occurs as often as it is drawn.
+    """The indices of the items in one resample. An item occurs as often as it is drawn.
 
     If items share units, such as pairs of documents, the units are drawn. An item then counts as often as the product
     of the counts of its units.

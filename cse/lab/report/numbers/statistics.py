@@ -35,7 +35,7 @@ STATISTICS: dict[str, Callable[..., float | np.floating]] = {
 
 
 ROUNDING = 1e-12
-"""How far two floats may differ, relative to their size, that were computed from the same numbers."""
+"""The largest relative difference of two floats that counts as a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ def mean_and_sd(values: Iterable[float]) -> Value:
 def prediction_half_width(ours: Value, published_n: int, seed_sd: float | None, confidence: float) -> float:
     """Half the width of a prediction interval for the mean of `published_n` further runs.
 
-    If only the seeds differ, the mean of these runs is at most so far from our mean. The half width is t_{n-1} sd
-    sqrt(1/n + 1/published_n). If we have one run, our sd is unknown. Then seed_sd, from the seeds of other cells,
-    replaces it, with the normal quantile.
+    If only the seeds differ, the mean of these runs is, with this confidence, at most so far from our mean. The half
+    width is t_{n-1} sd sqrt(1/n + 1/published_n). If we have one run, our sd is unknown. Then seed_sd, from other
+    cells, replaces sd, and the normal quantile replaces t.
     """
     spread = math.sqrt(1 / ours.n + 1 / published_n)
     if ours.sd is None:
@@ -108,7 +108,7 @@ def prediction_half_width(ours: Value, published_n: int, seed_sd: float | None, 
 
 
 Side = Mapping[str, float] | float
-"""One side of a comparison: scores by their seeds; or a single score, published, or of an encoder only scored."""
+"""One side of a comparison: scores by seed; or a single score, published or of an encoder that is only scored."""
 
 
 def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:

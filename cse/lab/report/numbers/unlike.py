@@ -16,7 +16,7 @@ from cse.score import evaluator_of
 
 
 def differences_in_number(runs: Sequence[Run], seed_key: str, also_settings: bool) -> list[str]:
-    """The differences of the runs behind one number: in training files with the same name, and in scoring.
+    """The differences of the runs behind one number, in training data and in scoring.
 
     also_settings: compare also the settings that decide what is learned.
     """
@@ -78,7 +78,7 @@ def scoring_differences(runs: Sequence[Run]) -> list[str]:
 
 
 def why_not_comparable(ours: Group, theirs: Group, score: str) -> str:
-    """Why the difference of two groups does not come from their settings; "" if nothing speaks against this."""
+    """Why the difference of two groups may not come from their settings alone; "" without such a reason."""
     both = [*ours.runs, *theirs.runs]
     if are_scored_on_other_data(both, score):
         return "they were scored on different data"

@@ -5,7 +5,8 @@ How a sweep's YAML and its runs become the table:
 1. The YAML's `report:` block names a published table. For each row and column it says which runs belong to it, and
    which score fills its cells.
 2. The finished runs that belong to both the row and the column of a cell are its group: our number is their mean over
-   seeds. Runs with other settings than the sweep's or the paper's are left out, or make the verdict OTHER SETTING.
+   seeds. Runs with other settings than the sweep's or the paper's are left out. Without other runs, the verdict is
+   OTHER SETTING.
 3. Each cell shows the published number, ours, the difference, and a verdict on it. A claim of the paper compares two or
    more of our cells, and has a verdict, too.
 

@@ -1,12 +1,12 @@
 """The cells of a paper's table: the published number, ours, and a verdict.
 
-To read: `cells_of` makes a `Cell` for each row and column of the published table (`published_cell`), with our side
-where runs may fill it (`filled_cell`). Our number is the mean over seeds of the group of runs that fills the cell. It
-is compared with three things:
+To read: `cells_of` makes a `Cell` for each row and column of the published table (`published_cell`). It adds our number
+where runs may fill the cell (`filled_cell`). Our number is the mean over seeds of the group of runs that fills the
+cell. It is compared with three things:
 
 - the published number (`difference_to`, with a verdict: `verdict_on_cell`);
-- our own runs of its baseline (`gain_in`);
-- the other rows of its column (`RankedColumn`): which row is the best, and which rows are tied with it (`ties`).
+- our own runs of the cell's baseline (`gain_in`);
+- the other rows of the column (`RankedColumn`): which row is the best, and which rows are tied with it (`ties`).
 
 cse.lab.report.paper.paper_table lays the cells out.
 """
@@ -53,11 +53,11 @@ class Cell:
 
     published: None if the paper publishes no number.
     p_published: the p of the row's test against its baseline, as the paper publishes it.
-    gain_published: the published number minus the number of its baseline (ReportBlock.baseline_of).
+    gain_published: the published number minus the published number of the baseline (ReportBlock.baseline_of).
     group: our runs.
     expected_runs: the number of planned jobs; None if unknown.
-    difference: ours minus the published number.
-    gain: ours minus ours of its baseline, by Welch's test, which does not assume equal variances.
+    difference: our number minus the published number.
+    gain: our number minus our number of the baseline, by Welch's test, which does not assume equal variances.
     p_student: the p of the gain by Student's test, as in NonLing-CSE's Table 3.
     tied_with_best: whether the cell is the best in its RankedColumn or tied with the best.
     is_marked: whether the cell is tied with the best, and both have enough seeds for a verdict.
@@ -100,7 +100,7 @@ class RankedColumn:
 
     @property
     def marked(self) -> list[str]:
-        """The rows that get a mark: tied, with enough seeds for a verdict. None if the best row has too few seeds."""
+        """The tied rows with enough seeds for a verdict, which get a mark. [] if the best row has too few seeds."""
         enough = [row for row in self.tied if not few_seeds([self.groups[row]])]
         return enough if enough[:1] == self.tied[:1] else []
 
@@ -155,7 +155,7 @@ def published_cell(row: str, column: str, sweep: SweepRuns) -> Cell:
 
 
 def filled_cell(cell: Cell, sweep: SweepRuns, ranked: RankedColumn) -> Cell:
-    """The cell with the runs that fill it. ranked: the rows of its ranking."""
+    """The cell with the runs that fill it. ranked: the rows that are ranked with the cell's row."""
     group = ranked.groups[cell.row]
     verdict = verdict_on_cell(cell, group, sweep, ranked.seed_sd)
     gain, p_student = gain_in(cell, group, sweep)
@@ -173,7 +173,7 @@ def filled_cell(cell: Cell, sweep: SweepRuns, ranked: RankedColumn) -> Cell:
 
 
 def number_of_jobs(cell: Cell, sweep: SweepRuns) -> int | None:
-    """How many planned jobs belong to a cell; None if the sweep's axes cannot tell."""
+    """How many planned jobs belong to a cell; None if the sweep's axes do not decide this."""
     where: Where = {**sweep.block.rows[cell.row].where, **sweep.block.columns[cell.column].where}
     if not sweep.expected or not set(where) <= set(sweep.expected[0]):
         return None
@@ -199,7 +199,7 @@ def gain_in(cell: Cell, group: Group, sweep: SweepRuns) -> tuple[Effect, float]:
 def difference_to(published: Value | None, group: Group, verdict: str, confidence: float) -> Effect:
     """Ours minus the published number.
 
-    Empty if one of the numbers is missing, and in another setting, where a difference has no meaning.
+    Empty if one of the numbers is missing, or if the verdict is OTHER SETTING: the difference has then no meaning.
     """
     if published is None or not group.values or verdict == OTHER_SETTING:
         return NO_EFFECT
@@ -237,8 +237,8 @@ def against_published(ours: Value, published: Value, tolerance: float, noise: fl
 def noise_of(groups: Sequence[Group], seed_sd: float | None) -> float | None:
     """How much another seed would change the scores of groups; None if unknown.
 
-    The noise is 0 for encoders that are only scored: another seed would score the same. seed_sd: the pooled standard
-    deviation over seeds, of the column's cells with the same score and statistic.
+    The noise is 0 for encoders that are only scored, because they have no seed. seed_sd: the pooled standard deviation
+    over seeds, of the column's cells with the same score and statistic.
     """
     return 0.0 if all(group.only_scored for group in groups) else seed_sd
 
@@ -246,11 +246,9 @@ def noise_of(groups: Sequence[Group], seed_sd: float | None) -> float | None:
 def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) -> list[str]:
     """The best row of a column, and the rows that may differ from it by noise alone.
 
-    [] if fewer than two rows are filled.
-
-    p is Holm-corrected over the column. Without a test (one seed), a row is tied if seeds alone can explain its
-    distance. Between two encoders that are only scored, seeds explain no distance. groups: by row. seed_sd: see
-    `noise_of`.
+    [] if fewer than two rows are filled. p is Holm-corrected over the column. Without a test (one seed), a row is tied
+    if seeds alone can explain its distance from the best. Between two encoders that are only scored, seeds explain no
+    distance. groups: by row. seed_sd: see `noise_of`.
     """
     filled = {row: group for row, group in groups.items() if group.values and group.metric}
     if len(filled) < 2:

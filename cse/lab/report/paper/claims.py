@@ -3,7 +3,7 @@
 To read: `judge_claims`. It has four steps. Each of the first three has its own p.
 
 1. A claim has parts, each a comparison of two cells (`parts_of_claim`). A test of our runs gives the p of a part.
-2. One part decides the claim (`TestedClaim.deciding`): `p_of_claim`.
+2. One part decides the claim (`TestedClaim.deciding`). Its p gives `p_of_claim`.
 3. Holm's correction over all claims of the table gives `p_holm`, which decides the verdict (`verdict_of`).
 4. A claim is withdrawn if its control, which is another claim, does not hold.
 
@@ -80,15 +80,15 @@ class TestedClaim:
 
     @property
     def effect(self) -> Effect:
-        """The effect of the deciding part. It is positive if it is as claimed. For `alike` it is the difference."""
+        """The effect of the deciding part, positive in the claimed direction. For `alike` it is the difference."""
         return self.deciding.effect if self.deciding else Effect()
 
     @property
     def p_of_claim(self) -> float:
         """The p of the deciding part; NaN without a test.
 
-        The p of a contradiction is multiplied by the number of parts (Bonferroni), because each part could contradict
-        by chance.
+        The p of a contradiction is multiplied by the number of tested parts (Bonferroni), because each part could
+        contradict the claim by chance.
         """
         if not self.tested:
             return math.nan
@@ -109,7 +109,7 @@ class TestedClaim:
 
     @property
     def published_supports(self) -> bool | None:
-        """Whether the means of the published numbers are as claimed; None without numbers, and for a tie.
+        """Whether the published difference is as claimed; None without published numbers, and for a tie.
 
         Equal numbers support a claim with a margin.
         """
@@ -197,10 +197,7 @@ def part_of_claim(claim: Claim, name: str, cells: tuple[CellPlace, CellPlace], s
 
 
 def tested_effect(claim: Claim, sides: tuple[Group, Group], sweep: SweepRuns) -> Effect:
-    """The first side minus the second, with the p of the part.
-
-    If the runs do not test the claim, with the reason instead of a p.
-    """
+    """The first side minus the second, with the p of the part; or, without a p, why the runs do not test the claim."""
     effect = effect_between(claim, sides, sweep.confidence)
     why = why_no_test(claim, sides, sweep.block) or effect.why
     return effect._replace(p=math.nan, why=why) if why else effect
@@ -271,8 +268,8 @@ def verdict_of(claim: Claim, effect: Effect, p: float, level: float) -> str:
 def verdicts_of_parts(tested: TestedClaim, verdict: str, tests: int, level: float) -> list[str]:
     """The verdict on each measured part; [] for a single part.
 
-    Each part HOLDS if the claim does. Otherwise its p is corrected by Holm within the claim, and multiplied by the
-    number of tested claims.
+    Each part HOLDS if the claim does. Otherwise the p of each part is corrected by Holm within the claim, and
+    multiplied by the number of tested claims.
     """
     if len(tested.parts) < 2:
         return []
@@ -289,9 +286,7 @@ def verdicts_of_parts(tested: TestedClaim, verdict: str, tests: int, level: floa
 
 
 def withdrawn_without_control(judged: JudgedClaim, holding: set[str]) -> JudgedClaim:
-    """The claim.
-
-    Its verdict becomes NOT TESTED if its control does not hold, because runs that learnt nothing are also alike.
+    """The claim. Its verdict becomes NOT TESTED if its control does not hold: runs that learnt nothing are also alike.
 
     holding: the `says` of the claims that hold.
     """

@@ -86,10 +86,7 @@ def claims_frame(claims: Sequence[JudgedClaim]) -> pd.DataFrame:
 
 
 def digits_of_claim(judged: JudgedClaim) -> int | None:
-    """The decimals of our difference and of the published difference, as for scores in any table.
-
-    None: as few as each needs.
-    """
+    """The decimals of our difference and of the published difference. None: as few as each needs."""
     values = [value for part in judged.parts for side in part.sides for value in side.values]
     sizes = [size for size in (judged.effect.size, judged.published) if size]
     return digits_of(format_of(values), sizes or [1.0])

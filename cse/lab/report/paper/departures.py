@@ -8,7 +8,7 @@ To read: `departures_of` has all departures of a run. `without_departures` choos
 1. an axis at a value that the sweep does not list (`outside_axes`);
 2. an extra choice, such as model=roberta: a choice that was given in addition to the sweep's arguments;
 3. a setting that differs from the planned job with these choices (cse.lab.report.paper.planned_settings). It need not
-   be given: the sweep, a recipe or a default may have changed since the run.
+   be an argument: the sweep, a recipe or a default may have changed since the run.
 
 If nothing is planned, for example for a job that only scores, every extra argument is a departure instead of 2 and 3. A
 further seed is not a departure.
@@ -28,9 +28,7 @@ from cse.lab.sweep.sweeps import Sweep, load_sweep
 
 
 def departures_of(run: Run, paper_setting: Where) -> dict[str, str]:
-    """The departures of a run from its sweep and from the paper's setting: {KEY=VALUE: the source that has another
-    value}.
-    """
+    """The departures of a run from its sweep and the paper's setting: {KEY=VALUE: "(paper: VALUE)" or the like}."""
     departures = dict.fromkeys(run.departures, "(not in the sweep)")
     for key, value in paper_setting.items():
         if not same_as_any(run.get(key), value):
@@ -63,7 +61,7 @@ def notes_on_departures(runs: list[Run], paper_setting: Where) -> list[str]:
 
 
 def mark_departures(runs: Sequence[Run], sweep: str, seed_key: str) -> list[Run]:
-    """The runs. Each run of full size gets its departures from its sweep.
+    """The runs. A run of full size has its departures from its sweep.
 
     sweep: the sweep of runs whose command names no sweep.
     """
@@ -76,12 +74,12 @@ def mark_departures(runs: Sequence[Run], sweep: str, seed_key: str) -> list[Run]
 
 
 def named_sweep(run: Run, otherwise: str) -> str:
-    """The sweep that the run's command named."""
+    """The sweep that the run's command named; `otherwise` if it named none."""
     return next((argument.value for argument in run.arguments if argument.key == "sweep"), otherwise)
 
 
 def departures_from_sweep(run: Run, name: str, plans: Plans) -> tuple[str, ...]:
-    """`KEY=VALUE` of each departure of a run from the sweep of this name, in the order above."""
+    """`KEY=VALUE` of each departure of a run from the sweep of this name, in the order of this file's docstring."""
     if name not in choices("sweep"):
         return (f"sweep={name}",)
     sweep, case = load_sweep(name), run.get("case")
@@ -112,7 +110,7 @@ def outside_axes(run: Run, sweep: Sweep, seed_key: str) -> list[str]:
 
 
 def is_on_axis(values: str, value: object) -> bool:
-    """Whether an axis has a value, or its interval contains it. values: of the axis, in Hydra's notation."""
+    """Whether an axis lists a value, or has an interval around it. values: the axis's values, in Hydra's notation."""
     axis = Argument(f"axis={values}")
     interval = interval_of(axis)
     if interval is not None:

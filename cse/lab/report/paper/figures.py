@@ -28,8 +28,8 @@ from cse.lab.sharing.plots import cosine_histograms, new_figure
 from cse.lab.sharing.score_tables import IS_MODIFIED
 
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
-FEW_TICKS = 8  # values of x that each have a tick
-INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
+FEW_TICKS = 8  # the most values of x that each have a tick
+INSIDE = 6  # names of a legend that fit into the axes; a longer legend is beside the axes
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def scatter_figure(drawing: Drawing) -> Figure | None:
     """A dot for each series, the mean over its seeds, and a star for each of the paper's points.
 
     Points are numbered, and their names are in the legend, because names beside the points would overlap. The paper's
-    point of a series has its number and colour.
+    point of a series has the number and the colour of the series.
     """
     plot, published = drawing.plot, drawing.published
     frame = drawing.frame(x=plot.x, y=plot.y)
@@ -286,8 +286,8 @@ def value_on(run: Run, axis: str) -> object:
 def over_seeds(frame: pd.DataFrame, value: str, by: Sequence[object], statistic: str = "mean") -> pd.DataFrame:
     """A statistic of each seed's runs, then its mean and deviation over seeds: the columns `mean` and `std`.
 
-    So a seed with two runs weighs no more than a seed with a single run. by: the columns that are equal for the runs of
-    a row.
+    So a seed with two runs weighs no more than a seed with a single run. by: the values by which runs are grouped into
+    rows.
     """
     by = list(by)
     each = frame[value].groupby([*by, frame["seed"].to_numpy()], sort=False).agg(STATISTICS[statistic])

@@ -11,7 +11,7 @@ from cse.lab.folder.status import State, Status
 from cse.lab.report.formats import counted_noun
 from cse.lab.settings.values import format_value
 
-SINGLY = 12  # lines of jobs; of more, each group of jobs is counted
+SINGLY = 12  # the most lines of jobs; if there are more, groups of jobs are counted
 FURTHEST_FIRST = (State.DONE, State.RUNNING, State.STOPPED, State.FAILED, State.NOT_STARTED)
 """The state of a job with several runs is the first of these."""
 

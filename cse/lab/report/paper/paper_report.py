@@ -32,9 +32,8 @@ from cse.lab.settings.values import PlainConfig
 def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
     """A sweep's runs beside the paper's table, with the claims and figures.
 
-    If the sweep names no table, its runs are compared with each other.
-
-    folders: where the runs are; []: where `cse-train sweep=...` puts them.
+    If the sweep names no table, its runs are compared with each other. folders: where the runs are; []: where
+    `cse-train sweep=...` puts them.
     """
     sweep = read_sweep_runs(config, folders)
     block = sweep.block
@@ -57,10 +56,7 @@ def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
 
 
 def beside_each_other(sweep: SweepRuns) -> Section | None:
-    """A line for each setting of the runs, with the scores of the figures.
-
-    None if there are no runs, or if a run fills a published cell.
-    """
+    """A row for each setting, with the scores of the figures; None without runs, or if a run fills a published cell."""
     if not sweep.runs or any(group.values for group in sweep.groups.values()):
         return None
     label, expected = (f"{sweep.name}-runs", []) if sweep.block.table else (sweep.name, sweep.expected)

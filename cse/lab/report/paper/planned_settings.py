@@ -28,7 +28,7 @@ GROUPS = (*ONE_CHOICE_ONLY, "data")
 class PlannedSettings:
     """The settings of a sweep's job that change a table's numbers, without the sweep's axes.
 
-    choices: the choice in each of GROUPS. settings: by dotted key. derived: the keys whose values follow from others.
+    choices: the choice in each of GROUPS. settings: by dotted key. derived: the keys whose values refer to other keys.
     """
 
     choices: dict[str, str]
@@ -86,9 +86,9 @@ def planned_settings(sweep: Sweep, arguments: Sequence[str], seed_key: str) -> P
 
 
 def changes_to_plan(run: Run, plan: PlannedSettings, extra_keys: set[str]) -> list[Change]:
-    """The settings with another value than in the plan, and the extra settings that the plan does not have.
+    """The settings of a run with another value than in the plan, and extra settings that the plan does not have.
 
-    extra_keys: the keys of the extra arguments. A choice stands for its values.
+    extra_keys: the keys of the extra arguments. A choice stands for all values that it sets.
     """
     planned: PlainConfig = {**plan.choices, **plan.settings}
     written = [key for key in planned if run.has(key) and "${" not in str(run.get(key))]  # no reference to another key

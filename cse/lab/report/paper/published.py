@@ -43,7 +43,7 @@ FOLDER = Path(__file__).parent / "published"
 
 
 def published_value(cell: object) -> object:
-    """A cell of a row. In the YAML a cell may be just its number."""
+    """A cell of a row. In the YAML, a cell may be a number without a spread."""
     return Value(cell) if isinstance(cell, int | float) else cell
 
 
@@ -147,7 +147,7 @@ def published_table(paper: str, name: str | None) -> PublishedTable:
 
 
 def published_figure(paper: str, name: str) -> PublishedFigure:
-    """A figure by its key, with points from a table if it names one. Raises UserError for an unknown key."""
+    """A figure by its key, with the points of its `points_of`, if any. Raises UserError for an unknown key."""
     raw = entry_of(paper, "figures", name)
     figure = PublishedFigure.model_validate(raw)
     source = raw.get("points_of")

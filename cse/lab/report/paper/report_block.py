@@ -61,9 +61,7 @@ CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 class Row(BaseModel):
     """An entry of `rows`: the runs that belong to the row, and the number in its cells.
 
-    The YAML may have the mapping `where` in its place.
-
-    metric, aggregate: for columns without these keys.
+    The entry in the YAML may be only the mapping `where`. metric, aggregate: for columns without these keys.
     """
 
     model_config = CLOSED
@@ -75,7 +73,7 @@ class Row(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def read_where_alone(cls, value: object) -> object:
-        """The row with its keys. `where` has none of the keys of rows and columns."""
+        """The row with its keys. A mapping without any key of rows or columns is a `where`."""
         is_where = isinstance(value, dict) and not set(value) & set(Column.model_fields)
         return {"where": value} if is_where else value
 
@@ -83,10 +81,8 @@ class Row(BaseModel):
 class Column(BaseModel):
     """An entry of `columns`: the number in its cells, for the runs of each row.
 
-    The YAML may have the metric in its place.
-
-    where: values that runs must have in addition to the values of the row. config: the config key whose value fills the
-    cells, instead of a metric.
+    The entry in the YAML may be only the metric. where: values that runs must have in addition to the values of the
+    row. config: the config key whose value fills the cells, instead of a metric.
     """
 
     model_config = CLOSED
@@ -100,7 +96,7 @@ class Column(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def read_metric_alone(cls, value: object) -> object:
-        """The column with its keys."""
+        """The column with its keys. An entry that is no mapping is a metric."""
         return value if isinstance(value, dict) else {"metric": value}
 
 
@@ -350,7 +346,7 @@ def with_defaults(raw: PlainConfig, table: PublishedTable, tolerance: float) -> 
 
 
 def mistakes_in(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
-    """The keys of the block that contradict the published table or figures, or another key."""
+    """A message for each key of the block that contradicts the published table or figures, or another key."""
     for number, claim in enumerate(block.claims):
         yield from (f"report.claims.{number}{mistake}" for mistake in mistakes_in_claim(claim, block))
     yield from unknown_names(block, table)

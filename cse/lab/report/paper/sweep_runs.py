@@ -85,7 +85,7 @@ def read_sweep_runs(config: PlainConfig, folders: list[Path]) -> SweepRuns:
 
 
 def read_sweep(sweep: str) -> tuple[sweeps.Sweep, PlainConfig, str]:
-    """(the sweep, its `report:` block, the file's name) of sweeps/<sweep>.yaml. Raises UserError without either."""
+    """(the sweep, its `report:` block, the file's name) of sweeps/<sweep>.yaml. Raises UserError if one is missing."""
     known = choices("sweep")
     if sweep not in known:
         raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; cse-train --help sweep lists them")
@@ -134,7 +134,7 @@ def groups_of(block: ReportBlock, runs: list[Run]) -> dict[CellPlace, Group]:
     """The group of every cell that runs may fill, in the order of the published table.
 
     A cell is filled by the finished runs that its row and its column select. Runs with departures are left out, unless
-    all of them have departures.
+    all these runs have departures.
     """
     done = [run for run in runs if run.is_done]
     groups = {}
