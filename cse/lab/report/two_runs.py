@@ -23,7 +23,7 @@ ABSENT = "-"
 
 
 def section_of_two(folders: Sequence[Path]) -> Section:
-    """The facts that differ between two runs, A and B, by kind. What changes results comes first.
+    """The facts that differ between two runs, A and B, by kind. Facts that change results come first.
 
     A training and an evaluation have different settings, so only common settings are compared. Raises UserError for a
     folder without a run, and for the same folder twice.

@@ -1,7 +1,7 @@
 """Showing a report. Order of reading:
 
 document    a `Report` as data
-look        the colours, signs and verdicts of a report
+look        the colours and signs of a report
 terminal    a short report on the terminal
 write       the files of a report: the page, Markdown, LaTeX, CSV and figures
 """

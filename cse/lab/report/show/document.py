@@ -17,7 +17,7 @@ class Picture:
     """A figure that matplotlib draws from runs.
 
     figure: None if no finished run has its numbers.
-    claims: the paper's claims about it.
+    claims: the paper's claims about the figure.
     is_of_paper: whether it is a figure of a sweep's paper. Other figures are for a paper of the user, and a page has
         charts in their place.
     """
@@ -37,10 +37,10 @@ class Picture:
 class Best:
     """The best setting.
 
-    by: the score that chose the setting.
+    by: the score that ranks settings.
     leading: the score that is shown.
-    score: the value of this score, as text.
-    doubt: why the setting has not won.
+    score: the value of the shown score, as text.
+    doubt: why the setting is not shown to be better than all others.
     again: the command that trains more seeds of the setting.
     """
 
@@ -60,7 +60,7 @@ class Report:
     csv: the unrounded table for each file name; None removes the file of an earlier report.
     best: the best setting; None if there is none.
     pending: the state, the folder and the reason of each unfinished run or planned job.
-    hint: where a reader finds scores that the tables lack, on the terminal.
+    hint: a line on the terminal: where a reader finds the scores that the tables lack.
     charts: by title, on the page.
     pictures: figures, as files; and on the page, if they are figures of the sweep's paper.
     all_runs: a table of all runs, on the page.

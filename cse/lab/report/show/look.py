@@ -28,7 +28,7 @@ from cse.lab.sharing.score_tables import MODIFIED, MODIFIED_MEANS
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 SETTINGS = (BLUE, VERMILION, GREEN, PURPLE, "#b07d00", "#56b4e9", "#9467bd", "#8c564b")
-"""The colours of settings, by Okabe and Ito: people with any colour vision see them apart."""
+"""The colours of settings, by Okabe and Ito: people with any colour vision can distinguish them."""
 
 HEAT = ((0.0, "#eef4fa"), (1.0, "#5aa5d8"))
 """The colour scale of a heat map: dark text is legible on all of it."""
@@ -37,7 +37,7 @@ HEAT_FONT, BAND = {"size": 14, "color": "#111"}, 0.18
 """The text in the cells of a heat map, and how opaque the band around a curve is."""
 
 GREY, GRID, CLEAR = "#7a808a", "rgba(128,128,128,.25)", "rgba(0,0,0,0)"
-"""Of charts: a grey that is legible on white and on black, the lines of a grid, and nothing."""
+"""The colours of charts: a grey that is legible on white and on black, a colour for grid lines, and transparent."""
 
 COLUMN, BOTH_COLUMNS = 3.3, 6.9
 """The widths in inches of a figure in one column, and in both columns, of a two-column paper."""
@@ -52,14 +52,14 @@ PAPER = {
     "legend.fontsize": 7, "legend.title_fontsize": 7, "legend.frameon": False, "lines.linewidth": 1.2,
     "axes.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False,
 }  # fmt: skip
-"""How matplotlib draws a figure of that width: sizes in points, as the paper prints them."""
+"""How matplotlib draws a figure for a paper: sizes in points, as the paper prints them."""
 
 FONT = 'system-ui, "Segoe UI", Roboto, sans-serif'
-CHART_HEIGHT, CHART_FONT, CHART_ROW, CHART_PANEL, CHART_MARGINS = 440, 13, 90, 190, 130  # pixels; a row of a heat map
+CHART_HEIGHT, CHART_FONT, CHART_ROW, CHART_PANEL, CHART_MARGINS = 440, 13, 90, 190, 130  # pixels; ROW: of a heat map
 
 LIGHT = {"ground": "#fff", "ink": "#1c1e21", "dim": "#63676e", "line": "#dfe1e4", "soft": "#f2f3f5"}
 DARK = {"ground": "#15171a", "ink": "#e6e8ea", "dim": "#9aa0a8", "line": "#363a40", "soft": "#22262b"}
-"""Of the page, where a browser prefers light or dark: its ground, its text and dimmed text, its lines, soft grounds."""
+"""The page's colours if a browser prefers light or dark: background, text, dimmed text, lines, soft backgrounds."""
 
 SIZES = {"head": "1.5rem", "score": "1.9rem", "title": "1.05rem", "table": ".85rem", "small": ".87rem"}
 """Sizes of the page's text. Its body has 15 pixels."""
@@ -68,7 +68,7 @@ SIZES = {"head": "1.5rem", "score": "1.9rem", "title": "1.05rem", "table": ".85r
 class Tone(NamedTuple):
     """How a verdict or the state of a run is shown.
 
-    name: its class on the page.
+    name: its CSS class on the page.
     terminal: its colour on the terminal, as rich calls it.
     ground: the background colour on the page, mixed with the colour of the page; "" for dimmed text without a
         background.
@@ -119,7 +119,7 @@ TONE_OF: dict[str, Tone] = {
 
 
 def setting_colours(count: int) -> list[str]:
-    """The colours of this number of settings, in the order of their table. Only the first, the best, are not grey."""
+    """The colours of `count` settings, in the order of their table. After the first, best settings, all are grey."""
     return [*SETTINGS, *[GREY] * count][:count]
 
 
@@ -131,8 +131,8 @@ def tone_of(text: str) -> Tone | None:
 def verdict_places(table: pd.DataFrame) -> set[tuple[int, int]]:
     """The row and column of each coloured cell: a verdict, or the state of a run.
 
-    Such cells are in a column of verdicts or states, or in a row whose second cell says so. Elsewhere the same word is
-    a name that a user chose.
+    Such cells are in a column of verdicts or states, or in a row whose second cell is "verdict" or "state". Elsewhere
+    the same word is a name that a user chose.
     """
     named = ("verdict", "state")
     rows = range(len(table))

@@ -89,8 +89,7 @@ def fitted_lines(section: Section, width: int | None) -> list[Text]:
 
 
 def blocks_of(table: pd.DataFrame, label_columns: int, width: int) -> list[pd.DataFrame]:
-    """The table without folders in blocks below each other, as wide as the terminal. Each begins with the columns that
-    name a row."""
+    """The table without folders, in blocks that fit into the width. Each block begins with the label columns."""
     labels = list(range(label_columns))
     blocks = [labels]
     for column in range(label_columns, len(table.columns)):
@@ -114,7 +113,7 @@ def with_lines_of_folders(lines: Sequence[Text], folders: Sequence[str]) -> list
 def lines_of(table: pd.DataFrame, label_columns: int) -> list[Text]:
     """A table as lines: the names of its columns, then its rows. Verdicts have their colours.
 
-    label_columns: how many columns name a row; the others are aligned at the right.
+    label_columns: how many columns name a row; the other columns are aligned at the right.
     """
     coloured = verdict_places(table)
     rows = [[str(name) for name in table.columns], *table.to_numpy().tolist()]

@@ -1,8 +1,8 @@
 """The files of a report: report.html, report.md, report.tex, the CSV files and the figures.
 
 To read: `write_report`. `html_of_report` fills templates/page.html: one file, which loads nothing from another file or
-machine. The scripts of Plotly and DataTables come from their Python packages. A page that needs them contains them in
-packed form, and a browser unpacks them. Its colours and sizes are in cse.lab.report.show.look.
+machine. The scripts of Plotly and DataTables come from their Python packages. A page that needs these scripts contains
+them compressed, and a browser unpacks them. The page's colours and sizes are in cse.lab.report.show.look.
 """
 
 import base64
@@ -28,10 +28,10 @@ from cse.lab.report.verdicts import MEANINGS
 from cse.lab.sections import Section, latex, markdown
 from cse.lab.sharing.plots import save_figure
 
-LONG = 100  # rows of a table that is shown in pages
+LONG = 100  # rows; a table with more rows is shown in pages
 FIGURE_FILES, FIGURE_DOTS = (".png", ".svg", ".pdf"), 300  # dots of the PNG in an inch
-PACKED = 1000  # rows of a table; the rows of a longer one are packed, a tenth of their size
-COUNTED = 20  # rows of a table; a longer one says how many of them a filter leaves
+PACKED = 1000  # rows; a table with more rows is compressed to a tenth of its size
+COUNTED = 20  # rows; a table with more rows says how many rows a filter leaves
 
 
 def write_report(report: Report, out: Path) -> str:
@@ -121,7 +121,7 @@ def template(name: str) -> Template:
 
 
 def in_two_lines(name: str) -> str:
-    """The name of a column, which breaks at one space at most: a narrow window would break it at each."""
+    """The name of a column with one space where a browser may break the line. The other spaces do not break."""
     words = name.split(" ")
     halves = [("\u00a0".join(words[:cut]), "\u00a0".join(words[cut:])) for cut in range(1, len(words))]
     return " ".join(min(halves, key=lambda both: max(map(len, both)), default=(name,)))
@@ -134,7 +134,7 @@ def tone_name(verdict: str) -> str:
 
 
 class Library(NamedTuple):
-    """A library of the page: its script, packed, and its style."""
+    """A library of the page: its script, compressed by `packed`, and its style."""
 
     script: str
     style: Markup
@@ -151,14 +151,14 @@ def datatables() -> Library:
 
 @cache
 def plotly_script() -> str:
-    """The script of charts, packed."""
+    """The script of charts, compressed by `packed`."""
     from plotly.offline import get_plotlyjs
 
     return packed(get_plotlyjs())
 
 
 def packed(text: str) -> str:
-    """The text, compressed, as letters and digits: a third of a script's size."""
+    """The text, compressed by gzip, in base64: a third of the size of a script."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
@@ -170,7 +170,7 @@ class Head(NamedTuple):
 
 
 def html_of_sortable(section: Section) -> Markup:
-    """The section's table that sorts and filters, by DataTables, without empty columns. Many rows are packed.
+    """The section's table without empty columns. DataTables sorts and filters it. Many rows are compressed by `packed`.
 
     A column of scores is sorted by the number at the beginning of its cells. If the charts have colours for the rows,
     each row begins with its number in this colour, instead of the star.
