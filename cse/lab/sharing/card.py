@@ -152,7 +152,7 @@ def facts_of_own_text(config: PlainConfig, trained: TrainingData) -> list[str]:
 def hyper_parameters(config: PlainConfig) -> PlainConfig:
     """The settings that decide what was learned, by dotted key, without nulls and paths.
 
-    If each source of a mixture has its own objective, the run's objective is left out, because nothing learns by it.
+    If each source of a mixture has its own objective, the run's objective is left out, because no source uses it.
     """
     settings = {group: config[group] for group in DECIDING if isinstance(config.get(group), dict)}
     sources = config["data"].get("sources") or {}

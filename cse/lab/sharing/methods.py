@@ -25,8 +25,8 @@ def methods_of(config: PlainConfig) -> list[str]:
 def objective_of(source: PlainConfig) -> str:
     """The choice of a mixture's source for its own objective; "" if the source learns by the run's objective.
 
-    A run records the settings of that choice without the name. So this finds the choice with the same class and, if
-    several have this class, with the most equal settings. Without such a choice, it is the name of the class.
+    A run records the settings of that choice, but not its name. So the result is the choice with the same class and, if
+    several choices have this class, with the most equal settings. Without such a choice, it is the name of the class.
     """
     own = source.get("objective")
     if not own:
@@ -54,7 +54,7 @@ def settings_of_objective(choice: str) -> PlainConfig:
 
 
 def title_of_methods(methods: Sequence[str]) -> str:
-    """The names of the methods, as a title. The names VisualCSE and AudioCSE include SimCSE."""
+    """The names of the methods, as a title. SimCSE is left out beside VisualCSE and AudioCSE, which include it."""
     names = [name_of_method(method) for method in methods]
     if {"VisualCSE", "AudioCSE"} & {*names}:
         names = [name for name in names if not name.endswith(" SimCSE")]

@@ -15,7 +15,7 @@ from cse.files import replaced_file
 from cse.lab.folder.contents import read_cosines
 from cse.lab.folder.events import Event, metric_events
 
-BUCKETS = 5  # of the gold score
+BUCKETS = 5  # of gold scores
 
 
 def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | None) -> dict[str, Path]:
@@ -38,7 +38,7 @@ def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | Non
 
 
 def save_figure(figure: Figure, files: Sequence[Path], dots: int = 200) -> None:
-    """Write the figure into files, each in the format of its suffix. dots: of a PNG file, in an inch.
+    """Write the figure into files, each in the format of its suffix. dots: the dots per inch of a PNG file.
 
     A PDF has TrueType fonts, as many conferences refuse the Type 3 fonts that matplotlib writes by default.
     """

@@ -72,7 +72,7 @@ def footnotes(frame: "pd.DataFrame") -> list[str]:
 def write_score_files(
     folder: Path, scores: Sequence[Score], frame: "pd.DataFrame", notes: Sequence[str], label: str = ""
 ) -> None:
-    """Write scores.csv and scores.md with all scores, and scores.tex with a table for each suite of the headlines.
+    """Write scores.csv and scores.md with all scores, and scores.tex with a table of headline scores for each suite.
 
     label: the name of the encoder's row in scores.tex; "": the name of the encoder.
     """
@@ -95,7 +95,7 @@ def write_score_files(
 def suite_tables(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFrame]":
     """A table of text for each evaluator and split: one row for the encoder, a column for each task, the average last.
 
-    Scores of leading channels have rows of their own.
+    The scores of the first channels of vectors (width64/...) have rows of their own.
     """
     cells: dict[str, dict[tuple[str, str], str]] = {}  # of each suite, by row and column
     for score in scores:

@@ -16,11 +16,11 @@ from cse.errors import UserError
 from cse.lab.settings.arguments import Argument, merged, parse_argument
 
 UNEVEN = 3.1
-"""An interval divided by it gives a fraction, where a key of whole numbers is refused."""
+"""The width of an interval divided by this number is a fraction, which a key of whole numbers refuses."""
 
 
 def combinations(arguments: Iterable[Argument]) -> list[list[Argument]]:
-    """The arguments of every combination of `key=a,b` and `key=range(...)`. The last value of a key counts.
+    """The arguments of every combination of `key=a,b` and `key=range(...)`. If a key is given twice, the last counts.
 
     Raises UserError for key=interval(...), because a grid cannot list its values.
     """
@@ -65,7 +65,7 @@ def choices_of(axis: Argument) -> list[str]:
 
 
 def check_range(axis: Argument) -> None:
-    """Raise UserError for a seed, and for an interval without values, or a logarithmic one with values below 0."""
+    """Raise UserError for a seed, for an interval without values, and for a logarithmic interval from 0 or below."""
     if axis.key.rpartition(".")[2] == "seed":
         raise UserError(
             f"{axis}: a search over seeds finds the luckiest seed. Give one seed; the report of the search has the "

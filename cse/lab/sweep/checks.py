@@ -4,7 +4,7 @@
     steps_or_refusals  for a dry run: the number of steps of each job, or why it would end before its first step
     needs_of_jobs      for a dry run and cse-data: the data that the jobs read
 
-Then the functions that find jobs that stand for others:
+Then come functions that find jobs which answer for other jobs:
 
     unlike_jobs             if these jobs compose, all jobs compose
     alike_in                jobs with the same values at some keys
@@ -33,18 +33,17 @@ from cse.ranges import Seed
 from cse.sources.encoder import EncoderNeed
 
 SEED = TypeAdapter(Seed)
-"""Which seeds a run takes."""
+"""The seeds that a run accepts."""
 COMPUTING = ("seed", "case", "trainer", "objective", "augmentation", "masking")
-"""The settings that name nothing to read, except the values that are used as given: places and encoders."""
+"""The settings that name nothing to read, except values used unchanged, such as paths (Role.is_verbatim)."""
 
 
 def check_jobs(jobs: Sequence[PlannedJob], trials: int = 1) -> None:
     """Check the settings and the selection of the jobs before the first starts.
 
-    trials: the number of runs that each job stands for.
-
-    Raises UserError for a key or a choice that does not exist in some job, if no job has valid settings, or if several
-    runs would have the same W&B id. If a value is invalid only in some jobs, these jobs fail and the others run.
+    trials: the number of runs that each job stands for. Raises UserError for a key or a choice that does not exist in
+    some job, if no job has valid settings, or if several runs would have the same W&B id. If a value is invalid only in
+    some jobs, these jobs fail and the others run.
     """
     for job in unlike_jobs(jobs, what_composing_depends_on):
         try:
@@ -58,8 +57,9 @@ def check_jobs(jobs: Sequence[PlannedJob], trials: int = 1) -> None:
 def check_some_valid(jobs: Sequence[PlannedJob]) -> None:
     """Raise the first mistake if no job has valid settings.
 
-    The jobs with an argument that no earlier job has are checked first. If all these jobs have the same message, it is
-    about an argument of every job. Otherwise another job with a combination of their arguments may be valid.
+    The jobs with an argument that no earlier job has are checked first. If all these jobs have the same message, the
+    mistake is in an argument of every job. Otherwise a job that combines their arguments may be valid, so all jobs are
+    checked.
     """
     mistakes: list[UserError] = []
     for job in one_of_each(unlike_jobs(jobs, str), but_for_seed):
@@ -113,7 +113,7 @@ def steps_or_refusals(jobs: Sequence[PlannedJob]) -> list[str | UserError]:
 
 
 def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
-    """What the jobs read, each once, without the runs of other jobs."""
+    """What the jobs read, each once, without runs that other jobs make."""
     needs: list[Need] = []
     for job in one_of_each(jobs, what_inputs_depend_on):
         of_others = EncoderNeed if job.scores else ()
@@ -127,7 +127,8 @@ def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
 def unlike_jobs(jobs: Sequence[PlannedJob], told: Callable[[Argument], str]) -> list[PlannedJob]:
     """The jobs with an argument or a combination of choices that no earlier job has.
 
-    told: what of an argument distinguishes it. By `what_composing_depends_on`, all jobs compose if these jobs do.
+    told: gives the part of an argument that is compared. With `what_composing_depends_on`, all jobs compose if these
+    jobs do.
     """
     told, chooses = cache(told), cache(is_group)  # jobs share most arguments
     texts_before: set[str] = set()
@@ -145,10 +146,10 @@ def unlike_jobs(jobs: Sequence[PlannedJob], told: Callable[[Argument], str]) -> 
 
 
 def what_composing_depends_on(argument: Argument) -> str:
-    """What of an argument decides whether a config composes. Of a plain value it is the key, because a config takes any
-    value there.
+    """The part of an argument that decides whether a config composes: the key of a plain value, else all.
 
-    A choice has keys of its own, a source of a mixture is completed by its values, and Hydra's own keys have types.
+    Composing accepts any plain value. But a choice has keys of its own, a source of a mixture is completed by its
+    values, and Hydra's own keys have types.
     """
     value = argument.parsed
     is_plain = value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and "${" not in value)
@@ -179,7 +180,7 @@ def alike_in(keys: Sequence[str], jobs: Sequence[PlannedJob]) -> list[list[Plann
 
 
 def sets_any(argument: Argument, keys: Sequence[str]) -> bool:
-    """Whether an argument may set a value at one of the keys: it is a choice, deletes, or sets the key or one above."""
+    """Whether an argument may set a value at one of the keys: a choice, a deletion, or the key or a key above it."""
     is_above = any(f"{key}.".startswith(f"{argument.key}.") for key in keys)
     return is_group(argument.key) or argument.deletes or is_above
 
@@ -194,7 +195,7 @@ def is_reference(config: DictConfig, key: str) -> bool:
 
 
 def most_devices(jobs: Sequence[PlannedJob]) -> int:
-    """The most devices on which a job works. The jobs must compose."""
+    """The largest number of devices that a job uses. The jobs must compose."""
     return max(alike[0].count_devices() for alike in alike_in(("smoke", "trainer.devices"), jobs))
 
 

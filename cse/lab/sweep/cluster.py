@@ -51,8 +51,8 @@ class Cluster:
     def run(self, jobs: Sequence[PlannedJob], start: Start) -> list[Outcome]:
         """Submit the jobs that are not done, and wait for them. Returns the outcomes in the order of the jobs.
 
-        A signal ends the wait and leaves the jobs to the cluster; no further job is submitted. After a failure with
-        jobs.fail_fast no further job is submitted, either, and submitted jobs that have not started are cancelled.
+        A signal ends the wait and leaves the jobs to the cluster; no further job is submitted. With jobs.fail_fast, no
+        further job is submitted after a failure, and submitted jobs that have not started are cancelled.
         """
         waiting = self.submit(jobs, start)
         while waiting and start.signals.requested is None:
@@ -95,7 +95,7 @@ class Cluster:
 
 
 def outcome_of(name: str, handed: Handed) -> Outcome:
-    """The outcome that the first task of a finished job returned; a job that returned none was killed."""
+    """The outcome that the first task of an ended job returned. A job that returned no outcome was killed."""
     try:
         return handed.task(0).result()
     except (FailedJobError, UncompletedJobError):

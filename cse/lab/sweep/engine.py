@@ -47,8 +47,7 @@ def make_plan(command: SweepCommand) -> Plan:
 
 
 def place_of(command: SweepCommand, plan: Plan) -> Place:
-    """The place where a command's jobs run. Raises UserError if this machine has fewer GPUs than they need, or if it
-    has no SLURM."""
+    """The place where a command's jobs run. Raises UserError if this machine lacks GPUs or SLURM that the jobs need."""
     if command.launcher == "basic":
         return Machine(plan.examples, command.options.jobs.parallel)
     from cse.lab.sweep.cluster import Cluster  # the package submitit is an extra

@@ -1,10 +1,10 @@
-"""One job of a command that starts several. It has the arguments. It checks the settings before its process starts.
+"""One job of a command that starts several. It has its arguments, and checks its settings before its process starts.
 
 A job is checked in this order:
 
 1. composed (`PlannedJob.config`): its keys and choices exist. A mistake refuses the command.
 2. checked (`PlannedJob.checked`): its values are valid. A mistake in every job refuses the command.
-3. rehearsed (`PlannedJob.rehearse`): it would reach its first step. Only a dry run asks.
+3. rehearsed (`PlannedJob.rehearse`): it would reach its first step. Only a dry run checks this.
 4. In its own process, with its data and weights.
 
 checks.py checks all jobs of a command in this way.

@@ -18,7 +18,7 @@ class Machine:
     Raises UserError if the jobs need more GPUs than the machine has.
     """
 
-    submission = ""  # to nobody
+    submission = ""  # nothing is submitted
 
     def __init__(self, jobs: Sequence[PlannedJob], parallel: int):
         self.jobs, self.parallel = jobs, parallel
@@ -32,7 +32,7 @@ class Machine:
         return f"{idle} of this machine's GPUs are idle: {more}" if idle > 0 else ""
 
     def run(self, jobs: Sequence[PlannedJob], start: Start) -> list[Outcome]:
-        """Run jobs. Each share of the GPUs runs one job at a time. Returns their outcomes in the same order."""
+        """Run jobs. Each share of the GPUs runs one job at a time. Returns the outcomes in the order of the jobs."""
         free: SimpleQueue[str | None] = SimpleQueue()
         for share in self.shares:
             free.put(share)

@@ -65,9 +65,7 @@ class Memory:
     fixed: dict[str, str]
 
     def check(self) -> None:
-        """Raise UserError if the folder holds a search with other ranges or settings, because trials of both would
-        be mixed.
-        """
+        """Raise UserError if the folder has a search with other ranges or settings: trials of both would be mixed."""
         for file in self.file.parent.glob("*.jsonl"):
             past = read_memory(file)
             ranges = self.ranges if past.ranges is None else past.ranges
@@ -85,7 +83,7 @@ class Memory:
         return read_memory(self.file).points
 
     def add(self, point: Point) -> None:
-        """Add a point, after the settings if it is the first."""
+        """Add a point. Before the first point, add the line with the ranges and the fixed arguments."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         lines: list[dict[str, object]] = [{"asked": point}]
         if not self.file.exists():

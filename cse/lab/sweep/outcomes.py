@@ -35,8 +35,8 @@ class Start:
     """One start of a command.
 
     folder: the folder that holds the jobs' folders. signals: after the first signal no further job starts. fail_fast:
-    no further job starts after a failure, either. outcomes: the outcome of each job, by its name, in the order of the
-    ends.
+    no further job starts after a failure, either. outcomes: each recorded outcome, by the job's name, the first
+    recorded first.
     """
 
     def __init__(self, folder: Path, signals: SignalForwarder, *, fail_fast: bool = False):

@@ -76,7 +76,7 @@ def doubts_about(run: Run) -> str:
 
 
 def final_outcome(job: PlannedJob, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
-    """The outcome of a job whose process ended with `code`. stopped: whether a signal was forwarded to it."""
+    """The outcome of a job whose process ended with `code`. stopped: whether a signal was forwarded to the process."""
     run = read_run(folder)
     if code == 0 and run.is_done:
         return Outcome(job.name, State.DONE, score_of(run), detail=doubts_about(run), seconds=seconds)
@@ -153,7 +153,7 @@ def differences(job: PlannedJob, run: Run) -> list[Change]:
 
 
 def score_of(run: Run) -> Score | None:
-    """The score that selects, of a finished run. If no score selects: its first average, else its first score.
+    """The score by which a finished run selected its checkpoint; else its first average, else its first score.
 
     None without a score, and for NaN (null in results.json).
     """

@@ -1,11 +1,12 @@
-"""From a row to a job. A row has one value for each axis of a command, and all its other arguments for jobs.
+"""From a row to a job. A row has one value for each axis of a command, and the command's other arguments for jobs.
 
     job_of_row          the job of a row of a sweep, made by the kind of its case
     job_without_sweep   the job of a row of a command without a sweep; folder_without_sweep: the folder of all its jobs
     folder_name         the name of a folder: of a job, or of all jobs of a command without a sweep
 
-A name has arguments in short, for the eye, and then a hash: seed_1-0a1b2c3d. Only the hash decides. Two commands for
-the same job give the same hash, and a finished job is not run again. The hash is over arguments, in any order:
+A name has arguments in short, for people, and then a hash: seed_1-0a1b2c3d. Only the hash identifies the job. Two
+commands for the same job give the same hash, and a finished job is not run again. The hash is over arguments, in any
+order:
 
     a job of a sweep      the arguments of its case and of its command that decide its numbers
     a job of no sweep     the arguments of its command that decide its numbers, and its program
@@ -73,7 +74,7 @@ def job_of_row(
     axis_keys: Sequence[str] = (),
     once: ReadOnce | None = None,
 ) -> PlannedJob:
-    """The job of a row of a sweep. If `folder` already has the job under a name, it keeps this name.
+    """The job of a row of a sweep. If `folder` already has the job under a name, the job keeps this name.
 
     folder: the folder of the command's jobs. axis_keys: the keys of the command's axes, which always name a job's
     folder. once: what the command's other jobs have read. Raises UserError for an unknown case.
@@ -141,8 +142,8 @@ def scored_run(
 ) -> ScoredRun:
     """The run that a case of a sweep scores. place_of_case: PAPER/TABLE/CASE.
 
-    arguments: the arguments of the command that scores the run. The run has the training settings among them. folder:
-    the folder of the command's jobs. It also holds the run if both sweeps share a folder.
+    arguments: the arguments of the command that scores the run. Except those for scoring alone, the run has them, too.
+    folder: the folder of the command's jobs. It also holds the run if both sweeps share a folder.
     """
     name, _, case = place_of_case.rpartition("/")
     given = for_scored_run(arguments)
@@ -162,9 +163,7 @@ def for_scored_run(arguments: Sequence[Argument]) -> list[Argument]:
 def name_of_job(sweep: Sweep, job: CaseJob, case: str, axis_keys: Sequence[str]) -> str:
     """The name of a job's folder: the case, then the other arguments in short, and a hash.
 
-    The case stands for its arguments.
-
-    The sweep's own axes come first, then the seed.
+    The case stands for its arguments. Of the other arguments, the sweep's axes come first, then the seed.
     """
     shown = [argument for argument in decisive(job.shown, axis_keys) if argument.key != "case"]
     hashed = [argument for argument in decisive(job.hashed, axis_keys) if argument.key != "case"]

@@ -29,8 +29,8 @@ DEFAULTS: dict[str, Any] = {
 LINES = ("setup", "srun_args")
 """The parameters that are lists of text. A single text may be given alone."""
 LEAST = {"nodes": 1, "tasks_per_node": 1, "array_parallelism": 1, "timeout_min": 1, "max_num_timeout": 0}
-"""The least value of each parameter that submitit reckons with. It would fail on 2-4 or 1:00:00, which sbatch takes,
-and leave a job behind."""
+"""The least value of each parameter with which submitit computes. On 2-4 or 1:00:00, which sbatch accepts, submitit
+would fail and leave a job behind."""
 
 
 def parameters_of(command: SweepCommand) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class Requested(NamedTuple):
 
     @property
     def gpus(self) -> int:
-        """The GPUs of all its nodes."""
+        """The GPUs of all nodes of a job."""
         return self.nodes * self.gpus_per_node
 
 

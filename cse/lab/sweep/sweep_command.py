@@ -71,7 +71,7 @@ class SweepCommand:
         return merged([*self.axes, *self.given])
 
     def job(self, arguments: Sequence[Argument]) -> PlannedJob:
-        """The job of one combination of values. Its name is the name of the folder that it has already, if any."""
+        """The job of one combination of values. If the job already has a folder, the job has the folder's name."""
         if self.sweep is None:
             return job_without_sweep(self.program, arguments, self.folder, self.axis_keys, self.once)
         return job_of_row(self.sweep, arguments, self.folder, self.axis_keys, self.once)
@@ -83,7 +83,7 @@ class SweepCommand:
 
     @cached_property
     def once(self) -> ReadOnce:
-        """What its jobs read."""
+        """What its jobs have read from disk, kept for the next job."""
         return ReadOnce()
 
     def no_job(self) -> UserError:

@@ -14,7 +14,7 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
 Settings that several tables of a paper share are in a file one folder deeper. The `defaults` of the tables name this
 file.
 
-rows.py makes jobs of it.
+rows.py makes jobs of a Sweep.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -51,7 +51,7 @@ class Case(BaseModel):
 
     @model_validator(mode="after")
     def check_of(self) -> "Case":
-        """Raise ValueError for `of` with another program than cse-eval, which would ignore it."""
+        """Raise ValueError for `of` with cse-train, which would ignore it."""
         if self.of is not None and self.program != "cse-eval":
             raise ValueError("`of` needs `program: cse-eval`")
         return self
@@ -163,7 +163,7 @@ def asks_for_smoke(arguments: Sequence[Argument]) -> bool:
 
 
 def texts_in(node: object) -> set[str]:
-    """All texts of a config, at any depth."""
+    """All texts of a config: keys and values, also in the lists and mappings inside it."""
     if isinstance(node, Mapping):
         return texts_in([*node.keys(), *node.values()])
     if isinstance(node, list):

@@ -9,7 +9,7 @@ from cse.lab.tracking.run_info import RunInfo
 
 
 class Tensorboard:
-    """Event files in folder/tensorboard. After a resume TensorBoard hides the earlier numbers after `resume_step`."""
+    """Event files in folder/tensorboard. In a resumed run, TensorBoard hides earlier numbers of steps > resume_step."""
 
     def __init__(self, folder: str | Path, about: RunInfo, resume_step: int | None = None):
         from torch.utils.tensorboard import SummaryWriter
@@ -21,19 +21,19 @@ class Tensorboard:
         self.step = resume_step or 0
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
-        """Metrics of one step, by name."""
+        """Log the metrics of one step, by name."""
         self.step = max(self.step, step)
         for name, value in metrics.items():
             self.writer.add_scalar(name, value, step)
 
     def image(self, name: str, path: Path, step: int) -> None:
-        """A picture in a PNG file."""
+        """Log a picture in a PNG file."""
         from matplotlib.image import imread
 
         self.writer.add_image(name, imread(path), step, dataformats="HWC")
 
     def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table; each row has a value for each column."""
+        """Log a table; each row has a value for each column."""
         lines = [columns, ["---"] * len(columns), *rows]
         self.writer.add_text(name, "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines), self.step)
 

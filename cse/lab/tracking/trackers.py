@@ -50,10 +50,10 @@ Call = Callable[[EventSink], None]
 
 
 class BackgroundTracker:
-    """Runs a tracker's calls in a thread of its own, so that the run never waits for them.
+    """Makes a tracker's calls in a thread of its own, so that the run waits for the tracker only at its end.
 
     If a tracker raises, or its last call takes longer than its patience, there is one warning and the tracker is
-    abandoned. A later error in its own thread gives no further warning.
+    abandoned. A later error of the tracker gives no further warning.
     """
 
     def __init__(self, tracker: Tracker):
@@ -116,7 +116,7 @@ class EventLog:
                 warn(build.func.__name__, "could not start", error)
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
-        """Log the metrics of one step, by name. As below, raises RunError if metrics.jsonl cannot be written."""
+        """Log the metrics of one step, by name. Like all calls, raises RunError if metrics.jsonl cannot be written."""
         self._call(lambda tracker: tracker.log(metrics, step, lower_is_better))
 
     def image(self, name: str, path: Path, step: int) -> None:

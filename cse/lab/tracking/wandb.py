@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 def accepted(setting: str) -> AfterValidator:
-    """A check of a value by W&B's own validator for a setting. It raises ValueError with W&B's sentence."""
+    """A check of a value by W&B's own validator for a setting. It raises ValueError with W&B's message."""
 
     def validated(value: T) -> T:
         import wandb
@@ -63,7 +63,7 @@ class Wandb:
 
     What every tracker gets:
         folder       of the run; W&B writes into folder/wandb unless WANDB_DIR is set
-        about        null keys below are taken from it
+        about        gives the values of some null keys below
         resume_step  not None if the run in `folder` is resumed: it then continues its W&B run
     The keys of conf/tracker/wandb.yaml, each a setting tracker.wandb.KEY:
         mode         online (offline after init_timeout seconds without an answer), offline (never uses the network),
@@ -182,7 +182,7 @@ class Wandb:
 
     def finish(self, exit_code: int, summary: Json) -> None:
         """Close the run with its scores; wait at most finish_timeout seconds for the upload."""
-        self.run.summary.update({**self.kept.best, **summary})  # `summary` has the scores of the step that is kept
+        self.run.summary.update({**self.kept.best, **summary})  # `summary` has the scores of the kept checkpoint
         best, where = self.folder / "best", self.where
         if self.artifact and exit_code == 0 and best.is_dir():  # cse-eval leaves none
             self.run.log_artifact(str(best), f"best-{self.run.id}", "model")
@@ -197,7 +197,7 @@ class Wandb:
         self._tear_down(TEARDOWN_SECONDS)
 
     def _tear_down(self, seconds: float) -> bool:
-        """End W&B's service and its exit hook. Returns whether it ended in so many seconds.
+        """End W&B's service and its exit hook. Returns whether the service ended within `seconds`.
 
         A thread does this, because a service that hangs never answers.
         """
@@ -227,7 +227,7 @@ def has_key() -> bool:
 def service_folders(folder: Path) -> Iterator[None]:
     """In the block W&B's cache and staging area are in the run's folder, unless the user set them.
 
-    A later run of this process has its own folder.
+    So a later run of this process does not write into this folder.
     """
     places = {"WANDB_CACHE_DIR": "cache", "WANDB_DATA_DIR": "staging"}
     unset = {name: place for name, place in places.items() if name not in os.environ}
