@@ -14,7 +14,7 @@ Parts that they share:
     numbers     the numbers that reports compare, and their tests
     show        showing a report
     formats     numbers and names as text
-    verdicts    the words on cells and claims, and their meanings
+    verdicts    the verdicts on cells and claims, and their meanings
 
 The docstring of each folder gives the order of reading. Words that several folders use:
 

@@ -1,4 +1,4 @@
-"""The verdicts of a sweep's report: every word that stands on a cell of the paper's table, or on a claim of the paper.
+"""The verdicts of a sweep's report, on the cells of the paper's table and on the paper's claims.
 
 cse.lab.report.paper.cells decides the verdict on a cell, cse.lab.report.paper.claims the verdict on a claim.
 cse.lab.report.show.look has their colours.

@@ -141,7 +141,7 @@ def band_of(by_seed: pd.DataFrame, colour: str, place: int) -> go.Scatter:
 
 
 def seeds_in_words(by_seed: pd.DataFrame) -> list[str]:
-    """For each step, the standard deviation and the value of each seed."""
+    """For each step, a text with the standard deviation over seeds and the value of each seed."""
     texts = []
     for values, sd in zip(by_seed.to_numpy(), by_seed.std(axis="columns"), strict=True):
         known = {seed: value for seed, value in zip(by_seed.columns, values, strict=True) if not np.isnan(value)}

@@ -117,7 +117,7 @@ def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None
 
 
 def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[tuple[str, str, str]]:
-    """State, folder and reason of each unfinished run and each planned job without a run, in the order of STATES."""
+    """(state, folder, reason) of each unfinished run and each planned job without a run, in the order of STATES."""
     not_done = [run for run in [*comparison.runs, *jobs] if not run.is_done]
     in_order = sorted(not_done, key=lambda run: STATES.index(run.state))
     return [(run.state, folder_below(run, comparison.folders), run.why) for run in in_order]
