@@ -1,7 +1,7 @@
 """The data that a run learns from, as batches. How the lines of a file become the batch of step 7, in this order:
 
-1. text: Text has the settings of a text. Text.find opens the source and names it by a digest. text_needs: the data that
-   the settings name must be available before any work.
+1. text: Text has the settings of a text. Text.find opens the source and names it by a digest. text_needs checks, before
+   any work, that the data in the settings are available.
 2. listing: which files of a folder are read. readers: the rows of a file, format by format. columns: the cells of a
    row. The rows may also come from a function: corpora has the functions of the papers' corpora (further ones are in
    stsb, wikipedia and demo), and function calls a user's own function. noise may change them.

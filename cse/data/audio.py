@@ -177,7 +177,6 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
     """{speaker: the sound files below the speaker's folder}, only for the `speakers` speakers with the most files.
 
     Speakers with equally many files are in the order of their names.
-
     Raises MissingResource if there is no such folder, UserError if it has no sound file.
     """
     files: dict[str, list[Path]] = {}
@@ -190,10 +189,10 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
 def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple[Path, Json, dict[Path, str]]:
     """The folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of these files, its index, and the files' digests.
 
-    They are computed once for the same content; names and places of the files do not matter. Files that are corrupt,
+    The arrays are computed once for the same content; names and places of files do not matter. Files that are corrupt,
     silent or shorter than a frame are left out of the index (rows, labels, samples). The index names these files
-    (skipped), and every run's log says how many there are. Raises UserError if they are more than 1 % of all files, and
-    if a file changes while it is read.
+    (skipped), and every run's log says how many there are. Raises UserError if more than 1 % of all files are left out,
+    and if a file changes while it is read.
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]

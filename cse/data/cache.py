@@ -58,8 +58,8 @@ def read_once(cache: Path, folder: Path, paths: Sequence[Path], read: Callable[[
     """read(path) of each file of a folder; a file is read again only if its size or one of its times has changed.
 
     The results are kept in `cache`, the folder of all caches. A program can set the time of the last change (mtime)
-    back, but not the time at which the system noted a change (ctime). A file that has changed in the last SETTLED
-    seconds is not kept: it may change again at the same time. what: the name of a file, for the progress.
+    back, but not the time at which the system noted a change (ctime). No result is kept of a file that has changed in
+    the last SETTLED seconds: it may change again at the same time. what: the name of a file, for the progress.
     """
     key = hashlib.sha256(f"{READ_VERSION} {what} {folder.absolute()}".encode()).hexdigest()[:32]
     kept = cache / "files" / f"{key}.json"

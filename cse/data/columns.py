@@ -69,10 +69,7 @@ def names_of(columns: Columns) -> list[str]:
 
 
 def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
-    """The columns.
-
-    Raises UserError unless the header of the file, or of the hub's dataset, has each column exactly once.
-    """
+    """The columns. Raises UserError for None, or unless the header of the file or hub dataset has each exactly once."""
     there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
     if columns is None:
         raise UserError(

@@ -47,10 +47,9 @@ def apart(order_N: np.ndarray, keys_NC: np.ndarray, batch_size: int) -> np.ndarr
     order_N: the row numbers of an epoch's batches; the last batch may be smaller. keys_NC: the keys of the rows, in
     this order. First the rows that share a text are placed, most frequent texts first. Each row goes to a batch that
     has none of its texts, namely to the batch with the most room. If several batches have the same room, the row goes
-    to the first of them, counted from its own batch. If texts are shared in one column only, all rows find a place
-    whenever some order has a place for all (Gale 1957, Ryser 1957). The other rows keep their order. Rows without a
-    place fill the remaining room. The result does not depend on the values of the keys, because these differ between
-    processes.
+    to the first of them, counted from its own batch. If texts are shared in one column only, and some order keeps
+    all of them apart, this order does too (Gale 1957, Ryser 1957). The other rows keep their order. Rows without a
+    place fill the remaining room. The result does not depend on the keys' values, which differ between processes.
     """
     members: list[list[int]] = [[] for _ in range(0, len(order_N), batch_size)]
     room = np.full(len(members), batch_size)

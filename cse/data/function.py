@@ -55,14 +55,12 @@ def keywords_of(function: RowsFunction) -> dict[str, object]:
 
 
 def copies_in(settings: Mapping[str, object]) -> dict[str, str]:
-    """The local copy of a corpus, from the settings of the corpus's function, by its key: rows.file or rows.folder."""
+    """{rows.file or rows.folder: the local copy of a corpus}, from the settings of the corpus's function."""
     return {f"rows.{key}": str(settings[key]) for key in ("file", "folder") if settings.get(key)}
 
 
 def version_of(function: RowsFunction) -> tuple[str, str, str]:
-    """The facts that determine a function's rows, except its data: its name, a checksum of its file, and its
-    settings.
-    """
+    """(name, checksum of its Python file, settings) of a function: they decide its rows, apart from data it reads."""
     named = made_by(function)
     given = (function.args, function.keywords) if isinstance(function, partial) else ()
     module = getmodule(named)

@@ -28,7 +28,7 @@ PINNED = {DATASETS["imagenet"].repo: DATASETS["imagenet"].revision}
 class ImageSubset:
     """Some images of a dataset on the hub: the first `per_class` images of `classes` classes (None: all).
 
-    seed: draws the classes.
+    seed: the seed for the draw of the classes.
     """
 
     repository: str

@@ -178,7 +178,7 @@ class Images(Stream[ImageBatch]):
         return x_NCHW.sub(mean_C11).div_(std_C11)  # torchvision's normalize would wait for a copy to the device
 
     def _readable(self, row: int, skipped: dict[str, str]) -> tuple[int, Tensor]:
-        """(row, its image): the first row from here on that can be decoded. Rows before it are added to `skipped`."""
+        """The first row from `row` on that can be decoded, and its image. Adds the rows before it to `skipped`."""
         while True:
             try:
                 return row, self._decoded(row)
@@ -243,10 +243,7 @@ def _gray(x_nCHW: Tensor) -> Tensor:
 
 
 def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, their labels from 0): at most `per_class` rows of at most `classes` classes.
-
-    The draw depends only on `seed`.
-    """
+    """(rows, their labels from 0): at most `per_class` rows of at most `classes` classes, drawn by `seed` alone."""
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.permutation(np.unique(labels))[:classes])
     rows = [np.sort(rng.permutation(np.flatnonzero(labels == label))[:per_class]) for label in chosen]
@@ -256,7 +253,7 @@ def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed:
 def _fingerprints(folder: str, paths: list[str], cache: Path) -> tuple[dict[str, str], int]:
     """A digest for each class of the files (see by_class), and the number of unusable files.
 
-    A file is unusable if `check_image` refuses it. Raises UserError if many are.
+    A file is unusable if `check_image` refuses it. Raises UserError if many files are unusable.
     """
 
     def look(path: Path) -> str:

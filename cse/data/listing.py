@@ -1,6 +1,6 @@
 """Which files of a folder are read: one rule for text, images and sound.
 
-    list_files           the rule. Hidden files and folders are left out at any depth, because editors, file managers
+    list_files           the rule. Hidden files and folders, also in subfolders, are left out: editors, file managers
                          and macOS keep their own copies there. Folders of operating systems (SYSTEMS) are left out too.
                          Links to folders are followed, except links into the folder itself or above it.
     files_of             the file of text, or the files of the folder, that a setting names; ending_of: how to read each
@@ -115,9 +115,9 @@ def list_class_files(
 ) -> list[Path]:
     """The files of a folder with a folder for each class, sorted. Logs what is not read.
 
-    kind: what the files are, in the plural. named: what a class is. depth: how many folders deep the files may lie.
-    instead: what else the folder may hold, for an error. Raises MissingResource if there is no such folder. Raises
-    UserError if its folders hold no such file, or if the right folder lies inside it.
+    kind: the name of the files, in the plural. named: the name of a class. depth: how many folders may be between
+    `root` and a file. instead: what else `root` may hold, for an error. Raises MissingResource if there is no such
+    folder. Raises UserError if its folders hold no such file, or if the folder with the classes is inside it.
     """
     if not root.is_dir():
         why = f"there is no such folder; it should hold one folder per {named}"
@@ -168,7 +168,7 @@ def unread_in_words(root: Path, others: Sequence[Path]) -> str:
 
 
 def files_in_words(files: Sequence[Path]) -> str:
-    """The file, or the number of files and the first."""
+    """The only file, or the number of files and the first file."""
     return str(files[0]) if len(files) == 1 else f"{len(files):,}, the first: {files[0]}"
 
 

@@ -44,7 +44,7 @@ def check_even_split(batch_size: int, processes: int) -> None:
 
 
 class BatchRows(NamedTuple):
-    """The rows of this process's part of a batch. epoch: of their text. source: the name of their text."""
+    """The rows of this process's part of a batch. epoch: the epoch of their text. source: the name of their text."""
 
     rows_B: np.ndarray
     epoch: int
@@ -52,7 +52,7 @@ class BatchRows(NamedTuple):
 
 
 class Steps:
-    """The batches of a whole run, numbered by step from 0. They are of one text (Batches), or of several in turn."""
+    """The batches of a whole run, numbered by step from 0: of one text (Batches) or of several (MixedBatches)."""
 
     steps_per_epoch: int
     seed: int
@@ -178,7 +178,7 @@ class Batches(Steps):
         return rows[: len(rows) // self.world * self.world].astype(np.int64)
 
     def _permutation(self, epoch: int) -> np.ndarray:
-        """The rows of an epoch in their order. The order of the last epoch asked for is kept."""
+        """The rows of an epoch in their order. The order stays in memory until another epoch is asked for."""
         if self._order[0] != epoch:
             dtype = torch.from_numpy(self.row_numbers[:0]).dtype
             shuffled = torch.randperm(len(self.row_numbers), generator=seeded(self.seed, epoch), dtype=dtype).numpy()

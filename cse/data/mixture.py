@@ -63,9 +63,9 @@ class Mixture(Part):
 class MixedBatches(Steps):
     """The batches of several sources. Each epoch has its own order, keyed by (seed, epoch).
 
-    An epoch of the run contains one epoch of each source. With weights an epoch of the run has the same length, but the
-    weights divide its batches among the sources. A source's next epoch then begins earlier or later than the run's next
-    epoch. Nothing depends on the number of workers or processes, or on where a run was resumed.
+    Without weights an epoch of the run contains one epoch of each source. With weights an epoch has the same length,
+    but the weights divide its batches among the sources. A source's next epoch then begins earlier or later than the
+    run's next epoch. Nothing depends on the number of workers or processes, or on where a run was resumed.
 
     names: the sources' names. batches: each source's batches. shares: how many batches each source has in an epoch.
     Raises UserError for a weight that gives a source no batch.
@@ -90,7 +90,7 @@ class MixedBatches(Steps):
         return dict(zip(self.names, self.batches, strict=True))
 
     def place_of(self, step: int) -> tuple[int, int]:
-        """(the number of the source whose batch this step has, the number of the batch there)."""
+        """(the number of the source that gives the batch of this step, the number of the batch in that source)."""
         epoch, place = divmod(step, self.steps_per_epoch)
         order = self._order_of(epoch)
         source = int(order[place])

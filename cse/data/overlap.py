@@ -57,7 +57,7 @@ def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
 
 
 def overlap_of_all(texts: Sequence[TextRows], evaluators: Mapping[str, Evaluator]) -> Overlap:
-    """The counts of several texts together, and the counts of each by its name. A single text keeps its own counts."""
+    """The counts of several texts together, and the counts of each by its name. For one text: only its own counts."""
     each = {text.name: overlap(text, evaluators) for text in texts}
     counts = list(each.values())
     if len(counts) == 1:

@@ -1,4 +1,4 @@
-"""The pixels of an image file: whether it is whole, and as RGB in 8 bits."""
+"""Check that an image file is complete, and read its pixels as RGB in 8 bits."""
 
 from io import BytesIO
 
@@ -36,10 +36,11 @@ def check_image(content: bytes) -> None:
 
 
 def rgb(image: Image.Image) -> Image.Image:
-    """An opened picture as mode RGB: v >> 8 for 16 bits, 255 v for floats from 0 to 1, Pillow's own rules for 8 bits.
+    """An opened picture as mode RGB. A pixel v becomes v >> 8 if it has 16 bits, 255 v if it is a float from 0 to 1.
 
-    A file with several pictures (GIF, TIFF) gives the first. As in torchvision's ImageFolder, transparency is dropped,
-    and EXIF's orientation is not applied. Raises ValueError if it is unknown which number is black and which is white.
+    8 bits follow Pillow's own rules. A file with several pictures (GIF, TIFF) gives the first. As in torchvision's
+    ImageFolder, transparency is dropped, and EXIF's orientation is not applied. Raises ValueError if it is unknown
+    which number is black and which is white.
     """
     if isinstance(image, TiffImageFile) and 2 in image.tag_v2.get(SAMPLEFORMAT, ()):  # Pillow ignores an 8-bit sign
         raise ValueError(f"its pixels are signed integers, and their white is not known: {REPAIR}")

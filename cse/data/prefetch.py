@@ -29,9 +29,9 @@ logged = BufferingHandler(sys.maxsize)  # what a worker has logged since its las
 def prefetch(make: Callable[[K], B], keys: Iterable[K], workers: int, pin: bool) -> Iterator[B]:
     """make(key) for each key in turn, made by `workers` processes (0: by this process).
 
-    This process logs what its workers log, each message once. The workers end with the iterator. If something still
-    holds the iterator, they end with this process. If a worker dies, torch raises a RuntimeError that begins with
-    WORKER_DIED. Any line of this process may raise it.
+    This process logs what its workers log, each message once. The workers end when the iterator is deleted, at the
+    latest with this process. If a worker dies, torch raises a RuntimeError that begins with WORKER_DIED. Any line of
+    this process may raise it.
     """
     loader = DataLoader(
         _Guarded(make),

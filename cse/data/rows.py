@@ -26,7 +26,7 @@ class TextRows:
 
     # where the rows come from
     place: str | None  # the file, folder or dataset that the settings name
-    identity: str | None  # names the rows where there is no place
+    identity: str | None  # a name for rows without a place
     checksums: dict[str, str]  # the SHA-256 of each local file
 
     # their columns
@@ -40,7 +40,7 @@ class TextRows:
     texts: list[Ragged]  # the texts of each column
 
     # the rows in use
-    chosen: np.ndarray  # the numbers of these rows, int32 if that has room
+    chosen: np.ndarray  # the numbers of these rows; int32 if the largest fits
     left_out: int  # how many rows are unusable
     targets_N: np.ndarray  # the scores; empty without a column of scores
     missing_NC: np.ndarray | None = None  # which cells have no text; None: all have one
@@ -59,10 +59,7 @@ class TextRows:
         return len(self.column_names)
 
     def number(self, i: int) -> int:
-        """The number of row i among all rows, from 1.
-
-        In a file without blank lines or header, this is the number of the line.
-        """
+        """The number of row i among all rows, from 1: the number of its line, without blank lines and header."""
         return int(self.chosen[i]) + 1
 
     def text(self, i: int, column: int = 0) -> str:
@@ -109,8 +106,5 @@ class TextRows:
         return np.array(kept.flat)
 
     def chosen_bytes(self) -> memoryview:
-        """The numbers of the rows in use as int64, for the keys of caches.
-
-        These keys are older than the int32 numbers.
-        """
+        """The numbers of the rows in use, as int64: the keys of older caches were made from int64."""
         return self.chosen.astype(np.int64).data

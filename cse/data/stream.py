@@ -26,11 +26,11 @@ MAX_WORKERS = 8
 class Stream(Part, Dataset[B], Generic[B]):
     """A data set of whole batches. A subclass makes stream[number] from items_of(number).
 
-    labels: the class of each item. where: the folder or dataset of the items, for messages. workers: None for one per
-    core. `batches` reads it with worker processes, so that a batch is ready when a training step needs it. inputs:
-    digests of the items, see by_class. unreadable: how many of the items cannot be read. shuffle_labels: the seed
-    shuffles the classes among the items. This is a control: the classes then carry no information. Raises UserError if
-    there is less than one batch.
+    labels: the class of each item. where: the folder or dataset of the items, for messages. workers: the worker
+    processes that make the next items of `batches` while a training step runs; None: one per core. inputs: digests of
+    the items, see by_class. unreadable: how many of the items cannot be read. shuffle_labels: the seed shuffles the
+    classes among the items. This is a control: the classes then carry no information. Raises UserError if there is less
+    than one batch.
     """
 
     kind = "items"
@@ -85,7 +85,7 @@ class Stream(Part, Dataset[B], Generic[B]):
         return len(self.labels)
 
     def items_of(self, number: int) -> list[int]:
-        """The items of batch `number`. Each pass has a new order, and drops the last incomplete batch, as released."""
+        """The items of batch `number`. As in the released code, each pass has a new order, and only full batches."""
         epoch, place = divmod(number, len(self) // self.batch_size)
         order = torch.randperm(len(self), generator=seeded(self.seed, 0, epoch))
         return order[place * self.batch_size :][: self.batch_size].tolist()
@@ -108,7 +108,7 @@ class Stream(Part, Dataset[B], Generic[B]):
 
 
 def by_class(kind: str, files: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """A digest of the files of each class. Resumed runs compare it. files: (class, name, digest). kind: the items."""
+    """A digest of each class's files. Resumed runs compare it. files: (class, name, digest). kind: the items' name."""
     listed: dict[str, list[str]] = defaultdict(list)
     for name, *file in files:
         listed[f"the {kind} of {name}"].append(repr(file))

@@ -1,6 +1,6 @@
 """The sources of training text: any local file or folder, a hub dataset, or a function that yields rows.
 
-`Text` has the settings. `find` opens the source, which is then Found. `read` reads its rows, only once for the same
+`Text` has the settings. `find` opens the source, and returns Found. `read` reads the rows, only once for the same
 content, and returns TextRows (cse.data.rows). The methods are in this order.
 """
 
@@ -240,7 +240,7 @@ class Text(Part):
         """Read the source that `find` opened, or its cache.
 
         required: how many columns must have a text in each row; None: all. A row may lack a text in a later column
-        (TextRows.missing_NC), unless `empty` keeps what is there.
+        (TextRows.missing_NC). With `empty` "keep", an empty cell counts as a text.
 
         Raises the errors of `find`. Raises UserError if the source cannot be read, changes while it is read (then no
         cache is left), has fewer than two rows, or has too many unusable rows (`empty`).

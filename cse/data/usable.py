@@ -40,7 +40,7 @@ MISSING = {
 
 NUL, IS_EMPTY, INVISIBLE = "holds NUL", "is empty", "has nothing visible"
 REASONS = (NUL, IS_EMPTY, INVISIBLE, *(f"is {word}" for word in MISSING))
-"""All that `fault` may say of a cell. No reason is the end of another, so a fault can be read back from its words."""
+"""The reasons that `fault` may give for a cell. No reason ends with another: `from_json` finds a reason by its end."""
 
 
 class Fault(NamedTuple):

@@ -49,8 +49,8 @@ class RowEnds(NamedTuple):
     """The tokens at both ends of a column's rows that an augmentation does not change: special tokens and a prefix.
 
     An augmentation gets the text with one token on each side, and keeps these two tokens. before, after: the number of
-    further tokens on each side, which the augmentation does not get. first, last: a 0 for a side without any token,
-    else empty.
+    further tokens on each side, which the augmentation does not get. first, last: for a side without any token, the id
+    0 that the augmentation gets instead; else empty.
     """
 
     before: int
@@ -66,7 +66,7 @@ class RowEnds(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many tokens more a row has than the augmentation gets."""
+        """The length of a row minus the number of ids that the augmentation gets."""
         return self.before + self.after - len(self.first) - len(self.last)
 
     def given(self, ids: np.ndarray) -> np.ndarray:
@@ -83,7 +83,7 @@ class Views:
     """Makes the views of the rows of one text.
 
     num_views, masking: from the objective. mask: not called if masking is "none". The attribute `column_of_view` has
-    the column of each view. lengths_nV: the tokens of a sample of rows, by view, once `sample_ids` has counted them.
+    the column of each view. lengths_nV: how many tokens each view of a sample of rows has; `sample_ids` sets it.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class Views:
         return views
 
     def _masked(self, views: list[View], epoch: int) -> View:
-        """Masked copies of all token rows of these views, row after row. The draws of a row are one stream."""
+        """Masked copies of all token rows of these views, row after row. Each row has its own stream of draws."""
         of_row: dict[int, View] = defaultdict(list)
         for view in views:
             for made in view:
