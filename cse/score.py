@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 class Items:
     """The N items of a score. Each has the encoder's answer and the gold answer.
 
-    kind: how the score is computed from values_N and gold_N, times 100: the correlation of cosines, or of other numbers
-    (spearman), with human scores; accuracy, f1 of class 1, or the mean of the f1 of all classes (macro_f1) of predicted
-    and true classes; the mean of values from 0 to 1, such as each query's nDCG (mean). units_UN: the numbers of the
-    units of each item, if items share units (pairs share documents); None if items are independent. digest: a digest of
-    the texts and units; it identifies the same items. "" if the evaluator gives none.
+    kind: the statistic of values_N and gold_N that is the score, times 100. cosines: the correlation of cosines with
+    human scores. spearman: the correlation of other numbers with human scores. accuracy, f1, macro_f1: of predicted and
+    true classes; f1 is of class 1, macro_f1 the mean over classes. mean: of values from 0 to 1, such as each query's
+    nDCG. units_UN: the numbers of the units of each item, if items share units (pairs share documents); None if items
+    are independent. digest: of the texts and units; it identifies the same items. "" if the evaluator gives none.
     """
 
     kind: Literal["cosines", "spearman", "accuracy", "f1", "macro_f1", "mean"]
@@ -92,10 +92,7 @@ class Score:
         return self.value < other.value if self.lower_is_better else self.value > other.value
 
     def within(self, prefix: str) -> "Score":
-        """The score with `prefix` before its name and before the names in its average.
-
-        Its numbers have Python's types.
-        """
+        """The score with `prefix` before its name and the names in its average. Its numbers have Python's types."""
         items = renamed(prefix, self.items)
         return replace(self, name=prefix + self.name, value=float(self.value), rows=int(self.rows), items=items)
 
@@ -110,7 +107,7 @@ class Score:
 
 
 Scores = dict[str, Score]
-"""By name."""
+"""Scores by their names."""
 
 
 def renamed(prefix: str, items: Behind) -> Behind:

@@ -28,7 +28,7 @@ from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
 
-DEV = 10  # without a file for dev, one of so many training texts is in dev
+DEV = 10  # without a file for dev, one in this many training texts is in dev
 
 
 class Classification(Evaluator):

@@ -38,8 +38,7 @@ class Declutr(Evaluator):
     """On test every score of the parts, and `downstream`, `probing`, `average`, `all`; on dev only these four.
 
     parts: evaluators by name (transfer, sts, probing, coco); None leaves one out. The name of an average says which
-    tasks
-    are missing: `downstream_without_CapRet`.
+    tasks are missing: `downstream_without_CapRet`.
     """
 
     splits = ("test", "dev")
@@ -100,7 +99,7 @@ def with_full_stops(encode: Encode) -> Encode:
 
 
 def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
-    """The scores behind each average of a split, as one list for each task. Tasks without a score are left out."""
+    """The scores in each average of a split, as one list for each task. Tasks without a score are left out."""
     column, known = ("test", "dev").index(split), set(scores)
     downstream, probing = (
         {task: counted[column] for task, counted in tasks.items() if known.issuperset(counted[column])}

@@ -23,7 +23,7 @@ KNOWN: dict[str, ScoringFunction] = {}
 
 @contextmanager
 def known(given: Sequence[Mapping[str, ScoringFunction]], taken: Collection[str]) -> Iterator[list[str]]:
-    """A block in which these functions are known as evaluators. Its value is their names. taken: names in use.
+    """A block in which these functions are known as evaluators. It gets their names. taken: names in use.
 
     Raises UserError if a name is not one word, is taken or is given twice, and if an object cannot be called.
     """

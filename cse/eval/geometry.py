@@ -152,7 +152,7 @@ class Geometry(ScoredPairs):
     """The geometry of STS-B's sentence embeddings, for each split. conf/eval/geometry.yaml explains the settings.
 
     Alignment is over the positive pairs, the other scores over the sentences of the split. A vector of zeros is the
-    centre: its distance is 1 to each vector on the sphere, and 0 to another vector of zeros.
+    centre of the sphere. So its distance is 1 to each vector on the sphere, and 0 to another vector of zeros.
     """
 
     primary = "alignment"

@@ -36,7 +36,7 @@ class KeptItems(TypedDict):
 def keep_items(folder: Path, scores: Iterable[Score]) -> KeptItems:
     """Write the items of the scores. Returns the entry for results.json. Raises RunError if the disk refuses.
 
-    A part of an average that is not a score itself is named by its place in the average.
+    A member of an average that is not a score itself is named by its place in the average.
     """
     arrays: dict[str, np.ndarray] = {}
     about: Json = {"version": VERSION, "scores": {}, "averages": {}}
@@ -92,9 +92,9 @@ def scores_behind(average: Average) -> list[str]:
 
 
 def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterable[Score]) -> None:
-    """Write the cosines and gold scores of each evaluator's first score of pairs, for each split. Their name is the
-    name
-    of that score without split and statistic: `sts/STS12`, or `stsb` if its scores name no task.
+    """Write the cosines and gold scores of each evaluator's first score of pairs, for each split.
+
+    They are named as that score, without split and statistic: `sts/STS12`, or `stsb` if its scores name no task.
 
     Raises RunError if the file cannot be written.
     """

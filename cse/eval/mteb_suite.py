@@ -3,7 +3,7 @@
 mteb caches each result under the model's name and revision. A local model without them is stored as
 `no_model_name__available`, so the next such model would get its scores. Here the revision ends in a digest of the
 encoder's vectors of a few fixed sentences. Two encoders, or two steps of one training, never share this digest. A task
-over data of your own is always scored again, because versions of the data have no revision.
+over data of your own is always scored again, because your data has no revision.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def metric(task: AbsTask) -> str:
 def encoder_digest(encode: Encode) -> str:
     """The identity of an encoder: 16 hex digits over the bytes of its vectors of PROBES.
 
-    An encoder with two prefixes gives a document another vector. The digest then has that vector too.
+    If the encoder has another prefix for documents, the digest also includes the vector of a document.
     """
     short_ND, long_1D = encode(PROBES[:-1]), encode(PROBES[-1:])  # the long text would pad the others
     vectors = [short_ND, long_1D]

@@ -85,7 +85,7 @@ def read_pairs(
 
 def read_own(folder: DataFolder, name: str, columns: Columns, key: str, encoding: str) -> list[tuple[str, ...]]:
     """The rows of a file with columns, or of a folder of such files, with their white space unchanged. key: the
-    parameter that names it.
+    parameter that names the file or folder.
 
     Raises MissingResource or UserError, also for an empty cell.
     """

@@ -1,6 +1,6 @@
 """Search in image captions: the captions nearest to a query, and whether captions of one image find each other.
 
-    search   the k nearest captions of each query by cosine (the visual paper's Table C.1), a table in the source
+    search   the k nearest captions of each query by cosine (VisualCSE's Table C.1), kept as `top` in the source
     recall   each caption searches the others of its split; it is a hit at k if a caption of its image is among
              the first k. Ties count as misses, so an encoder that maps everything to one point finds nothing.
 
@@ -152,9 +152,8 @@ def top_k(queries_QD: np.ndarray, corpus_ND: np.ndarray, queries: list[str], cor
 def ranks_of_same_image(vectors_ND: np.ndarray, image_N: np.ndarray) -> np.ndarray:
     """The rank (N,) of the nearest other caption of the same image, 1 or more.
 
-    If there is no such caption, the rank has no meaning.
-
-    The rank is 1 + the number of captions of other images that are at least as near.
+    The rank is 1 + the number of captions of other images that are at least as near. If there is no other caption of
+    the image, the rank has no meaning.
     """
     unit_ND = unit_rows(vectors_ND)
     images_N = torch.from_numpy(image_N)

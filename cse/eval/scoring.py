@@ -108,7 +108,7 @@ class EncodesSides(Protocol):
 
 
 def by_side(encoder: EncodesSides) -> Encode:
-    """Its `encode` for plain texts, `encode_query` for each Query, and `encode_document` for each Document."""
+    """An Encode that calls `encode` for plain texts, `encode_query` for Queries, `encode_document` for Documents."""
 
     def vectors_of(texts: list[str]) -> np.ndarray:
         ways = {Query: encoder.encode_query, Document: encoder.encode_document}
@@ -127,8 +127,8 @@ def by_side(encoder: EncodesSides) -> Encode:
 def check_encode(encode: Callable[[list[str]], Any]) -> Encode:
     """The user's own `encode`, with checks.
 
-    Raises UserError unless each text gets a vector of finite numbers. If there is no text, the user's `encode` gets one
-    text, and the vector is left out.
+    Raises UserError unless each text gets a vector of finite numbers. If there is no text, the user's `encode` is
+    called with one text, and its vector is dropped.
     """
     if not callable(encode):
         raise UserError(f"{encode!r} is not an encoder: give a name, an object with encode, or a function of texts")

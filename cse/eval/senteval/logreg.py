@@ -75,7 +75,7 @@ class LogisticRegression:
         return Split(train_N, held_N, np.random.RandomState(self.seed))
 
     def hold_out(self, rows_N: np.ndarray) -> Split:
-        """A split with a random 5% held out, drawn from the stream of the passes before the first pass."""
+        """A split with a random 5% held out. The stream of the passes draws these rows before the first pass."""
         stream = np.random.RandomState(self.seed)
         order_N = rows_N[stream.permutation(len(rows_N))]
         held = int(HELD_OUT * len(rows_N))
