@@ -69,10 +69,7 @@ def is_decoder(config: PretrainedConfig) -> bool:
 
 
 def is_causal(config: PretrainedConfig) -> bool:
-    """Whether each token attends only to earlier tokens.
-
-    This holds for a decoder, unless model.bidirectional changed it.
-    """
+    """Whether each token attends only to earlier tokens: in a decoder, unless model.bidirectional changed it."""
     return is_decoder(config) and getattr(config, "is_causal", True)
 
 

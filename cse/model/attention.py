@@ -21,8 +21,8 @@ BLOCK = 2**21  # b * H * t * t; in bf16 4 MB of scores
 
 @dataclass(frozen=True)
 class Block:
-    """The tokens from `start` to `stop` among the N, as rows. shape: (b, t). index_n: the cells of the tokens among the
-    b * t. keys_b11t: True for real keys. Without padding index_n and keys_b11t are None."""
+    """The tokens from `start` to `stop` among the N, as rows. shape: (b, t). index_n: the places of the tokens among
+    the b * t cells. keys_b11t: True for real keys. Without padding index_n and keys_b11t are None."""
 
     start: int
     stop: int

@@ -144,10 +144,7 @@ class Encoder(nn.Module):
 
     @property
     def packs(self) -> bool:
-        """Whether it packs.
-
-        It packs only on a CPU, because the packed shapes depend on the data and a GPU would wait for them.
-        """
+        """Whether `packed` takes effect: only on a CPU. Packed shapes depend on the data: a GPU would wait for them."""
         return self.packed and self.device.type == "cpu"
 
     @property

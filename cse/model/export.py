@@ -29,7 +29,7 @@ from cse.model.tokenizer import Tokenizer
 OF_ONE_CALL = ("max_length", "stride", "truncation_strategy", "pad_to_multiple_of", "pad_token_type_id")
 """Keys that transformers writes into tokenizer_config.json from the last truncation and padding. fastembed truncates by
 the first key."""
-ONE_FILE = "50GB"  # transformers' limit. The hub's, 5GB, would split model.safetensors; a run reads one file
+ONE_FILE = "50GB"  # transformers' limit; a run reads one file, and the hub's limit, 5GB, would split it
 
 
 def check_exportable(pooling: str) -> None:

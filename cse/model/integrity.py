@@ -1,7 +1,7 @@
 """Check that a checkpoint is complete, and that AutoModel loads an encoder of text from it.
 
-If files are missing, transformers draws random weights, or makes a tokenizer of five special tokens. It would score
-both without a warning.
+If files are missing, transformers draws random weights, or makes a tokenizer of five special tokens. Without a check
+the scores would be wrong, and no warning would say so.
 """
 
 import json
@@ -46,8 +46,8 @@ def loading(name: str, hint: str = "") -> Iterator[None]:
 
 
 def check_files(folder: Path) -> None:
-    """Raise UserError for an adapter beside the weights: transformers would load it by default, and freeze all weights;
-    packed rows would skip it."""
+    """Raise UserError for an adapter beside the weights. By default transformers would load the adapter and freeze all
+    weights, and packed layers would skip the adapter."""
     if (folder / "adapter_config.json").is_file():
         raise UserError(
             f"{folder}/adapter_config.json: an adapter beside the weights is not read: merge it into them (peft's "
@@ -121,8 +121,8 @@ def tokenizer_settings(folder: Path) -> dict[str, object]:
 def longest_text(name: str, recorded: int | None, tokenizer: PreTrainedTokenizerBase, positions: int | None) -> int:
     """The most tokens of a text at test time, including special tokens, from the checkpoint's files.
 
-    recorded: max_seq_length of sentence-transformers, or None. positions: None for any number. Raises UserError if
-    there is no room for a token of text.
+    recorded: max_seq_length of sentence-transformers, or None. positions: the most tokens that the encoder can read;
+    None: any number. Raises UserError if there is no room for a token of text.
     """
     longest = int(min(recorded or min(tokenizer.model_max_length, LONGEST), positions or math.inf))
     if longest <= tokenizer.num_special_tokens_to_add():

@@ -108,8 +108,8 @@ def load_encoder(
 def set_prefixes(encoder: Encoder, prefix: str | Prefixes | None) -> None:
     """Set the prefixes of texts, queries and documents.
 
-    Two given prefixes count as recorded by the checkpoint, with the query prompt as the default. prefix: None: the
-    prefixes that the checkpoint records.
+    prefix: one text for all inputs. Two prefixes replace the checkpoint's prompts for queries and documents, and the
+    query prompt becomes the default. None: the prefixes that the checkpoint records.
     """
     tokenizer = encoder.tokenizer
     if isinstance(prefix, str):

@@ -23,7 +23,7 @@ class Lora(TypedDict):
     """r: the rank. alpha: the update is scaled by alpha / r.
 
     dropout: the dropout probability on the input of the adapter. This dropout makes views differ, like the dropout of
-    the encoder. targets: names of the linear layers that get an adapter (q_proj, ...); None: all layers.
+    the encoder. targets: names of the linear layers that get an adapter (q_proj, ...); None: all linear layers.
     """
 
     r: Count

@@ -34,9 +34,9 @@ ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert")  # same submodul
 
 @dataclass(frozen=True)
 class Places:
-    """The places of the N tokens in a (B, T) batch. index_N: their cells among the B * T. cls_B: the tokens, among the
-    N, that come first in a row. keys_B11T: True for real keys. Without padding N = B * T, and index_N and keys_B11T are
-    None. blocks: the rows that attention with dropout computes together."""
+    """The places of the N tokens in a (B, T) batch. index_N: their cells, numbered from 0 to B * T - 1. cls_B: which of
+    the N tokens come first in a row. keys_B11T: True for real keys. Without padding N = B * T, and index_N and
+    keys_B11T are None. blocks: the rows that attention with dropout computes together."""
 
     shape: tuple[int, int]
     cls_B: Tensor

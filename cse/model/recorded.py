@@ -78,12 +78,11 @@ class Ending:
 
 
 def prompts_of(recorded: Json, prefix: str) -> Json:
-    """The prompts that an export writes, and the name of the default prompt. They are the recorded prompts.
+    """The prompts that an export writes, and the name of the default prompt.
 
-    The prefix becomes the default.
-
+    An export writes the recorded prompts; the prefix becomes the default prompt.
     `encode_query` and `encode_document` of sentence-transformers (5 and later) never use the default. Without a prompt
-    of their name they use an empty prompt. So if there is a prefix, both get a prompt.
+    of their name they use an empty prompt. So if there is a prefix, both get a prompt of their name.
     """
     given, default = recorded.get("prompts") or {}, recorded.get("default_prompt_name")
     written = given.get(PROMPT) if default == PROMPT else None  # by an export, under several names

@@ -51,7 +51,7 @@ class Around:
     types: tuple[tuple[int, ...], int, tuple[int, ...]] | None = None
 
     def is_like(self, other: "Around") -> bool:
-        """Whether the two differ, and a row with the first could also be a row with the second."""
+        """Whether a row with these ids could also be a row with the ids of `other`, and the ids differ."""
         begin = zip(self.before, other.before, strict=False)
         end = zip(reversed(self.after), reversed(other.after), strict=False)
         return self != other and all(a == b for a, b in (*begin, *end))

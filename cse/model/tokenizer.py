@@ -36,7 +36,7 @@ class Tokenizer:
     prefix: a text before every input, for instruction-tuned encoders ("query: "). prefixes: the texts before a Query
     and before a Document, instead of `prefix`. documents_follow: whether the columns after the first are documents in
     training. templates: the templates of the first view and of the other views, if they differ. changed: whether the
-    tokenizer has rules that its own class would not build. An export names a class for such a tokenizer. A tokenizer
+    tokenizer has rules that its own class would not build. An export then names PreTrainedTokenizerFast. A tokenizer
     without a padding token (decoders) pads with its end token or another special token. Padding is always masked.
     """
 
@@ -86,7 +86,7 @@ class Tokenizer:
     def _cut(self, text: str, room: int) -> str:
         """The part of a long text (more than `room` characters) that is tokenised first.
 
-        It ends at a word boundary, if this keeps at least half of it.
+        The part ends at a word boundary, if at least half of it is left then.
         """
         if len(text) <= room:
             return text
@@ -189,7 +189,7 @@ class Tokenizer:
         return len(self._around.after)
 
     def in_second_template(self, ids: np.ndarray) -> np.ndarray:
-        """The row of the first view's template, with the template of the other views instead."""
+        """The ids of a row, with the other views' template in place of the first view's template."""
         first, second = self.templates
         return np.array([*second.before, *first.text(ids.tolist()), *second.after], np.int32)
 
@@ -261,7 +261,7 @@ class Tokenizer:
 
     @cached_property
     def id_bound(self) -> int:
-        """See the function."""
+        """See the function `id_bound`."""
         return id_bound(self.hf)
 
     def key(self) -> str:

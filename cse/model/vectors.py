@@ -2,7 +2,7 @@
 
 A sentence is the mean of its words' vectors. As in SentEval's bag-of-words example, words are separated by blanks, an
 empty sentence is "." (as in DeCLUTR), and words without a vector are left out. A sentence without any vector is zero.
-N is the number of sentences, D the numbers of a vector.
+N is the number of sentences, D the width of a vector.
 """
 
 import gzip
