@@ -1,7 +1,7 @@
 """EDA, Easy Data Augmentation (arXiv:1901.11196): four edits of a sentence's words, as in its authors' code eda_nlp.
 
 SR  synonym replacement   RI  random insertion   RS  random swap   RD  random deletion
-One of the four makes a view, chosen uniformly. SR, RI and RS act n = max(1, floor(alpha * words)) times. RD deletes
+One of the four, chosen uniformly, makes a view. SR, RI and RS act n = max(1, floor(alpha * words)) times. RD deletes
 each word with probability alpha.
 """
 
@@ -89,9 +89,9 @@ def delete(words: list[str], p: float, rng: np.random.Generator) -> list[str]:
 class Eda(Augmentation):
     """Views of a text, each edited independently.
 
-    ops    one: one of the four, as the authors do for one augmented sentence | all: SR, RI, RS, RD in turn
-    clean  reference: lower-case ASCII letters only, as the authors | none: text split at whitespace, for cased models;
-           then a word with a comma has no synonym
+    ops    one: one of the four, as the authors do for one augmented sentence | all: SR, then RI, then RS, then RD
+    clean  reference: lower-case ASCII letters only, as the authors do | none: text split at whitespace, for cased
+           models; then a word with a comma has no synonym
     wordnet_dir, cache_dir   see `find_wordnet` in cse.augmentation.wordnet
     """
 

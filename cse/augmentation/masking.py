@@ -31,7 +31,7 @@ class Masking:
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
         """Take the mask token, the special tokens and the vocabulary's size from a Hugging Face tokenizer.
 
-        Raises UserError if it has no mask token.
+        Raises UserError if the tokenizer has no mask token.
         """
         if tokenizer.mask_token_id is None:
             raise UserError("this model's tokenizer has no mask token, so it cannot train with an MLM loss")

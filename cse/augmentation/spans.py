@@ -128,13 +128,12 @@ class Spans(Augmentation):
 
     strategy      all | adjacent | subsuming
     unit          words (split at whitespace, the paper) | wordpieces (the authors' later code; needs `bind`). Here a
-    span
-                  begins and ends between words, so that its tokens equal the document's; a span of the authors begins
-                  anywhere
+                  span begins and ends between words, so that its tokens equal the document's; a span of the authors
+                  begins anywhere
     on_short      for a document of fewer than 2 A lmax units: error | skip (not in `usable_rows`) | shrink (lower lmax
                   to n // 2A, but not below lmin)
     anchor_start  jitter (anywhere in its block) | block_start (the authors' code at the time of v1)
-    adjacent_bug  the authors' `> 0` instead of `>= 0`
+    adjacent_bug  as in the authors' code: no adjacent positive begins at the start of the document
     """
 
     level = "text"
@@ -243,10 +242,7 @@ class Spans(Augmentation):
         return units_needed(self.anchors, self.smallest_max_length if self.on_short == "shrink" else self.max_length)
 
     def _units(self, text: str) -> tuple[list[str], list[bool]]:
-        """The units of a document as text, each with the blank before it.
-
-        For each unit, whether a word begins there.
-        """
+        """(the units of a document as text, each with the blank before it; for each, whether a word begins there)."""
         words = text.split()
         if self.unit == "words":
             return [f" {word}" for word in words], [True] * len(words)

@@ -25,7 +25,7 @@ LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz ")
 def find_wordnet(wordnet_dir: str | None, cache: Path) -> Path:
     """The folder or zip with WordNet's files. Raises MissingResource.
 
-    It is wordnet_dir, or the place in the cache of `cse-data fetch wordnet`, or corpora/wordnet or corpora/wordnet.zip
+    It is wordnet_dir, or the download of `cse-data fetch wordnet` in `cache`, or corpora/wordnet or corpora/wordnet.zip
     in NLTK's data folders."""
     check_loads("nltk.data", "nltk")
     own = Path(wordnet_dir).expanduser() if wordnet_dir else None

@@ -1,7 +1,7 @@
 """AudioCSE (Jian, Gao & Vosoughi, NeurIPS 2022, Appendix B): filter banks through the sentence encoder, as patches.
 
 1024 frames x 128 mel bands are split into 24 x 24 patches: 5 x 42 = 210 tokens, and CLS. Appendix B says that SSAST's
-code makes them. The released code uses neither SSAST's weights nor a position embedding. Here this is `init: random`.
+code makes the patches. The released code uses neither SSAST's weights nor a position embedding, as `init: random` here.
 """
 
 import logging

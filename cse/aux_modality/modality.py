@@ -21,7 +21,7 @@ class Modality(AuxModality):
 
     data: the source of its batches, a cse.data.stream.Stream.
     width: the width of the modality's tokens. If the encoder's `dim` differs, a linear layer maps the tokens to it.
-    head_mode: "own": a separate head; "shared": the objective's head; "text_then_own": both in turn; "none".
+    head_mode: "own": a separate head; "shared": the objective's head; "text_then_own": "shared", then "own"; "none".
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Modality(AuxModality):
         self.weight_decay, self.no_decay = weight_decay, list(no_decay)
 
     def bind(self, text_head: nn.Module | None) -> None:
-        """Share the objective's head, if head_mode uses it. Call it before the optimizers are made.
+        """Share the objective's head, if head_mode uses it. Call `bind` before the optimizers are made.
 
         The head becomes part of this module. So the auxiliary update trains and clips it too, as in the released code.
         Raises UserError if the objective has no head.

@@ -10,7 +10,7 @@ cos(a, b) / t, and y the label. P(i) = {j != i: y_j = y_i} are the classmates, a
     simclr_sym  NT-Xent over all 2B - 1 others, both directions: supcon without labels (times t / 0.07 as well).
     rank_ce     the code's "SupCon" (`--new_supcon`). Every published table was made with it: cross-entropy of row
                 i over c(f'_i, f''_.). The target is the rank of y_i among the batch's sorted distinct labels, used as
-                if it were a position in the batch. A bug: the target is i's own view for 2 % of the anchors.
+                if it were a position in the batch. A bug: only for 2 % of the anchors is the target i's other view.
     eq4         the paper's Eq. 4 as published, a sum over i:
                 -log ( e^c(f'_i, f''_i) + sum_P(i) e^c(f'_i, f'_j) ) / sum_N(i) e^c(f'_i, f''_j)
     eq4_app     App. Eq. 1, the same with f''_j in the class term.
@@ -38,8 +38,8 @@ def contrast(
 ) -> Tensor:
     """The loss `kind` of a batch, a scalar: the mean over anchors, or for eq4 and eq4_app the sum over items.
 
-    labels_B: integers. Keep the labels on the CPU: a read from a GPU waits for the GPU. simclr and simclr_sym ignore
-    them. Raises RunError if all items have one class under eq4 or eq4_app: the denominator would be empty.
+    labels_B: integers. Keep the labels on the CPU: a read from a GPU waits for the GPU. simclr and simclr_sym need no
+    labels. Raises RunError if all items have one class under eq4 or eq4_app: the denominator would be empty.
 
     For example:
 

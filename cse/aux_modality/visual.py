@@ -56,10 +56,7 @@ class Visual(Modality):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The ViT that gives the patch embedding.
-
-        If this ViT depends on the encoder's width, the need is the base model.
-        """
+        """The ViT that gives the patch embedding. Without `weights` it is ViT base, for any width of the encoder."""
         if settings["init"] == "random":
             return []
         return [WeightsNeed(settings["weights"] or VIT_BASE, "weights")]
@@ -96,7 +93,7 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
 
 
 def random_patches(dim: int, size: int) -> "ViTEmbeddings":
-    """The same module with the encoder's width and new weights, initialised as in ViT."""
+    """The module of `vit_patches` with the encoder's width and new weights, initialised as in ViT."""
     from transformers import ViTConfig, ViTModel
 
     log.warning(

@@ -8,11 +8,9 @@ from cse.types import Encoded, Loss, Objective
 
 
 class BySource(Objective):
-    """The objective of each source, with its own parameters.
+    """The objective of each source, with its own parameters. objectives: by the source's name.
 
     No objective has a head at test time, because all train one embedding.
-
-    objectives: the objectives, by the source's name.
     """
 
     def __init__(self, objectives: Mapping[str, Objective]):

@@ -4,8 +4,8 @@
     K_i = the pairs kept of  { (q_i, p_j), (q_i, q_j), (p_i, p_j), (q_i, n_j) }
 
 A negative is left out of K_i if the guide finds it more similar than the row's own pair: sim_guide > sim_guide(q_i,
-p_i). Equal similarities are kept, as in the paper: a positive of several rows is a negative of each. n are the hard
-negatives. A row may have any number of them. B is the number of rows in the global batch, N the number of all hard
+p_i). A pair of equal similarity is kept, as in the paper: a positive of several rows is a negative of each. n are the
+hard negatives. A row may have any number of them. B is the number of rows in the global batch, N the number of all hard
 negatives, D the width, and E the width of the guide's vectors.
 """
 
@@ -26,7 +26,7 @@ TIE = 1e-6  # a larger difference of cosines is no tie; sums and matrix products
 
 
 def of_all_negatives(size: int, known: Known) -> str:
-    """As many rows as all views after the second have."""
+    """As many rows as all views after the second have together."""
     wanted = (known["M"] - 2) * known["B"]
     return "" if size == wanted else f"{wanted}, of {known['M'] - 2} hard negatives a row"
 

@@ -3,10 +3,9 @@
     L = sum over m in M of  c_m L_m( W^(m)( x_{1:m} ) )
 
 M are the widths, including D. x_{1:m} are the first m channels of the embedding x. W^(m) is the training head of width
-m, and L_m the objective's loss. Each width has its own head (MRL). A head that stays at test time makes the embedding.
-Then
-all widths share this head, and its output is truncated: L_m( W(x)_{1:m} ). Each L_m includes a language-model loss; it
-is the same at all widths.
+m, and L_m the objective's loss. Each width has its own head (MRL). But a head that stays at test time is shared by all
+widths, and its output is truncated: L_m( W(x)_{1:m} ). Each L_m includes a language-model loss, if the objective has
+one; that loss is the same at all widths.
 """
 
 from collections.abc import Callable, Sequence
@@ -79,10 +78,7 @@ class Matryoshka(Objective):
         return Loss(cast(Tensor, total), parts)
 
     def negatives(self, anchors: int) -> int:
-        """The number of negatives of the objective.
-
-        It is the same at all widths, because every width has the same rows.
-        """
+        """The objective's number of negatives, equal at all widths: every width has the same rows."""
         return self.whole[0].negatives(anchors)
 
     def test_head(self) -> nn.Module | None:

@@ -34,8 +34,8 @@ def info_nce(
 ) -> Tensor:
     """The mean of l_i over the batch, a scalar.
 
-    hard_negatives_ND: every row's first, then every row's second, and so on. Each is compared with all B anchors
-    (Eq. 5). missing_N: which of them are missing.
+    hard_negatives_ND: the first hard negative of every row, then the second of every row, and so on. Each is compared
+    with all B anchors (Eq. 5). missing_N: which hard negatives are missing.
 
     For example:
 
@@ -67,9 +67,9 @@ class Simcse(Objective):
     num_views: anchor, positive and negatives; None: one view for each column of the data, two of plain text.
     head: a partial of a module; it is called with `dim`. None: the loss reads the embeddings. keep_head: whether the
     head stays at test time (supervised) or is dropped (unsupervised). mlm_weight: the weight of the
-    masked-language-model loss on masked copies of all views; 0 for none. symmetric: the loss is the mean of l and of
-    the same from positives to anchors, without the hard negatives (sentence-transformers'
-    MultipleNegativesSymmetricRankingLoss).
+    masked-language-model loss on masked copies of all views; 0 for none. symmetric: the loss is the mean of l and of l
+    from positives to anchors, which has no hard negatives (MultipleNegativesSymmetricRankingLoss of
+    sentence-transformers).
     """
 
     min_rows = 2

@@ -46,9 +46,7 @@ def shuffled_group_whitening(
     kind: Decomposition = "zca",
     grad: Literal["detach", "through"] = "detach",
 ) -> Tensor:
-    """Whiten each of `num_groups` groups of channels over the batch (Eq. 6).
-
-    Each channel keeps its place in the result.
+    """Whiten each of `num_groups` groups of channels over the batch (Eq. 6). Each channel keeps its place.
 
     permutation: (D,) int64. Shuffled channel j is channel permutation[j]. None: neighbouring channels form a group.
     eps: shrinkage (1 - eps) C + eps (tr C / s) I. The authors' code has none (0).

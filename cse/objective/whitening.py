@@ -157,7 +157,8 @@ class ShuffledGroupWhitening(nn.Module):
     """Whitens M views (M, B, D), with new permutations at each training step.
 
     kind: none | pca | zca | cholesky.
-    layout: "per_view" (the paper's text); "chunked": equal runs of the sample-major B * M rows (the authors' code).
+    layout: "per_view" (the paper's text); "chunked" (the authors' code): M equal runs of the B * M vectors, in which
+        the M vectors of a sentence are neighbours.
     stats: "batch"; "ema": running moments with momentum beta, which include this batch.
     grad: "detach": W is a constant (the authors' code); "through": differentiate W too.
     batch_size: the expected rows; groups that they cannot span are refused at the start.
