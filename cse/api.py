@@ -7,9 +7,9 @@
 
 Every function takes the arguments of its command. A key that is a Python name may be a keyword: seed=3,
 model="roberta". eval={"mine": function} adds the scores of your own function as dev/mine/NAME. The function is (encode,
-split) -> {name: number}. eval=["stsb", {"mine": function}] also chooses evaluators. A process or a notebook may call
-the functions any number of times, one call at a time. Each call restores the environment. A run seeds the random states
-itself. cse.errors.UserError is a mistake in the call; cse.errors.RunError is a run that cannot continue.
+split) -> {name: number}. In eval=["stsb", {"mine": function}] a text chooses an evaluator. A process or a notebook may
+call the functions any number of times, one call at a time. Each call restores the environment. A run seeds the random
+states itself. cse.errors.UserError is a mistake in the call; cse.errors.RunError is a run that cannot continue.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # importing cse does not import numpy and torch
     from cse.model.encoder import Encoder
 
 SCORING = ("eval", "splits", "paths", "allow_partial")
-"""The settings of cse-eval that say what is scored: a key, or the beginning of keys."""
+"""The settings of cse-eval that say what is scored: a key, or the first part of dotted keys."""
 
 
 class TrainingRun(Run):
@@ -134,7 +134,7 @@ def train(*arguments: str, folder: str | Path | None = None, **settings: object)
     jobs (-m, sweep=) need the command line.
 
     eval={"mine": function} adds the scores of the function to the scores of the configured evaluators, on both splits.
-    A higher score of the function is better. "trainer.select=dev/mine/NAME" selects the checkpoint by one of them.
+    A higher number is better. "trainer.select=dev/mine/NAME" selects the checkpoint on the function's number NAME.
     """
     with this_process.alone(), _arguments_of_call("train", arguments, settings) as given:
         return TrainingRun(start_training(given, folder))
@@ -196,7 +196,7 @@ def evaluate(
 def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     """One row for every run at or below the folders: the table that `cse-report runs=[...]` writes as runs.csv.
 
-    Real runs come first, then smoke runs, then planned jobs of a sweep without a run. The columns, from left to right:
+    Real runs come first, then smoke runs, then jobs of a sweep that have no run yet. The columns, from left to right:
     folder, state (done, running, stopped, failed, not started) and why; `origin`, if the call names several folders:
     the folder with the run; the settings that differ between the runs, by dotted key, and the seed; every unrounded
     score of the best checkpoint; partial, untrained, best_step, steps, wall_seconds and more facts; the command that
@@ -228,10 +228,10 @@ def _arguments_of_call(kind: Kind, given: Sequence[object], settings: Mapping[st
 def _functions_and_texts(
     kind: Kind, given: Sequence[object], settings: Mapping[str, object]
 ) -> tuple[list[Mapping[str, ScoringFunction]], list[str]]:
-    """The functions in a call's `eval`, each as {name: function}, and the texts of a command for the rest of the call.
+    """(the functions in a call's `eval`, each as {name: function}; the rest of the call, as text of a command).
 
-    In a list, the names of evaluators stay. If `eval` is {name: function}, training adds the function to the evaluators
-    of the command, and `evaluate` scores the function alone.
+    If `eval` is a list, its names of evaluators belong to the rest. If `eval` is {name: function}, training adds the
+    function to the evaluators of the command, and `evaluate` scores the function alone.
     """
     rest, settings = _with_eval_as_keyword(kind, given, settings)
     chosen = settings.get("eval")
@@ -250,7 +250,7 @@ def _functions_and_texts(
 def _with_eval_as_keyword(
     kind: Kind, given: Sequence[object], settings: Mapping[str, object]
 ) -> tuple[list[object], dict[str, object]]:
-    """A call's arguments and keywords, with `eval` as a keyword also if it is the first argument of `evaluate`."""
+    """A call's arguments and keywords. A first argument of `evaluate` without `=` becomes the keyword `eval`."""
     rest = list(given)
     if kind == "train" or not rest or (isinstance(rest[0], str) and "=" in rest[0]):
         return rest, dict(settings)

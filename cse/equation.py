@@ -29,7 +29,7 @@ NUMBERS = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False, strict=T
 Known = Mapping[str, Any]
 """One call: its arguments by name, and sizes by letter."""
 Common = dict[str, tuple[Any, str]]
-"""What the tensors of a call share: sizes by letter, dtypes, the device. Each with the name of the first argument."""
+"""What the tensors of a call share (sizes by letter, dtypes, the device), each with the first argument that has it."""
 Need = Callable[[Any, Known], str]
 """(an argument or a size, the call) -> what it must be, or "" if it is good."""
 

@@ -10,7 +10,7 @@ NAME = re.compile(r"`([\w.]+)`")  # a parameter's name in a message
 
 
 class UserError(Exception):
-    """Bad input, as data. `str` makes one message of it. Exit code 2.
+    """A user's mistake. `str` makes one message from the attributes. Exit code 2.
 
     why: what is wrong, and where (file, line). key, value: the wrong setting, if any. instead: what to do.
 
@@ -105,7 +105,7 @@ def naming(**names: str) -> AbstractContextManager[None]:
 
 
 def within(place: str) -> AbstractContextManager[None]:
-    """A block that calls a part. The part itself is the parameter `place`."""
+    """A block that calls the part at the key `place`. Its UserErrors then name a parameter `lr` as PLACE.lr."""
     return renaming(lambda key: f"{place}.{key}")
 
 

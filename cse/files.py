@@ -28,7 +28,7 @@ NO_PLACE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
     *(errno.ENAMETOOLONG, errno.ELOOP),
 )
-"""Errors of a path that cannot be written, with any amount of free space: the user's mistake."""
+"""Errors of a path that cannot be written even if the disk has room: a user's mistake."""
 
 
 def make_folder(path: Path, key: str) -> None:
@@ -59,7 +59,7 @@ def replaced_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replaced_folder(path: Path) -> Iterator[Path]:
-    """An empty temporary folder. It replaces the folder `path` when the block ends. For folders of one writer.
+    """An empty temporary folder. It replaces the folder `path` when the block ends. Only one process may write `path`.
 
     The old folder is renamed first and removed last, so one of the two is always complete. `recover` handles a kill
     between the renames. Raises as cannot_write says.
@@ -94,10 +94,9 @@ def written_once(path: Path, write: Callable[[Path], object]) -> Path:
 
 
 def recover(path: Path) -> None:
-    """Clean up after a kill during a write of `path`: an old folder gets its name back, and temporary files are
-    removed.
+    """Clean up after a kill during a write of `path`: an old folder gets its name back, temporary files are removed.
 
-    For paths of one writer.
+    Only one process may write `path`.
     """
     for place, left in _leftovers(path.parent, ".cse-*"):
         if left == path:
@@ -105,7 +104,7 @@ def recover(path: Path) -> None:
 
 
 def recover_folder(folder: Path) -> None:
-    """`recover` for every path in a folder of one writer, and in its folders."""
+    """`recover` for every path in a folder and in its subfolders. Only one process may write these paths."""
     for place, left in [*_leftovers(folder, ".cse-*"), *_leftovers(folder, "*/.cse-*")]:
         _finish(place, left)
 
@@ -170,10 +169,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Replace `path` by `value` as indented JSON, in one step.
-
-    NaN and infinity become null, because JSON has neither.
-    """
+    """Replace `path` by `value` as indented JSON, in one step. JSON has no NaN and no infinity: they become null."""
     write_text(path, json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 

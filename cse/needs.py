@@ -1,6 +1,4 @@
-"""The data and weights that a part reads. A part lists them in `needs`.
-
-So they can be listed, found and fetched before any work.
+"""The data and weights that a part reads. `needs` of a part lists them, so they are checked or fetched before any work.
 
     Need           the base; also `FileNeed`, a file or folder of the user's own
     EncoderNeed    weights, in cse.sources.encoder
@@ -27,8 +25,8 @@ class Need:
     """One thing that a part reads.
 
     name: the name of the dataset (with its language, if it has several: stsb_multi:de), of the encoder or of the file.
-    key: the parameter with its place, if any. Later the full key, as the user gives it, replaces the parameter, and
-    cache becomes paths.cache.
+    key: the parameter that names its place, if any. cse.lab.run.needs replaces it by the full key, as the user gives
+    it, and sets `cache` to paths.cache.
     """
 
     name: str
@@ -36,7 +34,7 @@ class Need:
     key: str = field(default="", compare=False, kw_only=True)
 
     def setting(self, part: str) -> str:
-        """The full key of the setting with the place, for the part at a key; "" if there is no such setting."""
+        """The full key of the setting that names its place; "" if there is none. part: the key of the part."""
         return f"{part}.{self.key}".removeprefix(".") if self.key else ""
 
     def check(self) -> None:

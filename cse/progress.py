@@ -1,7 +1,7 @@
 """Progress of long work: bars on a terminal, elsewhere a line every few seconds. Both show the time left.
 
-The code that does the work tracks it, at any depth of the stack: for task in track(tasks, "task"). A caller shows it:
-with showing("transfer test"). Without a caller that shows it, the tracking is silent.
+The code that does the work tracks its loops: for task in track(tasks, "task"). A direct or indirect caller shows them:
+with showing("transfer test"). Without such a caller, nothing is shown.
 """
 
 import logging

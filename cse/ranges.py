@@ -31,11 +31,11 @@ class Mark(Enum):
     LOGGING = "what is logged, and where"
     BOOKKEEPING = "how a run is started, and where its folder is"
 
-    # More exactly, of a setting that is science
+    # Further facts of a setting that is science
     UNFIXED = "a resumed run may change it, such as when it ends"
     HARMLESS = "it does not change any number in a table"
 
-    # More exactly, of any other setting
+    # Further facts of any other setting
     NAMED = "part of the name of a job's folder, by which finished jobs are found"
     REPEATED = "part of the command that repeats a run"
     START = "in a command that starts several jobs, it belongs to the command, not to the jobs"
@@ -50,7 +50,7 @@ class Mark(Enum):
 
 VALUE_MARKS = frozenset({Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED})
 """The marks that say what a value is. They do not replace the purpose that a key has from the key above it:
-`card.data_licence` is a Sentence, and logging as `card` is."""
+`card.data_licence` is a Sentence, and it has the purpose of `card`, logging."""
 
 Count = Annotated[int, Ge(1)]
 Several = Annotated[int, Ge(2)]
@@ -79,10 +79,7 @@ STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed
 
 
 def no_word_for_null(value: object) -> object:
-    """The value.
-
-    Raises ValueError for text that means null in other programs, because cse would not read it as null.
-    """
+    """The value. Raises ValueError for text that means null in other programs: cse would not read it as null."""
     if isinstance(value, str) and value.lower() in ("none", "null", "~"):
         raise ValueError("would be text: nothing is null")
     return value

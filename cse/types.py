@@ -301,7 +301,7 @@ class AuxModality(Part, nn.Module):
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
         """This process's part of endless reshuffled batches, from number `first` on.
 
-        They depend only on (seed, number).
+        A batch depends only on (seed, its number).
         """
         raise NotImplementedError
 

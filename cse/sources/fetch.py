@@ -31,8 +31,9 @@ MEGABYTE = 1 << 20
 
 @dataclass(frozen=True)
 class DatasetNeed(Need):
-    """A dataset of the catalogue, or another dataset of the hub. In the catalogue, a language may follow the name,
-    after a colon.
+    """A dataset of the catalogue, or another dataset of the hub.
+
+    The name of a catalogue's dataset may end in a colon and a language.
 
     copy: the place in the dataset's setting, or None.
     """
@@ -204,9 +205,8 @@ def write_captions(url: str, target: Path) -> None:
 def download(url: str, target: Path) -> Path:
     """The file, fetched unless it exists. An earlier partial download in NAME.part continues.
 
-    If several processes need the file at the same time, it is fetched once.
-
-    Raises MissingResource if the server cannot be reached or refuses. The downloaded part is kept.
+    If several processes need the file at the same time, it is fetched once. Raises MissingResource if the server cannot
+    be reached or refuses. The downloaded part is kept.
     """
     if target.exists():
         return target

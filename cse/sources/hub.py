@@ -204,10 +204,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def is_offline() -> bool:
-    """Whether the environment variable HF_HUB_OFFLINE forbids asking the hub.
-
-    It is read in the same way as by the hub's client.
-    """
+    """Whether the environment variable HF_HUB_OFFLINE forbids asking the hub, as the hub's client reads it."""
     return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 

@@ -174,10 +174,7 @@ def restore(tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizer
 
 
 def frozen_names(module: nn.Module) -> set[str]:
-    """The parameters that are not trained: with model.lora, all except the parameters of the adapter.
-
-    last/ leaves them out.
-    """
+    """The parameters that are not trained: with model.lora, all except the adapter's. last/ leaves them out."""
     return {name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad}
 
 

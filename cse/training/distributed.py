@@ -10,8 +10,8 @@ the objective's own parameters.
 torch's DistributedDataParallel is not used. Its hooks run in each backward pass. But a step may have several backward
 passes (chunks, a second modality with its own optimizer), and some parameters are used only in some steps. It also
 divides gradients into other messages after the first step, so on three or more processes a resumed run would add in
-another order. One message at the end of the step works for all of these. It does not overlap with the backward pass.
-That could hide a part of it only: the word embeddings are 52% of MiniLM's weights, and their gradient comes last.
+another order. One message at the end of the step works in all these cases. It does not overlap with the backward pass.
+Overlap could hide only a part of it: the word embeddings are 52% of MiniLM's weights, and their gradient comes last.
 """
 
 import logging
@@ -36,7 +36,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 OF_ACCELERATE = ("ACCELERATE_", "FSDP_", "MEGATRON_LM_", "PARALLELISM_CONFIG_")
-"""Prefixes of environment variables that would change how accelerate, and transformers with it, trains."""
+"""Prefixes of environment variables that would change how accelerate trains, and how transformers trains with it."""
 AS_WITHOUT = ("", "0", "false", "no", "default")  # `accelerate launch` sets these by default
 
 STEP_TIMEOUT = timedelta(minutes=30)  # for a collective in a step; no process is ever that far behind
@@ -184,8 +184,7 @@ class Agreement:
 def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[None]]) -> Iterator[Encode]:
     """On the main process: an `encode` that shares its work with the other processes.
 
-    Meanwhile these run `follow_encoding`.
-
+    Meanwhile the other processes run `follow_encoding`.
     sharing: a context around each share. It defers interruptions, because the other processes would wait for ever.
     """
     if world_size() == 1:

@@ -20,7 +20,7 @@ LOST = (  # what gloo, NCCL and the store say when the other end of a connection
 
 @contextmanager
 def explain_failures(settings: Mapping[str, Any], resume_hint: Callable[[], str]) -> Iterator[None]:
-    """A block in which such an error becomes a RunError.
+    """A block in which an error that `explanation` can explain becomes a RunError.
 
     settings: the run's settings, nested. resume_hint: returns the end of the message, if resuming needs no other
     settings.

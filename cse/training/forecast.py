@@ -1,5 +1,4 @@
-"""Measure the time and memory of a run on this machine, from a few of its steps and from encoding a sample of its
-texts.
+"""Measure the time and memory of a run on this machine: from a few steps, and from encoding a sample of its texts.
 
 Measuring changes the weights, so the Training cannot be used afterwards.
 """

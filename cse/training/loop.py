@@ -65,7 +65,7 @@ OnBest = Callable[[int, Scores], str | None]
 
 
 def save_seconds(trainer: Trainer, device: torch.device) -> float:
-    """The least age of last/, in seconds, at which a multiple of save_every replaces it."""
+    """The age of last/, in seconds, below which a multiple of save_every does not replace it."""
     if trainer.save_seconds != "auto":
         return trainer.save_seconds
     return GPU_SAVE_SECONDS if is_gpu(device) and trainer.save_every is None else 0.0
@@ -244,7 +244,7 @@ class Training:
         return step % self.eval_every == 0 or step == self.steps
 
     def _wishes(self, signals: Signals) -> Wishes:
-        """This process's. The clocks of the others do not count, because only the main process writes last/."""
+        """The message of this process. Only the main process sends an age, because only it writes last/."""
         age = self.saver.age() if self.accelerator.is_main_process else 0.0
         return Wishes(int(signals.requested or 0), int(1000 * age))
 

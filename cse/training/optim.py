@@ -49,9 +49,7 @@ def adamw(
 
 
 def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: str, decays: list[float]) -> None:
-    """Set the learning rate, eps and decay of update number `step` (from 0).
-
-    With these values torch's AdamW computes a variant.
+    """Set the learning rate, eps and decay of update number `step` (from 0), so that torch's AdamW computes a variant.
 
     With fp16, `step` does not include skipped updates, like torch's own counter t.
 
@@ -74,10 +72,7 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
 
 
 def updates_made(optimizer: AdamW) -> int:
-    """The number of updates that the optimizer has made.
-
-    With fp16 only the GPU has this number, so this waits for the GPU.
-    """
+    """The number of updates that the optimizer has made. With fp16 only the GPU has it, so this waits for the GPU."""
     return int(max((state["step"].item() for state in optimizer.state.values()), default=0))
 
 

@@ -42,7 +42,7 @@ class Trainer:
     clip: Positive | None
     precision: Literal["auto", "fp32", "bf16", "fp16"]
     gather_scale: Literal["exact", "paper"]
-    eval_every: Count | Annotated[float, Gt(0), Lt(1)]  # the same
+    eval_every: Count | Annotated[float, Gt(0), Lt(1)]  # steps, or a share of the schedule
     eval_precision: Literal["auto", "fp32", "bf16"]
     save_every: Annotated[Count | None, Mark.LOGGING]
     save_minutes: Annotated[Positive | None, Mark.LOGGING]
@@ -50,7 +50,7 @@ class Trainer:
     keep_last: Annotated[bool, Mark.LOGGING]
     log_every: Annotated[Count, Mark.LOGGING]
     select: Name | None
-    watch: Annotated[list[Name], Mark.HARMLESS]  # more scores
+    watch: Annotated[list[Name], Mark.HARMLESS]  # these evaluators only give more scores
     patience: Annotated[Count | None, Mark.UNFIXED]
     stop_early: Annotated[bool, Mark.UNFIXED]
     stop_on_collapse: bool
@@ -113,8 +113,8 @@ class State:
 
     best_score: the score of trainer.select, at best_step. best_sum: the checksum of the exported weights, if known.
     curve: (step, dev scores) of every evaluation. seconds, tokens: the seconds and tokens of training so far.
-    loss_sums: sums over loss_counts steps each; their means are not logged yet. summed_steps: the count of all sums, in
-    a checkpoint of an older version of cse.
+    loss_sums: the sum of each loss over loss_counts steps; the means are not logged yet. summed_steps: the one count of
+    all sums, in a checkpoint of an older version of cse.
     """
 
     step: Natural = 0

@@ -24,8 +24,9 @@ REPEATED_WITHIN = 1.0  # seconds; within these a second signal is a copy, from b
 
 
 class Signals:
-    """A context manager that handles the signals. Python allows this only in the main thread; elsewhere it does
-    nothing.
+    """A context manager that handles the signals.
+
+    Python lets only the main thread handle signals; in another thread this context manager does nothing.
 
     requested: the first signal received, or None. advice: returns the end of the message: how to resume. waits: as in
     a block of `waiting`.

@@ -23,7 +23,7 @@ from cse.types import Objective
 log = logging.getLogger(__name__)
 
 TEACHER = "the checkpoint objective.teacher"  # the name of an input, followed by =NAME
-OF_CARD = ("README.md", "mteb/")  # what a run's best/ says of itself, which is no part of the encoder
+OF_CARD = ("README.md", "mteb/")  # files about the encoder in a run's best/, which do not change its vectors
 TEXTS_PER_CALL = 8192  # bounds the vectors in memory
 
 

@@ -46,10 +46,7 @@ class MeanLosses:
         self.counts: dict[str, int] = {}
 
     def add(self, step: int, values: Metrics) -> Metrics:
-        """The means up to update number `step` (from 1). values: the numbers of the update.
-
-        Rates and norms are left out.
-        """
+        """The means up to update number `step` (from 1), without rates and norms. values: the numbers of the update."""
         if (step - 1) % self.every == 0:
             self.sums, self.counts = {}, {}
         for name, value in values.items():
@@ -211,7 +208,7 @@ def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
 
 
 def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> None:
-    """Raise UserError for a name that no parameter contains, unless it is in ANY_ENCODER and another name is found."""
+    """Raise UserError for a name that is in no parameter's name. If another name is found, ANY_ENCODER is exempt."""
     known = [name for module in modules for name, _ in module.named_parameters()]
     known += optim.NORMS if optim.norm_weights(modules) else ()
     found = [name for name in names if any(name in one for one in known)]
