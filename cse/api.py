@@ -143,7 +143,7 @@ def train(*arguments: str, folder: str | Path | None = None, **settings: object)
 def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> Encoder:
     """The encoder of a run's folder, a sentence-transformers or Hugging Face folder, or a hub name, in eval mode.
 
-    pooling: None keeps the recorded pooling, head and unit length; the encoder's `described` names them.
+    pooling: None keeps the recorded pooling, head and unit length; the encoder's `described` names all three.
     Raises UserError, or MissingResource if the encoder is missing.
     """
     from cse.model.load import load_encoder

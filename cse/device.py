@@ -50,8 +50,8 @@ def usable_cores() -> int:
 def data_workers(device: torch.device) -> int:
     """The number of worker processes that make this process's batches if trainer.workers is auto.
 
-    On a CPU it is 0, because the step itself uses the cores. On a GPU it is this process's share of the cores minus
-    one, at most MAX_WORKERS.
+    0 on a CPU, because the step itself uses the cores. On a GPU: this process's share of the cores minus one, at most
+    MAX_WORKERS.
     """
     return min(MAX_WORKERS, max(0, usable_cores() // max(1, count_gpus()) - 1)) if is_gpu(device) else 0
 

@@ -40,7 +40,7 @@ class UserError(Exception):
 
 
 class MissingResource(UserError):
-    """Weights or data that are not available. It names them, the place that was searched, and what to use instead."""
+    """Weights or data are not available. The error names them, the searched place, and what to use instead."""
 
 
 def check_loads(module: str, requirement: str = "") -> None:
@@ -59,7 +59,7 @@ def check_loads(module: str, requirement: str = "") -> None:
 
 @contextmanager
 def collecting(missing: list[MissingResource]) -> Iterator[None]:
-    """A block that makes or finds one thing. If it is missing, the block ends, and its error is added to `missing`.
+    """A block that makes or finds one thing. A MissingResource ends the block, and is added to `missing`.
 
     The caller raises `combine(missing)` after all such blocks, if the list is not empty.
     """

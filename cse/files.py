@@ -34,7 +34,7 @@ NO_PLACE = (
 def make_folder(path: Path, key: str) -> None:
     """Make a folder and its parents. Raises UserError if that is impossible, or if the folder cannot be written.
 
-    key: the setting that names it, for the message.
+    key: the setting that names the folder, for the message.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)

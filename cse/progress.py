@@ -40,7 +40,7 @@ def showing(title: str) -> Iterator[None]:
 
 
 def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None = None) -> Iterator[T]:
-    """The items one by one. The enclosing block, if any, shows them as a loop.
+    """The items one by one. A surrounding block of `showing`, if any, shows them as a loop.
 
     what: the name of an item, or a function that returns it. total: the number of items, if they have no length.
     """

@@ -83,7 +83,7 @@ class Score:
     headline: bool = True
 
     def better_than(self, other: "Score | None") -> bool:
-        """Whether it is better than another value of the same score. NaN and infinity are never better.
+        """Whether this value is better than another value of the score. NaN and infinity are never better.
 
         Any number is better than NaN, infinity and None.
         """

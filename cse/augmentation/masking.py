@@ -1,4 +1,4 @@
-"""BERT's masking for the MLM loss (arXiv:1810.04805, section 3.1). SimCSE and DeCLUTR add it to their own loss.
+"""BERT's masking for the MLM loss (arXiv:1810.04805, section 3.1). SimCSE and DeCLUTR add this loss to their own.
 
 Each ordinary token is selected with probability .15. Of the selected tokens, .8 become the mask token, .1 become a
 random token of the vocabulary, and .1 stay unchanged. The loss predicts the original token at every selected place.

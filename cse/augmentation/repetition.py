@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 class Repetition(Augmentation):
     """Repeats word pieces, or words split at whitespace, each right after itself.
 
-    count   paper: as above | released: the authors' code. It never reaches its largest count, adds at most 9, includes
-            special tokens in N, skips rows with int(rate N) < 1, and never repeats the last word
+    count   paper: as above | released: the authors' code: dup_len stays below its maximum and below 10, N includes
+            special tokens, rows with int(rate N) < 1 stay unchanged, and the last word is never repeated
     A row of pieces can grow to the model's maximum length, a row of words only to trainer.max_length.
     """
 

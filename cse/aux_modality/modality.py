@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 class Modality(AuxModality):
     """Base of Visual and Audio. They add `tokens`. conf/aux_modality explains the settings.
 
-    data: the source of its batches, a cse.data.stream.Stream.
+    data: the source of the batches, a cse.data.stream.Stream.
     width: the width of the modality's tokens. If the encoder's `dim` differs, a linear layer maps the tokens to it.
     head_mode: "own": a separate head; "shared": the objective's head; "text_then_own": "shared", then "own"; "none".
     """

@@ -1,7 +1,7 @@
 """VisualCSE (Jian, Gao & Vosoughi, NeurIPS 2022): images through the sentence encoder, as 16 x 16 patches.
 
-An image of 224 x 224 becomes 196 patches and ViT's CLS: 197 tokens from ViT's patch embedding. They replace the word
-embeddings. ViT's layers are not used.
+An image of 224 x 224 becomes 196 patches and ViT's CLS: 197 tokens from ViT's patch embedding. These tokens replace
+the word embeddings. ViT's layers are not used.
 """
 
 import logging

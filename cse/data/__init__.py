@@ -4,7 +4,7 @@
    any work, that the data in the settings are available.
 2. listing: which files of a folder are read. readers: the rows of a file, format by format. columns: the cells of a
    row. The rows may also come from a function: corpora has the functions of the papers' corpora (further ones are in
-   stsb, wikipedia and demo), and function calls a user's own function. noise may change them.
+   stsb, wikipedia and demo), and function calls a user's own function. noise may change the rows.
 3. usable: notes which rows have no text, while the rows are read.
 4. cache: keeps the columns of the rows in memory-mapped files.
 5. rows: TextRows are the rows in use, read from the cache.

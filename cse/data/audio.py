@@ -208,7 +208,7 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
 
 
 def _digest(path: Path) -> str:
-    """The SHA-256 of a clip's file, or its path if it cannot be opened. `_compute` then skips it."""
+    """The SHA-256 of a clip's file, or the path of a file that cannot be opened. `_compute` skips such a file."""
     try:
         return sha256(path)
     except OSError:

@@ -52,7 +52,7 @@ class ImageSubset:
         return cache / "images" / hashlib.sha256(repr((*key, self.per_class, self.seed)).encode()).hexdigest()[:16]
 
     def fetch(self, cache: Path) -> Path:
-        """The folder, written once: it has one folder per class.
+        """The folder with one folder per class, written once.
 
         The dataset is streamed until these classes are full. Other images are not kept. Raises MissingResource, and
         UserError for columns that the dataset does not have.

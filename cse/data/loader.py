@@ -84,7 +84,7 @@ class Steps:
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
         """The batches of steps first..last-1, made ahead by `workers` processes (0: by this process).
 
-        Only this process has the order of all rows. It sends each worker the rows of its next batch.
+        Only this process has the order of all rows. It sends a worker the rows of the worker's next batch.
         """
         if workers:  # the tokenizer's thread pool would not survive a fork
             os.environ["TOKENIZERS_PARALLELISM"] = "false"

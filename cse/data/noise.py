@@ -14,7 +14,7 @@ from cse.ranges import Natural, Seed, Share
 
 
 class Noise(TypedDict):
-    """The arguments of `add_noise`, and the seed of its draws."""
+    """The arguments of `add_noise`, and the seed of the draws."""
 
     delete: Share
     insert: Natural

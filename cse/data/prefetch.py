@@ -31,7 +31,7 @@ def prefetch(make: Callable[[K], B], keys: Iterable[K], workers: int, pin: bool)
 
     This process logs what its workers log, each message once. The workers end when the iterator is deleted, at the
     latest with this process. If a worker dies, torch raises a RuntimeError that begins with WORKER_DIED. Any line of
-    this process may raise it.
+    this process may raise this error.
     """
     loader = DataLoader(
         _Guarded(make),

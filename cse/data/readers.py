@@ -158,8 +158,8 @@ def table_rows(file: Path, encoding: str) -> Iterator[Record]:
 def table_lines(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     """(first line, cells) of each row of a .csv or .tsv file, the header first. Empty lines are skipped.
 
-    The delimiter is a comma, or a tab for .tsv. If the header lacks it, the delimiter is the first of DELIMITERS that
-    the header has: some programs write semicolons. Quotes are parsed strictly: otherwise an unclosed quote would
+    The delimiter is a comma, or a tab for .tsv. If the header lacks this one, the delimiter is the first of DELIMITERS
+    that the header has: some programs write semicolons. Quotes are parsed strictly: otherwise an unclosed quote would
     swallow all rows after it. A line end within quotes is part of the text.
     """
     csv.field_size_limit(MAX_CELL)

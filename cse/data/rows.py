@@ -96,7 +96,7 @@ class TextRows:
     def measured(self, number_of: Callable[[str], int], key: str) -> np.ndarray:
         """(N,) int64: number_of(text) for the first text of each row in use.
 
-        It is computed once for the same key, and kept in the cache. key: everything else that a number depends on.
+        The numbers are computed once for the same key, and kept in the cache. key: all else that a number depends on.
         """
         read = hashlib.sha256(f"{self.digest} {self.content} {key} ".encode())
         read.update(self.chosen_bytes())

@@ -274,7 +274,7 @@ class Text(Part):
         )
 
     def _cached(self, found: Found) -> CachedColumns:
-        """The columns of the source in the cache, with RowNotes as JSON. The source is read if they are not there."""
+        """The columns of the source in the cache, with RowNotes as JSON. Without a cache, the source is read."""
         notes = RowNotes()
         rows = track(notes.noting(found.rows, self.column_names), "row", next(iter(self.published_counts), None))
         encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows)

@@ -1,7 +1,7 @@
 """One rule for unusable data, the same for text, images and sound.
 
 Up to 1 % of the rows or files may be unusable, and a single one is always allowed. Unusable rows and files are skipped.
-Every start logs how many there are, and names the first. More than 1 % means a broken data set: it is refused before
+Every start logs how many there are, and names the first. More than 1 % means a broken data set, which is refused before
 any work. For text `data.empty` changes the rule. The papers' corpora keep unusable rows, because the order of these
 corpora must not change.
 

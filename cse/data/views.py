@@ -1,7 +1,7 @@
 """The views of rows: what the encoder reads of each row.
 
-The augmentation makes them from texts or from ids of tokens: its `level` says which. The result of the augmentation is
-checked here, because the augmentation may be a user's own. Every draw is keyed by (seed, epoch, row, view).
+The augmentation makes the views from texts or from ids of tokens, as its `level` says. The result of the augmentation
+is checked here, because the augmentation may be a user's own. Every draw is keyed by (seed, epoch, row, view).
 """
 
 import logging

@@ -22,9 +22,9 @@ Raw = TypeVar("Raw")
 class DataFolder:
     """A folder of data files. A missing or modified file is an error or, with allow_partial, a noted problem.
 
-    path: the folder, and its name in the provenance. key: the parameter that names it. what: what it must hold, for
-    messages. allow_partial: None for an evaluator that cannot leave anything out. find: returns the folder, if `path`
-    is only a name.
+    path: the folder, and its name in the provenance. key: the parameter that names the folder. what: what the folder
+    must hold, for messages. allow_partial: None for an evaluator that cannot leave anything out. find: returns the
+    folder, if `path` is only a name.
     """
 
     def __init__(

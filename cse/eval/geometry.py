@@ -92,7 +92,7 @@ def uniformity(x_BD: Tensor | np.ndarray, t: Positive = 2.0, log: bool = True, c
 def effective_rank(x_ND: Tensor | np.ndarray) -> float:
     """exp of the entropy of the singular values' shares, in [1, min(N, D)] (Roy & Vetterli 2007; RankMe 2210.02885).
 
-    The singular values are the square roots of the eigenvalues of X^T X. If N < D, they come from X X^T; the other
+    The singular values are the square roots of the eigenvalues of X^T X. If N < D, X X^T takes its place: all further
     singular values are 0. X is neither centred nor normalised. Raises LinAlgError if the eigenvalues do not converge.
 
     For example:

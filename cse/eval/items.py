@@ -94,7 +94,7 @@ def scores_behind(average: Average) -> list[str]:
 def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterable[Score]) -> None:
     """Write the cosines and gold scores of each evaluator's first score of pairs, for each split.
 
-    They are named as that score, without split and statistic: `sts/STS12`, or `stsb` if its scores name no task.
+    The name is the score's without split and statistic: `sts/STS12`, or `stsb` if its scores name no task.
 
     Raises RunError if the file cannot be written.
     """

@@ -1,9 +1,9 @@
 """MTEB through mteb 2: a benchmark or any list of its tasks, resumable task by task.
 
-mteb caches each result under the model's name and revision. A local model without them is stored as
-`no_model_name__available`, so the next such model would get its scores. Here the revision ends in a digest of the
-encoder's vectors of a few fixed sentences. Two encoders, or two steps of one training, never share this digest. A task
-over data of your own is always scored again, because your data has no revision.
+mteb caches each result under the model's name and revision. A local model without name and revision is stored as
+`no_model_name__available`, so the next such model would get the scores of the first. Here the revision ends in a digest
+of the encoder's vectors of a few fixed sentences. Two encoders, or two steps of one training, never share this digest.
+A task over data of your own is always scored again, because your data has no revision.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SentEval probing (Conneau et al. 2018, arXiv:1805.01070): the linguistic properties that a linear classifier finds.
 
-Ten tasks of 100k / 10k / 10k sentences, one file each: `tr|va|te TAB label TAB ... TAB sentence`. The classifier and
-its scheme are the same as for SST (a given dev set).
+Ten tasks of 100k / 10k / 10k sentences, one file each: `tr|va|te TAB label TAB ... TAB sentence`. The classifier is
+trained as for SST (with a given dev set).
 """
 
 from functools import partial

@@ -65,7 +65,7 @@ class MemoizedEncode:
         return rows_nD
 
     def warn_of_zeros(self) -> None:
-        """Log how many texts had a vector of zeros. Word vectors give it for a text without a known word."""
+        """Log how many texts had a vector of zeros. Word vectors give zeros for a text without a known word."""
         if self.zeros:
             of = f"{self.zeros:,} of {self.encoded:,}"
             log.warning("%s texts have a vector of zeros; its cosine with any other vector is taken as 0", of)

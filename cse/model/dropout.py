@@ -26,7 +26,7 @@ def add_dropped(residual: Tensor, x: Tensor, p: float) -> Tensor:
 def drop_signs(shape: torch.Size, p: float, dtype: torch.dtype) -> tuple[Tensor, float]:
     """(a tensor that is negative for dropped elements, the factor for kept elements), for 0 <= p < 1.
 
-    It drops the elements that `keep` drops, but p is rounded to a multiple of 2/65536."""
+    `keep` drops the same elements, but here p is rounded to a multiple of 2/65536."""
     dropped = 2 * round(p * LEVELS / 2)
     signs = _levels(shape).bitwise_right_shift_(1).sub_((dropped - LEVELS // 2) // 2)  # half, so that nothing overflows
     return signs.view(dtype) if dtype.itemsize == 2 else signs.to(dtype), LEVELS / (LEVELS - dropped)

@@ -59,7 +59,7 @@ class Encoder(nn.Module):
     unit_length: whether `encode` returns vectors of length 1, as some published sentence-transformers folders record.
     settings: further records of such a folder, for its export (cse.model.recorded.KEPT).
     packed: on a CPU, skip padding and all that the pooling does not read (cse.model.packing). The result is the same,
-    and faster. dropout: the largest dropout probability in training, including adapters. own_dropout: the
+    in less time. dropout: the largest dropout probability in training, including adapters. own_dropout: the
     checkpoint's own probabilities by configuration key; best/ records them. lora: whether only an adapter is
     trained.
     denoising: the bias that is subtracted in training (cse.model.template), or None.

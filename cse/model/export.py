@@ -159,8 +159,8 @@ def write_weights(encoder: Encoder, folder: Path, ends: Sequence[nn.Module]) -> 
 def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Tensor]:
     """weight and bias of the backbone's own pooler.
 
-    If a single module, a linear layer with tanh, follows the pooling, they come from it. Otherwise they are the
-    identity. Without them AutoModel would draw random weights, with a warning.
+    If only one linear layer with tanh follows the pooling, they are its weight and bias. Otherwise they are the
+    identity. Without a saved pooler AutoModel would draw random weights, with a warning.
     """
     dtype, width = encoder.backbone.dtype, encoder.width
     if len(ends) == 1 and is_mlp_head(ends[0], width):
@@ -169,8 +169,8 @@ def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Te
 
 
 def check_head(head: nn.Module, dim: int) -> None:
-    """Raise UserError for a kept head that best/ cannot hold for sentence-transformers. It can hold one linear layer,
-    dim -> dim, and tanh."""
+    """Raise UserError for a kept head that best/ cannot hold for sentence-transformers: best/ holds only one linear
+    layer, dim -> dim, and tanh."""
     linears = [module for module in head.modules() if isinstance(module, nn.Linear)]
     own, x_BD = copy.deepcopy(head).cpu().float().eval(), torch.linspace(-1, 1, 2 * dim).view(2, dim)
     with torch.no_grad():

@@ -1,8 +1,7 @@
 """Training heads: small networks between the pooled embedding and a loss.
 
-They are dropped at test time, unless a paper keeps them.
-
-Each maps (B, dim) to (B, out_dim). A config has a partial of the head, and the objective calls it with `dim`.
+A head maps (B, dim) to (B, out_dim). It is dropped at test time, unless a paper keeps it. A config has a partial of the
+head, and the objective calls the partial with `dim`.
 """
 
 from itertools import pairwise

@@ -161,7 +161,7 @@ class ShuffledGroupWhitening(nn.Module):
         the M vectors of a sentence are neighbours.
     stats: "batch"; "ema": running moments with momentum beta, which include this batch.
     grad: "detach": W is a constant (the authors' code); "through": differentiate W too.
-    batch_size: the expected rows; groups that they cannot span are refused at the start.
+    batch_size: the expected number of rows; groups that so few rows cannot span are refused at the start.
     track: keep the running moments that `affine` needs.
     """
 
@@ -202,7 +202,7 @@ class ShuffledGroupWhitening(nn.Module):
     def diversifies(self) -> bool:
         """Whether two whitenings of one view differ.
 
-        With one group, or with groups of one channel, shuffling changes nothing, so they are equal.
+        With one group, or with groups of one channel, shuffling changes nothing, so the two are equal.
         """
         return self.kind != "none" and self.shuffle and self.num_groups < self.dim and self.layout == "per_view"
 

@@ -37,7 +37,7 @@ ELSEWHERE = ["*/*/*", "[!123]*/*"]  # anywhere but in the root, and in sentence-
 class Repo:
     """A repository, with texts for messages.
 
-    asked: the setting that needs it (data=wiki1m, `weights`=NAME). instead: what to use if it is not available.
+    asked: the setting that needs it (data=wiki1m, `weights`=NAME). instead: what to use without the repository.
     revision: a commit, or None for the newest.
     """
 
