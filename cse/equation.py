@@ -148,7 +148,7 @@ class Argument:
         return self.check_tensor(value, common)
 
     def check_tensor(self, x: object, common: Common) -> Tensor:
-        """The tensor. Raises ValueError as `check`."""
+        """The tensor. Raises ValueError as `check` does."""
         if self.is_array:
             try:
                 x = torch.as_tensor(x)

@@ -133,7 +133,7 @@ class Loss:
 class Objective(Part, nn.Module, ABC):
     """A paper's loss, and its training head. This base class has the defaults of optional members.
 
-    The loop calls it with the global batch: it gathers the views of all processes, with their gradient. So code for one
+    The loop calls an objective with the global batch, gathered from all processes with its gradient. So code for one
     process is exact on several. The equations of cse.objective share their rows between processes, so every process
     must call them with the same rows. Randomness must depend only on the objective's seed and its own buffers, so that
     every process draws the same numbers. The constructor takes `dim`, the encoder's width, and the keys of its YAML.
@@ -159,7 +159,7 @@ class Objective(Part, nn.Module, ABC):
     reads_rows: bool = False
     """Whether it reads rows_B, to recognise rows that it keeps from earlier batches."""
     teachers: Mapping[str, float] = {}
-    """The checkpoints that compute teacher_BE, and the weights of their cosines. `teacher_pooling` is for all."""
+    """The checkpoints that compute teacher_BE, and the weights of their cosines. All use `teacher_pooling`."""
     teacher_pooling: str | None = None
     momentum: float | None = None
     """Momentum of a second encoder (cse.training.momentum); it computes momentum_BD. None: no second encoder."""
@@ -247,7 +247,7 @@ class Augmentation(Part):
         """Keep the needed facts of the encoder's Hugging Face tokenizer. Called once, before any view is made."""
 
     def limit_length(self, longest: int) -> None:
-        """Keep the most ids of a row that the encoder can read. Called after `bind`, before any view is made."""
+        """Keep the most ids that the encoder reads in a row. Called after `bind`, before any view is made."""
         self.longest = min(self.longest, longest)
 
     def usable_rows(self, text: Rows) -> np.ndarray:

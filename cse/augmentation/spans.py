@@ -35,7 +35,7 @@ AnchorStart = Literal["jitter", "block_start"]
 
 
 def long_enough(num_units: int, known: Known) -> str:
-    """Enough units for the anchors."""
+    """The document must have enough units for the anchors."""
     needed = units_needed(known["anchors"], known["max_length"])
     return (
         "" if num_units >= needed else f"at least {needed}: {known['anchors']} anchors of up to {known['max_length']}"
@@ -202,7 +202,7 @@ class Spans(Augmentation):
         return rows
 
     def _key_of_units(self) -> str:
-        """All that decides the units of a document."""
+        """The setting and the tokenizer's rules that decide the units of a document, as text."""
         if self.unit == "words":
             return self.unit
         return f"{self.unit} {json.dumps(rules_of(self._tokenizer), sort_keys=True)}"

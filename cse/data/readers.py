@@ -1,7 +1,7 @@
 """Rows of text from one file: .txt, .csv, .tsv, .jsonl (each also .gz) or .parquet.
 
-`read_rows` reads a file of any format. Below it are the functions for every format, and then the formats: lines of
-text, .csv and .tsv, .jsonl, .parquet. If a library cannot read a file, its error becomes a UserError with the file and
+`read_rows` reads a file of any format. Functions that all formats need follow, and then the formats: lines of text,
+.csv and .tsv, .jsonl, .parquet. If a library cannot read a file, its error becomes a UserError with the file and
 the line (for Parquet the row).
 """
 

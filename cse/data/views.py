@@ -128,7 +128,7 @@ class Views:
 
     def check_texts(self, row_numbers: np.ndarray) -> None:
         """Raise UserError if a view is empty in all of the first rows: one empty text may be chance, all are a mistake.
-        Log a warning for truncated views. For an augmentation of texts."""
+        Log a warning for truncated views. Only for an augmentation of texts."""
         rows = row_numbers[:CHECKED_ROWS]
         views_of_row = [views for _, views in self._texts(rows, 0)]
         for number, column in enumerate(self.column_of_view):
@@ -148,7 +148,7 @@ class Views:
 
     def sample_ids(self, row_numbers: np.ndarray) -> None:
         """Count the tokens of some of these rows, evenly spaced: see `lengths_nV`. Log a warning for texts without any
-        token of the vocabulary, such as emojis with an English vocabulary. For an augmentation of token ids."""
+        token of the vocabulary, such as emojis with an English vocabulary. Only for an augmentation of token ids."""
         rows_n = row_numbers[np.arange(count := min(len(row_numbers), SAMPLED_ROWS)) * len(row_numbers) // count]
         is_special = np.zeros(self.tokenizer.id_bound, bool)
         is_special[self.tokenizer.hf.all_special_ids] = True  # the unknown token, too

@@ -1,7 +1,7 @@
 """The differences between the architectures that AutoModel loads, by `config.model_type`.
 
 For an architecture without an entry, the library's defaults hold: embeddings enter through `inputs_embeds`, and the
-language-model head is the only submodule other than the stack.
+language-model head is the only submodule other than the stack of layers.
 """
 
 from __future__ import annotations

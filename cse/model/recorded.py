@@ -229,7 +229,7 @@ def head_of(kind: str, folder: Path) -> nn.Module:
 
 
 def weights_in(folder: Path) -> dict[str, torch.Tensor]:
-    """The weights of a module, in either format. Raises UserError for NaN or infinity."""
+    """The weights of a module: model.safetensors, or pytorch_model.bin. Raises UserError for NaN or infinity."""
     from safetensors.torch import load_file
 
     file = folder / "model.safetensors"

@@ -78,12 +78,12 @@ def nt_xent_against_memory(
     reduction: Reduction = "mean",
     log_floor: NonNegative = 0.0,
 ) -> Tensor:
-    """NT-Xent as in the authors' cross-batch memory. It compares live rows with the memory, never with each other.
+    """NT-Xent as in the authors' cross-batch memory: a batch's R rows are compared with the memory only.
 
-    The last R rows of the memory are copies of the live rows. The positives of a live row are the memory rows with its
+    The last R rows of the memory are copies of the batch's rows. The positives of a row are the memory rows with its
     label; all other memory rows are its negatives. The loss is the mean over all positive pairs.
-    own_copy: whether a row's own copy is one of its positives. It is a positive in pytorch-metric-learning 0.9.86, of
-    the paper's time, and no longer since 0.9.98.
+    own_copy: whether a row's own copy is one of its positives. The copy is a positive in pytorch-metric-learning 0.9.86
+    (the version at the paper's time), and no longer since 0.9.98.
 
     For example:
 

@@ -2,9 +2,9 @@
 
     l_i = -log  exp(sim(h_i, h_i+) / t)  /  ( sum_j exp(sim(h_i, h_j+) / t) + sum_q exp(sim(h_i, g_q) / t) )
 
-g_q are embeddings of sentences from earlier batches. In their step, the momentum encoder without dropout and then the
-head made them. B is the number of rows in the global batch, D the width, and Q the rows of the queue. The equation is
-from the authors' code and from four summaries of Section 3.2. The paper's text could not be read
+g_q are embeddings of sentences from earlier batches. In the step of their batch, the momentum encoder (without dropout)
+and the head made them. B is the number of rows in the global batch, D the width, and Q the rows of the queue. The
+equation is from the authors' code and from four summaries of Section 3.2. The paper's text could not be read
 (docs/papers/esimcse.md).
 """
 

@@ -203,7 +203,7 @@ def write_captions(url: str, target: Path) -> None:
 
 
 def download(url: str, target: Path) -> Path:
-    """The file, fetched unless it exists. An earlier partial download in NAME.part continues.
+    """The file, fetched unless it exists. Continues an earlier, partial download in NAME.part.
 
     If several processes need the file at the same time, it is fetched once. Raises MissingResource if the server cannot
     be reached or refuses. The downloaded part is kept.
