@@ -56,7 +56,7 @@ class Visual(Modality):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The ViT that gives the patch embedding. Without `weights` it is ViT base, for any width of the encoder."""
+        """The ViT that gives the patch embedding. Without `weights` the need is ViT base, also for a wider encoder."""
         if settings["init"] == "random":
             return []
         return [WeightsNeed(settings["weights"] or VIT_BASE, "weights")]

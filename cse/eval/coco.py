@@ -77,7 +77,7 @@ class Coco(Evaluator):
         self.data = {part: read_images(self.folder, name) for part, name in PARTS.items()}
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Recalls and ranks on test, the average on dev. The maps are trained on train; dev selects their pass."""
+        """Recalls and ranks on test, the average on dev. The maps are trained on train; dev selects the epoch."""
         ends = np.cumsum([len(captions) for _, captions in self.data.values()])
         vectors = np.split(np.asarray(encode(self.texts()), np.float32), ends[:-1])
         rows = {

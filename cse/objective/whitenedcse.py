@@ -1,4 +1,4 @@
-"""WhitenedCSE (Zhuo et al., ACL 2023): shuffled group whitening (SGW) makes positives; Eq. 7 and 8 contrast them all.
+"""WhitenedCSE (Zhuo et al., ACL 2023): shuffled group whitening (SGW) makes the positives of Eq. 7 and 8.
 
     h_p = head(SGW_p(x_p)),   p = 0 .. M - 1, each p with its own permutation of the channels
     L1  = sum_p lambda_p mean_i l_ip,   l_ip = -log softmax_j( cos(h_i0, h_jp) / t )_i,   p = 1 .. M - 1
