@@ -153,6 +153,8 @@ def world(tmp_path_factory, tiny) -> Path:
     (place / "text.csv").rename(place / "nli.csv")
     synthetic.write_rows(place, ("a", "b"), "s")
     (place / "text.csv").rename(place / "pairs.csv")
+    synthetic.write_rows(place, ("a", "b", "negative_1", "negative_2", "negative_3"), None)
+    (place / "text.csv").rename(place / "mined.csv")  # `cse-data mine` writes it too
     synthetic.write_rows(place, ("sentence1", "sentence2"), "score")
     (place / "text.csv").rename(place / "sts.csv")
     before = Path.cwd()
