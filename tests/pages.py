@@ -22,11 +22,16 @@ ARGUMENTS = "\n## Every argument\n"
 def choices_table() -> str:
     """The table of groups and choices in docs/choices.md."""
     rows = [
-        (f"`{group}=`", comment, " ".join(f"`{choice}`" for choice in choices(group)))
-        for group, (_, comment) in groups("train").items()
+        (f"`{group}=`", with_default(comment, default), " ".join(f"`{choice}`" for choice in choices(group)))
+        for group, (default, comment) in groups("train").items()
         if choices(group) != NO_CHOICE and group != "sweep"
     ]
     return table(("group", "what it is", "choices"), rows)
+
+
+def with_default(comment: str, default: Iterable[str]) -> str:
+    """What a group is, and its default choices."""
+    return f"{comment} (default: {' '.join(f'`{choice}`' for choice in default)})".replace("`null`", "none of them")
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
