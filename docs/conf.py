@@ -17,7 +17,7 @@ from sphinx.writers.html5 import HTML5Translator
 project = "cse"
 copyright = "2026, the cse developers"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["dollarmath", "deflist", "html_image"]  # <img>, which GitHub shows too
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "cse"
