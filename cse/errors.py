@@ -33,7 +33,7 @@ class UserError(Exception):
         return f"{said}; {self.instead}" if self.instead else said
 
     def rename(self, name: Callable[[str], str]) -> None:
-        """Rename every parameter in the error with `name`."""
+        """Replace the name of every parameter in the error: name(old) is the new name."""
         self.key = name(self.key) if self.key else ""
         self.why = NAME.sub(lambda found: f"`{name(found[1])}`", self.why)
         self.instead = NAME.sub(lambda found: f"`{name(found[1])}`", self.instead)

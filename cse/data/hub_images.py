@@ -89,7 +89,7 @@ class ImageSubset:
         features = rows.features or {}
         for setting, column in (("image_column", self.image_column), ("label_column", self.label_column)):
             if column not in features:
-                there = ", ".join(features or ["no named columns"])
+                there = f"the columns {', '.join(features)}" if features else "no named columns"
                 raise UserError(f"{self.repository} has {there}", key=setting, value=column)
         labels = features[self.label_column]
         if not isinstance(labels, datasets.ClassLabel):

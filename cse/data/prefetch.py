@@ -70,7 +70,7 @@ WORKER_DIED = "DataLoader worker (pid"
 
 
 def reset_worker_handler() -> None:
-    """Call this after WORKER_DIED. Otherwise torch's handler raises it again later, for example while files are
+    """Call this after WORKER_DIED. Otherwise torch's handler raises this error again later, for example while files are
     closed."""
     if threading.current_thread() is threading.main_thread():  # torch sets a handler only here
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

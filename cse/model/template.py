@@ -90,7 +90,7 @@ def templates_of(
             value=denoise,
         )
     if every[0].is_like(every[-1]):
-        why = "`denoise` cannot distinguish its rows from the rows of `template`"
+        why = "`denoise` cannot distinguish rows of this template from rows of `template`"
         raise UserError(why, key="second_template", value=repr(second))
     return own, Denoising(every, hf.mask_token_id, 0 if denoise == "released" else first_position(config))
 

@@ -163,7 +163,10 @@ def check_objective(objective: Objective, encoder: Encoder, has_idle_lm_head: bo
             "set objective.keep_head=false"
         )
     if has_idle_lm_head:
-        raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 makes SimCSE mask)")
+        raise UserError(
+            "model.lm_head has no effect, because no objective of this run masks tokens (objective.mlm_weight=0.1 "
+            "makes SimCSE mask)"
+        )
 
 
 def check_encoder(

@@ -181,7 +181,7 @@ def run_of_checkpoint(cfg: DictConfig) -> Run | None:
 def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
     """How many training texts of a run are scored now.
 
-    Logs this number, and how many of the pairs that selected the run's checkpoint are scored now.
+    Logs this number. The run selected its checkpoint on dev pairs: also logs how many of these pairs are scored now.
 
     None if the run's text is no longer in the cache.
     """

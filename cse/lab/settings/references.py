@@ -68,7 +68,10 @@ def referred_keys(written: PlainConfig) -> set[str]:
 
 
 def user_key(config: Container, key: str) -> str:
-    """The key or variable that a user gives to set a key of this config: the target of the reference in its value."""
+    """The key or the set variable that a user gives to set a key of this config.
+
+    If the value of the key is a reference, this is the key or variable that it refers to, else the key itself.
+    """
     written = written_values(config)
     key = given_key(key, written)
     return set_variable(written.get(key)) or key

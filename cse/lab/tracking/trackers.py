@@ -1,6 +1,6 @@
 """All logs of a run: metrics.jsonl, which must work, and the chosen trackers, which may fail or hang.
 
-EventLog passes every event to metrics.jsonl and to each Tracker. A BackgroundTracker makes the calls of a Tracker.
+EventLog passes every event to metrics.jsonl and to each Tracker. A BackgroundTracker calls a Tracker's methods.
 """
 
 import logging

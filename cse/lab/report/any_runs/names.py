@@ -102,7 +102,8 @@ PLAIN = re.compile(r"[^']*('[\w./:@%+-]*'[^']*)*")
 def in_shell(label: str) -> str:
     """A label as one argument for a shell.
 
-    The label is in plain quotes if the shell may drop the quotes inside it: 'targets=['query']'.
+    If the texts inside the label's own quotes need no quotes in a shell, plain quotes go around the label:
+    'targets=['query']'.
     """
     return f"'{label}'" if PLAIN.fullmatch(label) else shlex.quote(label)
 

@@ -293,7 +293,10 @@ class ReportBlock(BaseModel):
         return base if isinstance(base, dict) else {row: base for row in self.rows if row != base}
 
     def baseline_of(self, row: str, column: str) -> str | None:
-        """The row that a cell is tested against. None without a baseline, and for the value of a config key."""
+        """The row that a cell is tested against.
+
+        None if the row has no baseline, or if the cell shows the value of a config key.
+        """
         if column not in self.columns or self.columns[column].config:
             return None
         return self.baselines.get(row)

@@ -53,7 +53,7 @@ def terminal_style(verdict: str) -> str:
 
 
 def show_section(section: Section, console: Console) -> None:
-    """Print a table with its whole numbers, and the lines below it; or a paper's claims."""
+    """Print a section: a paper's claims, or a table and the lines below it. No number of the table is cut."""
     if section.layout == "claims":
         show_claims(section, console)
         return
