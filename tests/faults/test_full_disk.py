@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.pictures]
 
 MOMENTS = {  # (audit event, end of its path) that fill the disk
     "the settings": ("open", "run.yaml"),
-    "the tokens' cache": ("open", "ids_text.flat"),
+    "the text's cache": ("open", "text_text.flat"),
     "results.json": ("open", "results.json"),
     "metrics.jsonl": ("open", "metrics.jsonl"),
     "best/": ("os.mkdir", "new.best"),
