@@ -196,7 +196,8 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]
-    digests = dict(zip(paths, read_once(cache, root, paths, _digest, "clip"), strict=True))
+    found = read_once(cache, root, paths, _digest, "clip")
+    digests = {path: digest or str(path) for path, digest in zip(paths, found, strict=True)}
     content = json.dumps([FBANK_VERSION, RATE, FRAMES, BANDS, list(zip(digests.values(), labels, strict=True))])
     folder = cache / "fbank" / hashlib.sha256(content.encode()).hexdigest()[:16]
 
@@ -208,11 +209,11 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
 
 
 def _digest(path: Path) -> str:
-    """The SHA-256 of a clip's file, or the path of a file that cannot be opened. `_compute` skips such a file."""
+    """The SHA-256 of a clip's file; "" for a file that cannot be opened. `_compute` skips such a file."""
     try:
         return sha256(path)
     except OSError:
-        return str(path)
+        return ""
 
 
 def _compute(folder: Path, digests: dict[Path, str], labels: list[int], root: Path) -> Json:
@@ -237,7 +238,7 @@ def _compute(folder: Path, digests: dict[Path, str], labels: list[int], root: Pa
         except Exception as error:  # a broken file makes a decoder raise nearly anything
             return first_line(error)
         finally:
-            check_unchanged(paths[row], digests[paths[row]], _digest(paths[row]))
+            check_unchanged(paths[row], digests[paths[row]], _digest(paths[row]) or str(paths[row]))
         waves[row, : len(wave_S)] = wave_S
         fbanks[row] = fixed_length(fbank(torch.from_numpy(wave_S.astype(np.float32) / 2**15))).numpy()
         return len(wave_S)

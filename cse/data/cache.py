@@ -59,7 +59,8 @@ def read_once(cache: Path, folder: Path, paths: Sequence[Path], read: Callable[[
 
     The results are kept in `cache`, the folder of all caches. A program can set the time of the last change (mtime)
     back, but not the time at which the system noted a change (ctime). No result is kept of a file that has changed in
-    the last SETTLED seconds: it may change again at the same time. what: the name of a file, for the progress.
+    the last SETTLED seconds: it may change again at the same time. An empty result, for a file that could not be read,
+    is not kept either: the next start may be able to read the file. what: the name of a file, for the progress.
     """
     key = hashlib.sha256(f"{READ_VERSION} {what} {folder.absolute()}".encode()).hexdigest()[:32]
     kept = cache / "files" / f"{key}.json"
@@ -80,7 +81,7 @@ def read_once(cache: Path, folder: Path, paths: Sequence[Path], read: Callable[[
         entries = list(track(pool.map(of_file, paths), what, len(paths)))
     settled = {}
     for path, (state, result) in zip(map(str, paths), entries, strict=True):
-        if max(state[1:]) < now - SETTLED * 10**9:
+        if result and max(state[1:]) < now - SETTLED * 10**9:
             settled[path] = [state, result]
     if any(before.get(path) != entry for path, entry in settled.items()):
         write_text(kept, json.dumps(before | settled))

@@ -52,9 +52,6 @@ MEAN_STD = {
 }
 
 
-UNUSABLE = "unusable: "
-
-
 class ImageBatch(NamedTuple):
     """The input of `views`.
 
@@ -255,23 +252,23 @@ def _fingerprints(folder: str, paths: list[str], cache: Path) -> tuple[dict[str,
 
     A file is unusable if `check_image` refuses it. Raises UserError if many files are unusable.
     """
+    reasons: dict[str, str] = {}
 
     def look(path: Path) -> str:
-        """The file's SHA-256, or UNUSABLE and the reason."""
+        """The file's SHA-256; "" for an unusable file, with its reason in `reasons`."""
         try:
             content = path.read_bytes()
             check_image(content)
             return hashlib.sha256(content).hexdigest()
         except Exception as error:  # for a broken file a decoder may raise nearly anything; `_readable` skips it
-            return UNUSABLE + first_line(error)
+            reasons[str(path)] = first_line(error)
+            return ""
 
     found = dict(zip(paths, read_once(cache, Path(folder), [*map(Path, paths)], look, "image"), strict=True))
-    reasons = {path: one.removeprefix(UNUSABLE) for path, one in found.items() if one.startswith(UNUSABLE)}
     first = min(reasons, default="")
     check_share(len(reasons), len(paths), "images", folder, f"{first}, {reasons[first]}" if first else "")
     parts = {path: Path(path).relative_to(folder).parts for path in paths}
-    digests = found | dict.fromkeys(reasons, "")
-    named = ((parts[path][0], "/".join(parts[path][1:]), digests[path]) for path in paths)
+    named = ((parts[path][0], "/".join(parts[path][1:]), found[path]) for path in paths)
     return by_class("images", named), len(reasons)
 
 

@@ -8,7 +8,6 @@ sign where they are dropped.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -69,7 +68,7 @@ class Attend(torch.autograd.Function):
     Tokens outside all blocks get zeros."""
 
     @staticmethod
-    def forward(ctx: Any, qkv_N3D: Tensor, blocks: list[Block], heads: int, p: float) -> Tensor:
+    def forward(ctx, qkv_N3D: Tensor, blocks: list[Block], heads: int, p: float) -> Tensor:
         rows, kept = [], []
         for block in blocks:
             query, key, value = block.padded(qkv_N3D, 3, heads)
@@ -90,7 +89,7 @@ class Attend(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_ND: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx, grad_ND: Tensor) -> tuple[Tensor, None, None, None]:
         rows, saved = [], iter(ctx.saved_tensors)
         for block, query, key, value, signed_bHtt in zip(ctx.blocks, saved, saved, saved, saved, strict=True):
             (grad,) = block.padded(grad_ND, 1, ctx.heads)

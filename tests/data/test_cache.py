@@ -125,3 +125,5 @@ def test_a_file_is_read_again_only_after_a_change(tmp_path, monkeypatch):
     assert found() == (["a", "x", "y"], ["a", "b", "c"])
     monkeypatch.setattr(cache, "READ_VERSION", "newer")
     assert found()[1] == ["a", "b", "c"]
+    (tmp_path / "files" / "a").write_text("")  # as for a file that could not be read
+    assert [found(), found()] == [(["", "x", "y"], ["a"])] * 2
