@@ -157,9 +157,11 @@ def read_run(folder: Path) -> Run:
     If its results.json is damaged, or another program wrote it, a warning says so: the run counts as failed, and no
     table has it. Any other damaged file of the run is read as empty.
     """
-    results, beat = read_results(folder), read_beat(folder)
-    if results["status"] == "running" and beat is None:
-        results = read_results(folder)  # it may have ended between the two
+    results, beat = read_results(folder), None
+    if results["status"] == "running":
+        beat = read_beat(folder)
+        if beat is None:
+            results = read_results(folder)  # it may have ended between the two
     status = status_of(folder, results, beat)
     if "config" in results:
         config, arguments = results["config"], arguments_in(folder, results)
@@ -199,13 +201,13 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
 
     Raises UserError for a folder that does not exist.
     """
-    holding: dict[Path, Path] = {}  # a folder may be named twice, by a link too
+    holding: dict[str, Path] = {}  # a folder may be named twice, by a link too
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"runs={folder}: there is no such folder; name the folder with the runs, runs=FOLDER")
         for place, _, files in os.walk(folder):  # skips a folder that a run removes meanwhile
             if {RESULTS, RUN} & {*files}:
-                holding.setdefault(Path(place).resolve(), Path(place))
+                holding.setdefault(os.path.realpath(place), Path(place))
     return sharing_settings(read_run(folder) for folder in sorted(holding.values()))
 
 

@@ -114,11 +114,10 @@ def recorded_arguments(texts: Sequence[str]) -> list[Argument]:
     readable: list[str] = []
     for text in texts:
         key, equals, value = text.partition("=")
-        in_quotes = spell_argument(key, value) if equals else text
+        if equals and not is_one_value(text):
+            text = spell_argument(key, value)
         if is_one_value(text):
             readable.append(text)
-        elif is_one_value(in_quotes):
-            readable.append(in_quotes)
     return arguments_of(readable)
 
 

@@ -21,6 +21,8 @@ def with_evaluations(runs: Sequence[Run]) -> list[Run]:
     Such an evaluation moves from the list into `evaluations` of its run. An evaluation that changes the encoder
     (whitening, another pooling, dtype or length) stays in the list.
     """
+    if not any(run.get("checkpoint") for run in runs):
+        return list(runs)
     at_place: dict[Path, list[Run]] = {}
     with_weights: dict[str, list[Run]] = {}
     for run in runs:

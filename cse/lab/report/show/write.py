@@ -159,7 +159,7 @@ def plotly_script() -> str:
 
 def packed(text: str) -> str:
     """The text, compressed by gzip, in base64: a third of the size of a script."""
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
 class Head(NamedTuple):
