@@ -4,7 +4,8 @@ Measuring changes the weights, so the Training cannot be used afterwards.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from statistics import fmean
 from typing import NamedTuple
 
@@ -14,17 +15,20 @@ from torch.utils.flop_counter import FlopCounterMode
 from cse.device import is_gpu, peak_memory
 from cse.training.checkpoint import copy_to_host
 from cse.training.loop import Training
+from cse.types import Batch
 
 STEPS = 3  # timed steps, after a first one that also loads libraries and allocates the optimizer's moments
+GROWING, SECONDS = 12, 20  # further timed steps, and the seconds that they may take
 COMPILING = 3  # untimed steps with trainer.compile: the first lengths are compiled, then any length
 SAMPLE = 256  # texts
 
 
 class Forecast(NamedTuple):
-    """The costs of a run: the seconds of a step, of one evaluation on dev, and of the scores at the end; the peak
-    memory in bytes; the FLOP of a step. On a CPU the FLOP leave out the products of attention.
+    """The costs of a run: the number of timed steps; the seconds of a step, of one evaluation on dev, and of the scores
+    at the end; the peak memory in bytes; the FLOP of a step. On a CPU the FLOP leave out the products of attention.
     """
 
+    timed: int
     step: float
     dev_score: float
     last_scores: float
@@ -33,11 +37,15 @@ class Forecast(NamedTuple):
 
 
 def forecast(training: Training) -> Forecast:
-    """Measure a Training that has steps left, in one process."""
+    """Measure a Training that has steps left, in one process.
+
+    The last timed steps have batches in the order of their tokens. Such steps need as much memory as a long run on a
+    CPU: a tensor that is a little longer than any before does not fit the memory that the step before has freed.
+    """
     start, end = training.state.step, training.steps
     batches, aux_batches = training.batches(), training.aux_batches()
 
-    def seconds_of(step: int) -> float:
+    def seconds_of(step: int, batches: Iterator[Batch] = batches) -> float:
         started = time.perf_counter()
         metrics, _ = training.update(step, batches, aux_batches)
         float(metrics["loss"])  # waits for a GPU
@@ -50,12 +58,18 @@ def forecast(training: Training) -> Forecast:
     # a run holds such a copy while it writes last/
     copied = None if is_gpu(device) else copy_to_host(training.modules, training.update.plain_optimizers(), [])
     seconds += [seconds_of(step) for step in range(start + 1, min(start + untimed + STEPS, end))]
+    done = start + len(seconds)
+    more = range(done, min(done + GROWING, done + int(SECONDS / seconds[-1]), end))
+    ahead = islice(batches, len(more) * training.trainer.accumulate)
+    growing = iter(sorted(ahead, key=lambda batch: int(batch.tokens.mask_BT.sum())))
+    seconds += [seconds_of(step, growing) for step in more]
     del copied
     dev = dev_texts(training)
     last = {text for evaluator in training.parts.evaluators.values() for text in evaluator.texts()} - dev
     dev_score, last_scores = encoding_seconds(training, dev), encoding_seconds(training, last)
     memory = peak_memory(device)
-    return Forecast(fmean(seconds[untimed:] or seconds[-1:]), dev_score, last_scores, memory, counter.get_total_flops())
+    timed = seconds[untimed:] or seconds[-1:]
+    return Forecast(len(timed), fmean(timed), dev_score, last_scores, memory, counter.get_total_flops())
 
 
 def dev_texts(training: Training) -> set[str]:

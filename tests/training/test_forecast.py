@@ -1,6 +1,7 @@
 """What a dry run measures, and that it changes nothing."""
 
 import re
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -44,28 +45,32 @@ def test_of_a_run_that_goes_on_a_dry_run_tells_what_is_left(small_run, cse_train
 
 
 @pytest.mark.parametrize(
-    ("compiles", "steps", "seconds", "made"), [(False, 10, 1.0, 4), (False, 1, 2.0, 1), (True, 10, 1.0, 7)]
+    ("compiles", "steps", "seconds", "timed"), [(False, 10, 1.0, 9), (False, 1, 2.0, 1), (True, 10, 1.0, 6)]
 )
-def test_flop_come_from_the_first_step_and_seconds_from_the_others(monkeypatch, compiles, steps, seconds, made):
+def test_flop_come_from_the_first_step_and_seconds_from_the_others(monkeypatch, compiles, steps, seconds, timed):
     """With a clock that moves only in steps: by 2 seconds in the first and in those that compile, by 1 in the others.
 
-    A run that compiles is forecast with its compiled encoder."""
-    now, done = [0.0], []
+    A run that compiles is forecast with its compiled encoder. After the usual batches come batches of ascending length.
+    """
+    now, done, lengths = [0.0], [], [5, 9, 4, 7, 3, 8, 2, 6, 1, 10]
 
     def update(step, batches, aux_batches):
-        done.append(step)
+        done.append(next(batches).tokens.mask_BT.sum())
         now[0] += 2.0 if step < 1 + 3 * compiles else 1.0
         torch.ones(3, 4) @ torch.ones(4, 5)
         return {"loss": torch.tensor(1.0)}, []
 
     parts = SimpleNamespace(encoder=None, evaluators={})
-    training = SimpleNamespace(steps=steps, state=State(), watched=[], parts=parts, batches=list, aux_batches=list,
-                               accelerator=SimpleNamespace(device=torch.device("cpu")), modules={},
-                               trainer=SimpleNamespace(compile=compiles))  # fmt: skip
+    batches = [SimpleNamespace(tokens=SimpleNamespace(mask_BT=torch.ones(1, length))) for length in lengths]
+    training = SimpleNamespace(steps=steps, state=State(), watched=[], parts=parts, batches=partial(iter, batches),
+                               aux_batches=list, accelerator=SimpleNamespace(device=torch.device("cpu")), modules={},
+                               trainer=SimpleNamespace(compile=compiles, accumulate=1))  # fmt: skip
     encoder = update.text_encoder = object()
     update.plain_optimizers = dict
     training.update = update
     monkeypatch.setattr(forecast.time, "perf_counter", lambda: now[0])
     found = forecast.forecast(training)
-    assert (found.step, found.flop, len(done)) == (seconds, 2 * 3 * 4 * 5, made)
+    assert (found.step, found.flop, found.timed, len(done)) == (seconds, 2 * 3 * 4 * 5, timed, steps)
+    usual = 7 if compiles else 4
+    assert done == [*lengths[:steps][:usual], *sorted(lengths[:steps][usual:])]
     assert training.update.text_encoder is encoder

@@ -29,7 +29,7 @@ from cse.lab.run.planned_steps import steps_in_words
 from cse.lab.run.run_log import log_fields
 from cse.lab.run.texts import texts_with_objectives
 from cse.lab.settings.references import resolved
-from cse.training.forecast import STEPS, forecast
+from cse.training.forecast import forecast
 from cse.training.loop import Training
 from cse.training.settings import Trainer
 
@@ -58,7 +58,7 @@ def log_forecast(training: Training) -> None:
         memory=f"{about.memory / 2**30:.1f} of {total_memory(device) / 2**30:.0f} GiB at the peak",
         work=f"{left * about.flop / 1e15:.3g} PFLOP in {left:,} steps; this machine sustains "
         f"{about.flop / about.step / 1e12:.3g} TFLOP/s",
-        measured=f"{STEPS} steps on {platform.node()}, {processor(device)}",
+        measured=f"{about.timed} step{'s' if about.timed > 1 else ''} on {platform.node()}, {processor(device)}",
     )
 
 
