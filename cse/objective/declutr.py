@@ -92,14 +92,21 @@ def nt_xent_against_memory(
         >>> nt_xent_against_memory(rows, labels, memory, kept, temperature=0.5, own_copy=False)
         tensor(0.3485)
     """
-    logits_RQ = normalize(rows_RD, dim=1) @ normalize(memory_QD, dim=1).T / temperature
-    same_RQ = labels_R[:, None] == labels_Q
-    negatives_R1 = logits_RQ.masked_fill(same_RQ, torch.finfo(logits_RQ.dtype).min).logsumexp(1, keepdim=True)
-    positive_RQ = same_RQ.clone()
-    positive_RQ[:, -len(rows_RD) :].fill_diagonal_(own_copy)
-    log_p_RQ = logits_RQ - logits_RQ.logaddexp(negatives_R1)
-    total = negative_log(log_p_RQ, log_floor).masked_fill(~positive_RQ, 0.0).sum()
-    return total if reduction == "sum" else total / positive_RQ.sum()
+    rows_RD, memory_QD = normalize(rows_RD, dim=1), normalize(memory_QD, dim=1)
+    copies = len(memory_QD) - len(rows_RD)  # the place of the first copy
+
+    def losses_and_pairs(start: int, end: int) -> Tensor:
+        logits_rQ = rows_RD[start:end] @ memory_QD.T / temperature
+        same_rQ = labels_R[start:end, None] == labels_Q
+        negatives_r1 = logits_rQ.masked_fill(same_rQ, torch.finfo(logits_rQ.dtype).min).logsumexp(1, keepdim=True)
+        positive_rQ = same_rQ.clone()
+        positive_rQ[:, copies + start : copies + end].fill_diagonal_(own_copy)
+        log_p_rQ = logits_rQ - logits_rQ.logaddexp(negatives_r1)
+        losses_r = negative_log(log_p_rQ, log_floor).masked_fill(~positive_rQ, 0.0).sum(1)
+        return torch.stack([losses_r, positive_rQ.sum(1)], dim=1)
+
+    total, pairs = blockwise(losses_and_pairs, len(rows_RD), len(memory_QD)).sum(0)
+    return total if reduction == "sum" else total / pairs
 
 
 class Declutr(Objective):
