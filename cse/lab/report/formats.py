@@ -3,15 +3,15 @@
 import math
 from collections.abc import Iterable, Sequence
 
-LONG = 40  # the most characters of a name
-FEW = 4  # names in a list; further ones are counted
+LONG = 40  # a name has at most this many characters
+FEW = 4  # a list shows at most this many names, then the number of further names
 
 
 def format_of(values: Iterable[float]) -> str:
-    """The format of a column of scores.
+    """Return the format of a column of scores.
 
-    Two decimals; four if all scores are below 1, or if two decimals would show a score as 0; an exponent if four
-    decimals would show all scores as 0.
+    The format has two decimals. It has four decimals if all scores are below 1, or if two decimals would show a score
+    as 0. It has an exponent if four decimals would show all scores as 0.
     """
     sizes = [abs(value) for value in values if math.isfinite(value)]
     shown = [size for size in sizes if size >= 0.00005]
@@ -21,52 +21,52 @@ def format_of(values: Iterable[float]) -> str:
 
 
 def digits_of(form: str, sizes: Iterable[float]) -> int | None:
-    """The number of decimals for differences of a score with this format. None: as few as each difference needs."""
+    """Return the decimals for differences of a score with this format; None: as few as each difference needs."""
     if form == "z.2e":
         return None
     return 4 if form == "z.4f" or max(map(abs, sizes)) < 0.1 else 2
 
 
 def number(value: float, digits: int | None) -> str:
-    """A number as text with so many decimals; None: as few as it needs."""
+    """Return a number as text with `digits` decimals. None: as few decimals as the number needs."""
     return f"{value:zg}" if digits is None else f"{value:z.{digits}f}"
 
 
 def signed(value: float | None, digits: int | None) -> str:
-    """A difference with its sign; "" for None."""
+    """Return a difference as text with its sign; "" for None. digits: see `number`."""
     if value is None:
         return ""
     return f"{value:+zg}" if digits is None else f"{value:+z.{digits}f}"
 
 
 def bounds(low: float | None, high: float | None, digits: int | None) -> str:
-    """[low, high]; "" for None."""
+    """Return the text "[low, high]"; "" if a bound is None."""
     return "" if low is None or high is None else f"[{signed(low, digits)}, {signed(high, digits)}]"
 
 
 def probability(p: float | None) -> str:
-    """A p value without its leading zero; "" for None and NaN."""
+    """Return a p value without its leading zero; "" for None and NaN."""
     if p is None or math.isnan(p):
         return ""
     return "<.0001" if p < 1e-4 else f"{p:.4f}".lstrip("0")
 
 
 def first_few(words: Sequence[str]) -> str:
-    """The first few words, and how many more there are."""
+    """Return the first FEW words as text, and how many more there are."""
     shown = ", ".join(words[:FEW])
     return f"{shown}, {len(words) - FEW} more" if len(words) > FEW else shown
 
 
 def counted_noun(count: int, noun: str) -> str:
-    """A number of things: 1 job, 2 jobs."""
+    """Return a number with its noun: 1 job, 2 jobs."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def suite_of(name: str) -> str:
-    """The split and the evaluator that a score's name begins with, dev/stsb of dev/stsb/spearman; "" without them."""
+    """Return the split and the evaluator of a score's name: dev/stsb for dev/stsb/spearman; "" without them."""
     return "/".join(name.split("/")[:-1][:2])
 
 
 def folded(text: str, most: int = LONG) -> str:
-    """A name without its middle if it has more than `most` characters."""
+    """Return a name without its middle if it has more than `most` characters."""
     return text if len(text) <= most else f"{text[: most // 2 - 1]}…{text[-most // 2 :]}"

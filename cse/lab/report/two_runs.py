@@ -1,6 +1,6 @@
-"""The report of two runs: what differs between them (`differ=[RUN,RUN]`).
+"""The report of two runs: the differences between the runs (`differ=[RUN,RUN]`).
 
-To read: `section_of_two`, which compares their facts (cse.lab.folder.facts).
+Start at `section_of_two`, which compares the facts of both runs (cse.lab.folder.facts).
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ ABSENT = "-"
 
 
 def section_of_two(folders: Sequence[Path]) -> Section:
-    """The facts that differ between two runs, A and B, by kind. Facts that change results come first.
+    """Return the facts that differ between two runs, A and B, by kind. Facts that change results come first.
 
-    A training and an evaluation have different settings, so only common settings are compared. Raises UserError for a
+    Between a training and an evaluation, only scores and facts that both have are compared. Raises UserError for a
     folder without a run, and for the same folder twice.
     """
     check_two(folders)
@@ -56,7 +56,7 @@ def check_two(folders: Sequence[Path]) -> None:
 
 
 def texts_of_change(change: Change) -> list[str]:
-    """The values of two runs; "-" for no value. Scores are rounded as in tables, except if both would look the same."""
+    """Return both values as text; "-" for no value. Scores are rounded as in tables, unless both would look equal."""
     both = [ABSENT if value is None else value for value in (change.before, change.now)]
     whole = [format_value(value) for value in both]
     if change.kind != "scores":
@@ -67,9 +67,9 @@ def texts_of_change(change: Change) -> list[str]:
 
 
 def weights_apart(runs: Sequence[Run]) -> list[str]:
-    """A line with the largest difference between the weights of two runs' best/.
+    """Return a line with the largest difference between the weights of two runs' best/.
 
-    [] if a best/ is missing or cannot be read, or if the shapes differ.
+    Return [] if a best/ is missing or cannot be read, or if the shapes differ.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file

@@ -1,7 +1,7 @@
 """The verdicts of a sweep's report, on the cells of the paper's table and on the paper's claims.
 
-cse.lab.report.paper.cells decides the verdict on a cell, cse.lab.report.paper.claims the verdict on a claim.
-cse.lab.report.show.look has their colours.
+cse.lab.report.paper.cells decides the verdict on a cell. cse.lab.report.paper.claims decides the verdict on a claim.
+cse.lab.report.show.look has the colours of verdicts.
 """
 
 PASS, WITHIN_SEED_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
@@ -23,4 +23,4 @@ MEANINGS = {
     NOT_TESTED: "of a claim: these runs do not test it, for the reason given",
     SEE_FIGURE: "of a claim about a figure: compare it with the curve",
 }
-"""What each verdict means, as the page says it. A verdict on a cell compares our mean with the published number."""
+"""The meaning of each verdict, for the page. A verdict on a cell compares our mean with the published number."""

@@ -1,8 +1,8 @@
 """The charts of a page, by plotly: scores of settings, and curves of runs (cse.lab.report.any_runs.curves).
 
-To read: `draw_charts`, and below it a function for each chart: `chart_by_number`, `chart_of_search`, `box_chart`,
-`heat_map`, `curve_charts`. A setting has the same colour in all charts. Every label that comes from a run is escaped,
-because plotly interprets a few HTML tags. cse.lab.report.any_runs.paper_figures draws the same numbers for a paper.
+Start at `draw_charts`. Each chart has a function: `chart_by_number`, `chart_of_search`, `box_chart`, `heat_map`,
+`curve_charts`. A setting has the same colour in all charts. Every label that comes from a run is escaped, because
+plotly interprets a few HTML tags. cse.lab.report.any_runs.paper_figures draws the same numbers for a paper.
 """
 
 import math
@@ -24,7 +24,7 @@ from cse.lab.report.show.look import PLUS_MINUS
 from cse.lab.settings.values import number_in
 
 TICK = 24  # the most characters of a value at an axis
-CATEGORIES = 7  # the most numbers of a key that are shown as categories; more numbers are an axis
+CATEGORIES = 7  # a key with more different numbers than this has a numeric axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
 LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # at the right of the chart
 AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e", "title": {"standoff": 12}}
@@ -40,15 +40,15 @@ TEMPLATE = go.layout.Template(
 
 
 def draw_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.Figure]:
-    """All charts that have data: {title: chart}. curves: the points of `curves_of`."""
+    """Return each chart that has data, by its title. curves: the points that `curves_of` returns."""
     scored = [name for name in comparison.scores.shown if any(name in setting.means for setting in comparison.settings)]
     charts = score_charts(comparison, scored) if scored else {}
     return charts | curve_charts(comparison, curves)
 
 
 def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.Figure]:
-    """The charts of scores, {title: chart}: over each key with many numbers, over a search's trials, and over the other
-    keys.
+    """Return the charts of scores, by title: a chart for each key with many different numbers, a chart for a search's
+    trials, and a chart for the other keys.
     """
     charts: dict[str, go.Figure] = {}
     numeric, categorical = keys_as_axes(comparison)
@@ -66,9 +66,9 @@ def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.
 
 
 def keys_as_axes(comparison: Comparison) -> tuple[dict[Key, dict[Setting, float]], list[Key]]:
-    """(the keys that are an axis, each with the number that every setting has there; the other keys).
+    """Return (the keys that have a numeric axis, each with the number of every setting; the other keys).
 
-    The values of the other keys are categories.
+    Charts show the values of the other keys as categories.
     """
     is_search = any(setting.trial for setting in comparison.settings)
     numbers = {key: as_axis(comparison, key, is_search) for key in comparison.keys}
@@ -77,9 +77,9 @@ def keys_as_axes(comparison: Comparison) -> tuple[dict[Key, dict[Setting, float]
 
 
 def as_axis(comparison: Comparison, key: Key, is_search: bool) -> dict[Setting, float] | None:
-    """Each setting's number at a key, NaN for a setting without the key.
+    """Return each setting's number at a key; NaN for a setting without the key.
 
-    None if the values are words, or at most CATEGORIES numbers. In a search, numbers are always an axis.
+    Return None if a value is not a number. If there is no search, return None also for CATEGORIES or fewer numbers.
     """
     texts = pd.Series([setting.values[key.dotted] for setting in comparison.ranked])
     numbers = pd.to_numeric(texts[texts != ""], errors="coerce")
@@ -90,7 +90,7 @@ def as_axis(comparison: Comparison, key: Key, is_search: bool) -> dict[Setting, 
 def chart_by_number(
     comparison: Comparison, key: Key, numbers: Mapping[Setting, float], scored: Sequence[str]
 ) -> go.Figure:
-    """A point for each seed of each setting, over the numbers at a key."""
+    """Return a chart with a point for each seed of each setting. The x axis has the settings' numbers at a key."""
     colours, traces = colours_of(comparison), {}
     for score in scored:
         points = seeds_of(comparison, score)
@@ -112,15 +112,15 @@ def chart_by_number(
 
 
 def is_log_axis(numbers: Iterable[float]) -> bool:
-    """Whether an axis of these numbers is logarithmic: all are positive, and the largest is >= 10 times the least."""
+    """Return whether these numbers have a logarithmic axis: all are > 0, and the largest is >= 10 times the least."""
     known = [number for number in numbers if not math.isnan(number)]
     return min(known) > 0 and max(known) >= 10 * min(known)
 
 
 def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
-    """The score of each trial, and for each search a line of the best score so far.
+    """Return a chart with the score of each trial, and a line of the best score so far for each search.
 
-    The menu begins with the score that ranks the settings.
+    The menu of scores begins with the score that ranks the settings.
     """
     trials = sorted((setting.trial for setting in comparison.settings if setting.trial), key=lambda trial: trial.number)
     grey = {"color": look.GREY, "size": 8}
@@ -140,7 +140,7 @@ def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
 
 
 def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.Figure:
-    """A box for each value of a key: every seed, with quartiles, mean and standard deviation."""
+    """Return a chart with a box for each value of a key. A box shows all seeds, quartiles, mean and sd."""
     colours, traces = colours_of(comparison), {}
     for score in scored:
         traces[score] = [
@@ -157,7 +157,7 @@ def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.
 
 
 def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence[str]) -> go.Figure:
-    """The mean and the standard deviation of each score, in a cell for each pair of values of two keys."""
+    """Return a heat map for each score. A cell shows mean and standard deviation for a pair of values of two keys."""
     traces = {score: [heat_map_of(comparison, across, down, score)] for score in scored}
     rows = len({setting.values[down.dotted] for setting in comparison.settings})
     layout: dict[str, object] = {
@@ -169,7 +169,7 @@ def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence
 
 
 def category_axis(comparison: Comparison, key: Key) -> dict[str, object]:
-    """An axis with the values of a key as categories. A long value is shown without its middle."""
+    """Return an axis with the values of a key as categories. The axis shows a long value without its middle."""
     values = {setting.values[key.dotted]: None for setting in comparison.settings}
     return {
         "title": escape(key.short),
@@ -179,7 +179,7 @@ def category_axis(comparison: Comparison, key: Key) -> dict[str, object]:
 
 
 def heat_map_of(comparison: Comparison, across: Key, down: Key, score: str) -> go.Heatmap:
-    """The heat map of one score."""
+    """Return the heat map of one score."""
     form = comparison.formats[score]
     cells = cells_of(comparison, across, down, score)
     texts, hovers = [], []
@@ -207,15 +207,15 @@ def heat_map_of(comparison: Comparison, across: Key, down: Key, score: str) -> g
 
 
 def cells_of(comparison: Comparison, across: Key, down: Key, score: str) -> pd.DataFrame:
-    """A row for each cell of a heat map, by its values down and across: mean, sd, n, and the list of its settings."""
+    """Return mean, sd, n and settings of each cell of a heat map. The index has the cell's values at both keys."""
     cells = seeds_of(comparison, score, [across, down]).groupby([down.dotted, across.dotted], observed=True)
     return cells.agg(mean=("score", "mean"), sd=("score", "std"), n=("score", "size"), settings=("setting", list))
 
 
 def seeds_of(comparison: Comparison, score: str, keys: Sequence[Key] = ()) -> pd.DataFrame:
-    """A row for each seed of each setting with the score: setting, score, and the setting's values at these keys.
+    """Return a row for each seed of each setting with the score: setting, score, and the setting's values at `keys`.
 
-    The values of a key are categories: first numbers by size, then words in the order of the table.
+    The values of a key are ordered categories: first numbers by size, then words in the order of the table.
     """
     rows = [
         [setting, value, *(setting.values[key.dotted] for key in keys)]
@@ -231,13 +231,13 @@ def seeds_of(comparison: Comparison, score: str, keys: Sequence[Key] = ()) -> pd
 
 
 def size_of(text: str) -> float:
-    """The number that a text writes; infinity for words."""
+    """Return the number that a text denotes; infinity for words."""
     number = number_in(text)
     return math.inf if number is None else number
 
 
 def colours_of(comparison: Comparison) -> dict[Setting, str]:
-    """The colour of each setting."""
+    """Return the colour of each setting."""
     return dict(zip(comparison.ranked, look.setting_colours(len(comparison.ranked)), strict=True))
 
 
@@ -247,7 +247,7 @@ def with_menu(
     *,
     is_y_the_score: bool = True,
 ) -> go.Figure:
-    """A figure with a menu. The menu chooses the score to show. traces: plotly's traces for each score."""
+    """Return a figure with a menu that selects the score to show. traces: plotly's traces for each score."""
     owners = [name for name, lines in traces.items() for _ in lines]
     figure = go.Figure([trace for lines in traces.values() for trace in lines], go.Layout(template=TEMPLATE, **layout))
     for trace, owner in zip(figure.data, owners, strict=True):
@@ -265,10 +265,10 @@ def with_menu(
 
 
 def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.Figure]:
-    """The charts of numbers that runs logged more than once, {title: chart}: a chart for each metric in TRAINING, and a
-    chart of all scores.
+    """Return the charts of numbers that runs logged more than once, by title.
 
-    curves: the points of `curves_of`. In a chart of TRAINING, curves of very different sizes are in different panels.
+    Each metric in TRAINING has a chart. Curves of very different sizes are in different panels of this chart. All other
+    metrics share one chart. curves: the points that `curves_of` returns.
     """
     names = ", ".join(key.short for key in comparison.keys if key.in_label)
     about: dict[str, object] = {
@@ -292,7 +292,7 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
 def in_panels(
     lines: Sequence[go.Scatter], panels: Sequence[Sequence[int]], title: str, about: Mapping[str, object]
 ) -> go.Figure:
-    """A figure with panels below each other. panels: for each panel, the places of its settings in the table."""
+    """Return a figure with one panel below another. panels: for each panel, the places of its settings in the table."""
     figure = make_subplots(len(panels), 1, shared_xaxes=True, vertical_spacing=0.06)
     rows = {place: row for row, places in enumerate(panels, 1) for place in places}
     for line in lines:

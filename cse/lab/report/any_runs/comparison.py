@@ -1,7 +1,7 @@
-"""Comparing runs: runs that differ only in their seed form a `Setting`, and the settings are ranked.
+"""The comparison of runs: runs that differ only in their seed form a `Setting`, and a score ranks the settings.
 
-To read: `compare_runs` makes a `Comparison`. `runs_by_setting` groups the runs, `keys_of` picks the keys that name
-settings, and `best_first` ranks the settings. The names and the order of folders change nothing here.
+Start at `compare_runs`, which makes a `Comparison`. `runs_by_setting` groups the runs, `keys_of` picks the keys that
+name settings, and `best_first` ranks the settings. The ranking does not depend on the names or order of folders.
 """
 
 import math
@@ -29,7 +29,7 @@ from cse.lab.report.numbers.statistics import Value, mean_and_sd
 from cse.lab.report.numbers.unlike import differences_in_number
 from cse.lab.settings.values import in_one_form
 
-MANY_KEYS = 6  # the most columns of keys that tables of text show, unless labels need more
+MANY_KEYS = 6  # tables of text have at most this many columns of keys, unless labels need more
 
 
 class Key(NamedTuple):
@@ -38,8 +38,7 @@ class Key(NamedTuple):
     Runs of trainer.lr=1e-5 and trainer.lr=3e-5 have Key(dotted="trainer.lr", short="lr", in_label=True, is_shown=True).
 
     dotted: the name in commands and CSV files. short: the name in tables for people.
-    in_label: whether labels contain the value of this key. Labels have few keys, and no two settings have the same
-        label.
+    in_label: whether labels contain the value of this key. Labels have few keys. No two settings have the same label.
     is_shown: whether tables of text have a column for this key. The page and the CSV files have all keys.
     """
 
@@ -51,17 +50,17 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Runs that differ in their seed alone.
+    """Runs that differ only in their seed.
 
-    runs: all of them.
-    included: the finished runs whose scores count (see `runs_included`).
-    values: the value at each key in which settings differ, as tables write it, by dotted key; "" without a value.
-    label: the values at few keys: lr=3e-05, model=bert. No other setting has this label. `baseline=` accepts it. "all"
-        if there are no keys.
-    trial: a search's trial of this setting; None if no search tried it.
-    groups: the value of each seed, for each score of an included run.
-    compared: the groups that tests compare. A group of checkpoints becomes one encoder without seeds.
-    unlike: the differences of the included runs besides their seed (`differences_in_number`).
+    runs: all runs of the setting, finished or not.
+    included: the finished runs that the analysis includes (see `runs_included`).
+    values: for the dotted name of each key in which settings differ, the value as in tables; "" without a value.
+    label: the values at few keys: lr=3e-05, model=bert; "all" if there are no keys. No other setting has this label.
+        `baseline=` accepts a label.
+    trial: a search's trial of this setting; None if no search tried the setting.
+    groups: for each score of an included run, the value of each seed.
+    compared: the groups that tests compare: `groups`, or groups without seeds if the comparison is of checkpoints.
+    unlike: the differences between the included runs, except the seed (`differences_in_number`).
     """
 
     runs: list[Run]
@@ -80,7 +79,7 @@ class Setting:
 
     @property
     def expected(self) -> int:
-        """How many runs are included once all are finished."""
+        """The number of runs that the analysis will include when all runs are finished."""
         return len(self.runs) - len(self.done) + len(self.included)
 
     @cached_property
@@ -108,11 +107,11 @@ class Setting:
 class Comparison:
     """Settings compared with each other.
 
-    folders: the folders that were searched.
+    folders: the folders that were searched for runs.
     runs: all runs, in the order of runs.csv.
     keys: the keys in which settings differ, in the order of the command line.
-    settings: the settings, in the order in which they appear.
-    ranked: the settings, the best first.
+    settings: the settings, in the order of their first runs.
+    ranked: the same settings, the best first.
     """
 
     folders: list[Path]
@@ -136,21 +135,21 @@ class Comparison:
 
     @cached_property
     def formats(self) -> dict[str, str]:
-        """The format of each score, and of its deviation, in every table."""
+        """The number format of each score and of its standard deviation. All tables use this format."""
         means = {score: [setting.means.get(score) for setting in self.settings] for score in self.scores.all}
         return {score: format_of(mean.mean for mean in of_score if mean) for score, of_score in means.items()}
 
     def lower_is_better(self, score: str | None) -> bool:
-        """Whether a lower score is better."""
+        """Return whether a lower score is better."""
         return score_named(self.runs, score).lower_is_better
 
 
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str) -> Comparison:
     """Compare runs.
 
-    patterns: the scores that tables show (test/sts/*); []: all scores if they are few, else the averages.
+    patterns: the scores that tables show (test/sts/*); []: `scores_shown` decides.
     """
-    begun = [run for run in runs if run.has_results] or list(runs)  # the other runs have not said anything yet
+    begun = [run for run in runs if run.has_results] or list(runs)  # all runs if none has results
     scores = pick_scores([run for run in runs if run.is_done], patterns)
     dotted = keys_of_settings(begun, seed_key)
     by_setting = runs_by_setting(runs, dotted)
@@ -174,16 +173,16 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
 def compare_without_smoke(
     runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str
 ) -> list[Comparison]:
-    """Compare real runs, and smoke runs separately: two comparisons, or one if all runs are real or all are smoke runs.
+    """Compare real runs and smoke runs separately. A kind without runs has no comparison.
 
-    patterns: as in `compare_runs`.
+    patterns: see `compare_runs`.
     """
     parts = [[run for run in runs if run.is_smoke == is_smoke] for is_smoke in (False, True)]
     return [compare_runs(part, folders, patterns, seed_key) for part in parts if part]
 
 
 def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]:
-    """The runs of each setting. keys: the keys in which settings differ."""
+    """Return the runs of each setting. keys: the keys in which settings differ."""
     alike: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         alike.setdefault(tuple(value_in_words(run, key) for key in keys), []).append(run)
@@ -191,8 +190,8 @@ def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]
 
 
 def are_of_checkpoints(by_setting: Sequence[Sequence[Run]], seed_key: str) -> bool:
-    """Whether the comparison is between checkpoints, not over seeds: all runs are from cse-eval, and each setting has
-    one checkpoint.
+    """Return whether the comparison is of checkpoints, not of training seeds: all runs are from cse-eval, and each
+    setting has one checkpoint.
     """
     runs = [run for alike in by_setting for run in alike]
     if any(run.get("checkpoint") is None and run.get(seed_key) is not None for run in runs):
@@ -202,14 +201,15 @@ def are_of_checkpoints(by_setting: Sequence[Sequence[Run]], seed_key: str) -> bo
 
 
 def values_as_text(runs: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
-    """The values of these runs at each key, as tables write them: a row for each run."""
+    """Return a row for each run: the run's value at each key, as tables show it."""
     return pd.DataFrame({key: format_settings(runs, key) for key in keys}, index=range(len(runs)), dtype=object)
 
 
 def keys_of(values: pd.DataFrame) -> list[Key]:
-    """The keys in which settings differ. values: a row for each setting, by dotted key.
+    """Return the keys in which settings differ. values: a row for each setting and a column for each key.
 
-    If there are many keys, tables of text show the keys of labels, and then the first keys that every setting has.
+    If there are more than MANY_KEYS keys, tables of text show the keys of labels. If there is space left, these tables
+    also show the first keys for which every setting has a value.
     """
     short, in_label = short_names(list(values), taken=OWN_COLUMNS), fewest_keys(values)
     shown = list(values)
@@ -221,13 +221,13 @@ def keys_of(values: pd.DataFrame) -> list[Key]:
 
 
 def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys: Sequence[str]) -> list[Setting]:
-    """The settings, sorted by a score, the best first. If scores are equal, the values at these keys decide.
+    """Return the settings, sorted by a score, the best first. If scores are equal, the values at `keys` decide.
 
-    A trial may have been picked for being lucky. So a setting that has only its trial comes after the best setting of
-    the same search for which further seeds were trained.
+    The best trial of a search may be lucky. So if some settings of a search have further seeds, the best of these
+    settings comes before all settings of the search that have only their trial.
     """
     costs = {setting: cost_of(setting, by, lower_is_better) for setting in settings}
-    best_costs: dict[str, float] = {}  # of each search: over its settings for which further seeds were trained
+    best_costs: dict[str, float] = {}  # for each search, the least cost of a setting with further seeds
     for setting, cost in costs.items():
         if setting.trial and setting.is_trained_since:
             best_costs[setting.trial.search] = min(cost, best_costs.get(setting.trial.search, math.inf))
@@ -243,9 +243,9 @@ def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys
 
 
 def cost_of(setting: Setting, by: str, lower_is_better: bool) -> float:
-    """A setting's mean for sorting: negative where higher is better, infinity without a score.
+    """Return a setting's mean score for sorting: negated if higher is better; infinity without the score.
 
-    The mean is rounded to 12 digits, so that rounding errors of floats do not rank equal settings.
+    The mean is rounded to 12 significant digits. So rounding errors of floats do not rank equal settings.
     """
     if by not in setting.means:
         return math.inf

@@ -1,6 +1,6 @@
-"""The curves of numbers that runs logged more than once, as lines of plotly. Each setting has the mean over its seeds.
+"""The curves of numbers that runs logged more than once, as lines of plotly. A setting's curve is a mean over seeds.
 
-To read: `curves_of` reads the points, and `lines_by_metric` draws them (`curve_lines`).
+`curves_of` reads the points. `lines_by_metric` draws the points of each metric as lines (`curve_lines`).
 """
 
 from html import escape
@@ -17,24 +17,24 @@ from cse.lab.report.show import look
 from cse.lab.report.show.look import PLUS_MINUS
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
-POINTS = 400  # of a curve; a longer curve is thinned
+POINTS = 400  # the most points of a curve; a longer curve is thinned
 RUNS = 100  # the most runs whose curves are drawn
-ALL_POINTS = 200_000  # of a page; with many curves, each has fewer points
-FARTHER, PANELS = 5, 4  # a curve that is this many times as large is in another panel; the most panels of a chart
-NAMED = 8  # settings, the best first, whose curves have a name in the legend, a band and their seeds on hover
+ALL_POINTS = 200_000  # the most points of a page; if there are many curves, each curve has fewer points
+FARTHER, PANELS = 5, 4  # a curve that is FARTHER times as large is in another panel; a chart has at most PANELS panels
+NAMED = 8  # the number of best settings with a name in the legend, a band, and the values of their seeds on hover
 
 
 def lines_by_metric(curves: pd.DataFrame, comparison: Comparison) -> dict[str, list[go.Scatter]]:
-    """The curves of each metric. curves: the points of `curves_of`."""
+    """Return the curves of each metric. curves: the points that `curves_of` returns."""
     points = dict(list(curves.groupby("metric")))
     return {metric: curve_lines(of_metric, comparison) for metric, of_metric in points.items()}
 
 
 def panels_of(points: pd.DataFrame) -> list[list[int]]:
-    """The settings in groups of similar size, by their places in the table: losses of two objectives may be 1 and 300.
+    """Return groups of settings with values of similar size: the losses of two objectives may be 1 and 300.
 
-    points: the points of one metric. The settings are sorted by their largest value. A setting begins a new group if
-    this value is more than FARTHER times the value of the setting before it.
+    The result has the settings' places in the table. points: the points of one metric. The settings are sorted by their
+    largest absolute value. A value more than FARTHER times the value before it begins a group, up to PANELS groups.
     """
     sizes = points["value"].abs().groupby(points["setting"]).max().sort_values()
     group = (sizes > FARTHER * sizes.shift()).cumsum().clip(upper=PANELS - 1)
@@ -42,21 +42,21 @@ def panels_of(points: pd.DataFrame) -> list[list[int]]:
 
 
 def name_of(setting: Setting, comparison: Comparison) -> str:
-    """The name of a setting in a legend: its values at the keys that the legend's title names, else its label."""
+    """Return a setting's name in a legend: its values at the keys of the legend's title; without keys, its label."""
     return ", ".join(setting.values[key.dotted] for key in comparison.keys if key.in_label) or setting.label
 
 
 def title_of_curves(comparison: Comparison) -> str:
-    """The title of a chart of curves. It says so if only some runs have curves."""
+    """Return the title of a chart of curves. If only some runs have curves, the title says so."""
     many = len(comparison.runs)
     return "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, from the best settings"
 
 
 def curves_of(comparison: Comparison) -> pd.DataFrame:
-    """The points of every metric that a run logged more than once: metric, setting, seed, step, value, run.
+    """Return the points of every metric that a run logged more than once: metric, setting, seed, step, value, run.
 
-    setting: the setting's place in the table. A long curve is thinned. Copies of a run have one curve, their mean. If
-    there are many runs, only runs of the best settings have curves.
+    setting: the setting's place in the table. A long curve is thinned. Runs of a setting with the same seed share one
+    curve, their mean. If there are more than RUNS runs, only runs of the best settings have curves.
     """
     parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
     best_first = [(place, run) for place, setting in enumerate(comparison.ranked) for run in setting.runs]
@@ -76,9 +76,9 @@ def curves_of(comparison: Comparison) -> pd.DataFrame:
 
 
 def thinned(points: pd.DataFrame, most: int) -> pd.DataFrame:
-    """At most `most` points of each metric, evenly spaced, including the last point.
+    """Return at most `most` points of each metric, evenly spaced, including the last point.
 
-    A metric with one point is left out.
+    A metric with only one point is removed.
     """
     curves = points.groupby("metric")["value"]
     sizes, from_end = curves.transform("size"), curves.cumcount(ascending=False)
@@ -86,10 +86,10 @@ def thinned(points: pd.DataFrame, most: int) -> pd.DataFrame:
 
 
 def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter]:
-    """The curves of a metric: for each setting the mean over seeds, in a band of one standard deviation to each side.
+    """Return the curves of a metric: for each setting, the mean over seeds.
 
-    The best settings are in the legend, by their place in the table, and show each seed on hover. All other settings
-    share one entry.
+    Each of the best settings has an entry in the legend, a band of one standard deviation to each side, and the value
+    of each seed on hover. All other settings share one entry in the legend.
     """
     lines, colours = [], look.setting_colours(len(comparison.ranked))
     metric = points["metric"].iloc[0]
@@ -122,7 +122,7 @@ def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter
 
 
 def band_of(by_seed: pd.DataFrame, colour: str, place: int) -> go.Scatter:
-    """The band of one standard deviation above and below the mean over seeds. place: the place of the setting."""
+    """Return a band of one standard deviation around the mean over seeds. place: the setting's place in the table."""
     mean, sd = by_seed.mean(axis="columns"), by_seed.std(axis="columns").fillna(0.0)
     there_and_back = np.concatenate([mean + sd, (mean - sd)[::-1]]).astype(np.float32)
     steps = by_seed.index.to_numpy()
@@ -141,7 +141,7 @@ def band_of(by_seed: pd.DataFrame, colour: str, place: int) -> go.Scatter:
 
 
 def seeds_in_words(by_seed: pd.DataFrame) -> list[str]:
-    """For each step, a text with the standard deviation over seeds and the value of each seed."""
+    """Return a text for each step, with the standard deviation over seeds and the value of each seed."""
     texts = []
     for values, sd in zip(by_seed.to_numpy(), by_seed.std(axis="columns"), strict=True):
         known = {seed: value for seed, value in zip(by_seed.columns, values, strict=True) if not np.isnan(value)}

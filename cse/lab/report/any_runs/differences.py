@@ -1,11 +1,11 @@
 """The difference of each setting from the best setting or from `baseline=`, and the tests of this difference.
 
-The tests are the same as in a sweep's table (`compare_groups`). A setting without a test (one seed) has no verdict.
-This differs from a sweep's table, where a row without a test may be tied. The p values are Holm-corrected over the
-compared settings. A setting with the same seeds as the reference also gets a paired test. Each difference has the
-number of seeds that would detect it.
+The tests are the same as in a sweep's table (`compare_groups`). A setting without a test (one seed) has no verdict. In
+a sweep's table, a row without a test may be tied. The p values are Holm-corrected over the compared settings. A setting
+with the same seeds as the reference also gets a paired test. Each difference has the number of seeds that would detect
+the difference.
 
-To read: `compare_settings` makes the `Differences`, with a `Difference` for each setting.
+Start at `compare_settings`, which makes the `Differences`, with a `Difference` for each setting.
 """
 
 import math
@@ -27,17 +27,17 @@ from cse.lab.report.numbers.statistics import (
     tost_p,
 )
 
-MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave little power
+MOST = 30  # the most settings that are compared, the best: with more, Holm's correction would leave little power
 MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms on which all differences of a table are tested.
+    """The parameters that all tests of a table of differences share.
 
     within: the margin of equivalence; None: no test of equivalence.
     level: the significance level of a single test, (1 - confidence) divided by the number of tests.
-    spread: the variation over seeds, over all settings.
+    spread: the standard deviation over seeds, pooled over all settings.
     """
 
     confidence: float
@@ -50,9 +50,8 @@ class Terms:
 class Tested:
     """The result of one test of a difference.
 
-    p_holm: the p, Holm-corrected over the settings. equivalent_p: the p of TOST for a difference below `within`.
-    equivalent_p_holm: the same, Holm-corrected. equivalent: the verdict on equivalence, in a word; "" without a
-    verdict.
+    p_holm: the p of the test, Holm-corrected over the settings. equivalent_p: the p of TOST for a difference below
+    `within`. equivalent_p_holm: equivalent_p, Holm-corrected. equivalent: the verdict on equivalence, a word or "".
     """
 
     effect: Effect
@@ -67,7 +66,7 @@ class Difference:
     """A setting compared with the reference.
 
     tied: whether the test detects no difference; None without a verdict. seeds_to_tell: the number of seeds on each
-    side that would detect the difference; "" if it is detected already, or if this number is unknown.
+    side that would detect the difference; "" if the test detects the difference already, or if the number is unknown.
     """
 
     setting: Setting
@@ -80,7 +79,7 @@ class Difference:
     @property
     def size(self) -> float:
         """The difference of the means."""
-        assert self.unpaired.effect.size is not None  # two settings with the score
+        assert self.unpaired.effect.size is not None  # both settings have the score
         return self.unpaired.effect.size
 
 
@@ -89,10 +88,10 @@ class Differences:
     """Each setting compared with a reference.
 
     score: the score that is compared; "" if no run has a score.
-    is_best: whether the reference is the best setting, taken because no baseline was given.
+    is_best: whether no baseline was given, and the reference is therefore the best setting.
     lines: a difference for each compared setting.
     lower: the number of settings that rank too low to be compared.
-    no_verdict: why all or some settings have no verdict; "" if all have one, and for a single setting.
+    no_verdict: why all or some settings have no verdict; "" if all have a verdict, or if there is only one setting.
     """
 
     comparison: Comparison
@@ -111,7 +110,7 @@ class Differences:
 
     @property
     def doubt(self) -> str:
-        """Why the best setting is not shown to be better than all others; "" if it is, or if no setting is the best."""
+        """Why the best setting is not significantly better than all others; "" if it is, or without a best setting."""
         if self.comparison.best is None:
             return ""
         if self.reference is not self.comparison.best:
@@ -125,9 +124,9 @@ class Differences:
 def compare_settings(
     comparison: Comparison, baseline: str | None, confidence: float, within: float | None = None
 ) -> Differences:
-    """Compare each setting with the baseline, or without a baseline with the first setting, which is the best.
+    """Compare each setting with the baseline. If no baseline is given, compare with the first of the ranked settings.
 
-    Raises UserError for a baseline that names no setting, or several.
+    Raises UserError if the baseline names no setting, or several settings.
     """
     score = comparison.scores.leading or ""
     reference = comparison.ranked[0] if baseline is None else setting_named(comparison, baseline)
@@ -148,7 +147,7 @@ def compare_settings(
 
 
 def why_not_any(comparison: Comparison, reference: Setting) -> str:
-    """Why no setting is compared with the reference; "" for a single setting, and without scores."""
+    """Return why no setting is compared with the reference; "" if there is only one setting, or no score."""
     score = comparison.scores.leading
     if score is None or len(comparison.settings) == 1:
         return ""
@@ -158,7 +157,7 @@ def why_not_any(comparison: Comparison, reference: Setting) -> str:
 
 
 def why_not_judged(base: Group, others: Sequence[Group]) -> str:
-    """Why some settings get no verdict, with the numbers of seeds that are too few; "" if all have enough seeds."""
+    """Return a text with the numbers of seeds that are too few for a verdict; "" if all settings have enough seeds."""
     unjudged = [group for group in others if few_seeds([base, group])]
     if not unjudged:
         return ""
@@ -169,7 +168,7 @@ def why_not_judged(base: Group, others: Sequence[Group]) -> str:
 
 
 def differences_to(base: Group, groups: Mapping[Setting, Group], terms: Terms) -> list[Difference]:
-    """The difference of each setting from the reference. base, groups: the runs of the reference and each setting."""
+    """Return the difference of each setting from the reference. base: the group of the reference."""
     unpaired = run_tests([partial(compare_groups, group, base) for group in groups.values()], terms)
     paired = run_tests([partial(compare_pairs, group.side, base.side) for group in groups.values()], terms)
     lines = []
@@ -191,12 +190,12 @@ def differences_to(base: Group, groups: Mapping[Setting, Group], terms: Terms) -
 
 
 def sides_with_seeds(*sides: Group) -> int:
-    """How many sides of a comparison have seeds."""
+    """Return how many sides of a comparison have seeds."""
     return sum(not group.only_scored for group in sides)
 
 
 def run_tests(tests: Sequence[Callable[..., Effect]], terms: Terms) -> list[Tested]:
-    """The result of each test, for a difference and for equivalence. Holm's correction is over all settings."""
+    """Return the result of each test, for a difference and for equivalence. Holm's correction is over all tests."""
     effects = [test(terms.confidence) for test in tests]
     p_holm = holm([effect.p for effect in effects])
     equivalent_p = [tost_p(partial(test, terms.confidence), terms.within) for test in tests]
@@ -206,10 +205,9 @@ def run_tests(tests: Sequence[Callable[..., Effect]], terms: Terms) -> list[Test
 
 
 def equivalence_in_word(effect: Effect, p: float, terms: Terms) -> str:
-    """Whether a difference is less than `within`.
+    """Return in words whether a difference is less than `within`: "yes", "no" or "not shown"; "" without a test.
 
-    "yes"; "no" if the whole interval lies beyond the margin; "not shown"; "" without a test. p: the corrected p of
-    equivalence.
+    "no" means that the whole interval lies beyond the margin. p: the Holm-corrected p of equivalence.
     """
     if terms.within is None or math.isnan(p) or effect.low is None or effect.high is None:
         return ""
@@ -219,7 +217,7 @@ def equivalence_in_word(effect: Effect, p: float, terms: Terms) -> str:
 
 
 def seeds_to_tell(difference: float | None, terms: Terms, sides: int) -> str:
-    """The number of seeds on each side that detect such a difference with 80% power; "" if sd over seeds is unknown.
+    """Return the number of seeds on each side that detect such a difference with 80% power; "" if unknown.
 
     sides: the number of sides with seeds.
     """

@@ -1,7 +1,7 @@
 """The table of differences: a row for each setting that is compared with the reference.
 
-To read: `differences_section`, which has the table as text (`differences_table`), its notes, and the meaning of its
-signs and tests (`legend_of_tests`). `differences_frame` is differences.csv.
+Start at `differences_section`: it has the table as text (`differences_table`), its notes, and the meaning of its signs
+and tests (`legend_of_tests`). `differences_frame` returns the table of differences.csv.
 """
 
 import math
@@ -30,7 +30,7 @@ OF_CHECKPOINTS = f"{OVER_ITEMS}: it compares these checkpoints. It says nothing 
 
 
 def differences_section(differences: Differences, label: str = "") -> Section:
-    """The table of the differences. label: the label for LaTeX."""
+    """Return the section with the table of differences. label: the label for LaTeX."""
     comparison, score, terms = differences.comparison, differences.score, differences.terms
     best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
     sides = [sides_with_seeds(differences.base, line.group) for line in differences.lines]
@@ -51,7 +51,7 @@ def differences_section(differences: Differences, label: str = "") -> Section:
 
 
 def differences_table(differences: Differences) -> pd.DataFrame:
-    """The differences as text, without empty columns."""
+    """Return the table of differences as text, without empty columns."""
     lines, keys = differences.lines, differences.comparison.shown_keys
     digits = digits_of(differences.comparison.formats[differences.score], [line.size for line in lines])
     table = pd.DataFrame({key.short: [line.setting.values[key.dotted] for line in lines] for key in keys})
@@ -74,11 +74,11 @@ def differences_table(differences: Differences) -> pd.DataFrame:
 
 
 def differences_frame(differences: Differences) -> pd.DataFrame:
-    """differences.csv: a row for each compared setting.
+    """Return the table of differences.csv: a row for each compared setting.
 
-    p: the p of one comparison; empty if there are no seeds to test. p_holm: Holm-corrected over all rows. tied: whether
-    p_holm detects no difference; "" without a verdict. seeds_to_tell: see `Difference`. paired_...: the same by a
-    paired test. equivalent: whether the difference is less than `within=`, by equivalent_p_holm.
+    p: the p of one comparison; empty if there are no seeds to test. p_holm: p, Holm-corrected over all rows. tied:
+    whether p_holm detects no difference; "" without a verdict. seeds_to_tell: see `Difference`. equivalent: whether the
+    difference is less than `within=`, by equivalent_p_holm. paired_NAME: the column NAME, by a paired test.
     """
     rows = []
     for line in differences.lines:
@@ -98,17 +98,17 @@ def differences_frame(differences: Differences) -> pd.DataFrame:
 
 
 def with_p(word: str, p: float) -> str:
-    """A word with its p in brackets; "" without a test."""
+    """Return a word with its p in brackets; "" without a test."""
     return "" if math.isnan(p) else f"{word} ({probability(p)})".strip()
 
 
 def number_of_tests(tests: Sequence[Tested]) -> int:
-    """The number of settings with a test. Some settings have too few seeds for a test."""
+    """Return the number of settings with a test. Some settings have too few seeds for a test."""
     return sum(tested.effect.is_tested for tested in tests)
 
 
 def note_on_lower(lower: int) -> str:
-    """A line if some settings rank too low to be compared; else ""."""
+    """Return a note if some settings rank too low to be compared; else ""."""
     if not lower:
         return ""
     verbs = "which ranks lower, is" if lower == 1 else "which rank lower, are"
@@ -116,7 +116,7 @@ def note_on_lower(lower: int) -> str:
 
 
 def note_on_pairs(seed_key: str, base: Group, others: Sequence[Group]) -> str:
-    """A line if settings have no paired test because they share only some seeds with the reference; else ""."""
+    """Return a note if settings have no paired test because they share only some seeds with the reference; else ""."""
     base_seeds = base.value_by_seed.keys()
     other_seeds = [group.value_by_seed.keys() for group in others]
     shared = [base_seeds & seeds for seeds in other_seeds if seeds != base_seeds]
@@ -128,7 +128,7 @@ def note_on_pairs(seed_key: str, base: Group, others: Sequence[Group]) -> str:
 
 
 def legend_of_tests(differences: Differences) -> list[str]:
-    """What the signs and the p values of the table mean."""
+    """Return what the signs and the p values of the table mean."""
     notes = [f"{TIED}: not significantly different."] if any(line.tied for line in differences.lines) else []
     tested = [line.unpaired for line in differences.lines if line.unpaired.effect.is_tested]
     names = ", ".join(dict.fromkeys(TEST_NAMES.get(test.effect.test, test.effect.test) for test in tested))

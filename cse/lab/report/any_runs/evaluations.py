@@ -1,6 +1,6 @@
-"""Later cse-evals of trained runs. A run gets each score that it lacks from an evaluation of its best/.
+"""Later cse-evals of trained runs. A run gets each score that it lacks from a cse-eval of its best/.
 
-To read: `with_evaluations`. `scored_by` finds the run that an evaluation scored, and `with_scores` gives it the scores.
+Start at `with_evaluations`. `scored_by` finds the run that an evaluation scored. `with_scores` gives it the scores.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ CHANGING = ("pooling", "max_length", "whitening.kind", "lowercase")
 
 
 def with_evaluations(runs: Sequence[Run]) -> list[Run]:
-    """The runs, completed with the scores of finished cse-evals of their best/.
+    """Return the runs. A trained run also gets the scores of finished cse-evals of its best/.
 
-    Such an evaluation moves from the list into `evaluations` of its run. An evaluation that changes the encoder
-    (whitening, another pooling, dtype or length) stays in the list.
+    Such an evaluation moves from the list into `evaluations` of the trained run. An evaluation that changes the encoder
+    (by whitening, or another pooling, dtype or length) stays in the list.
     """
     if not any(run.get("checkpoint") for run in runs):
         return list(runs)
@@ -43,11 +43,11 @@ def with_evaluations(runs: Sequence[Run]) -> list[Run]:
 def scored_by(
     evaluation: Run, at_place: Mapping[Path, Sequence[Run]], with_weights: Mapping[str, Sequence[Run]]
 ) -> Run | None:
-    """The run whose best/ an evaluation scored without changing the encoder; None if there is none.
+    """Return the run whose best/ an evaluation scored without changing the encoder; None if there is no such run.
 
-    This is the run in the folder that the evaluation names, unless the run's weights have changed since. If no run is
-    in this folder, the run may have been moved: then it is a run with the same weights. at_place, with_weights: the
-    trained runs, by their resolved folder and by the checksum of their weights.
+    The evaluation names the folder of the run. If the run's weights have changed since the evaluation, the result is
+    None. If the folder has no run, the run may have been moved. The result is then a run with the same weights.
+    at_place, with_weights: the trained runs, by their resolved folder and by the checksum of their weights.
     """
     checkpoint, weights = str(evaluation.get("checkpoint") or ""), evaluation.results.get("weights_sum")
     is_unchanged = evaluation.get("dtype") in (None, "fp32") and not any(map(evaluation.get, CHANGING))
@@ -63,9 +63,9 @@ def scored_by(
 
 
 def with_scores(run: Run, evaluation: Run) -> Run:
-    """A run, completed with the scores of an evaluation, and with the data and settings behind these scores.
+    """Return a run with the further scores of an evaluation, and with the data and settings behind these scores.
 
-    The run's own scores stay. If several evaluations have a score, the first evaluation gives it.
+    The run's own scores stay. If several evaluations have a score, the run gets the score of the first evaluation.
     """
     data = dict(run.data)
     for name, source in evaluation.data.items():
@@ -88,7 +88,7 @@ def with_scores(run: Run, evaluation: Run) -> Run:
 
 
 def notes_on_evaluations(runs: Sequence[Run]) -> list[str]:
-    """Notes: how many runs have scores of evaluations, and which of these scores differ from the tables."""
+    """Return notes: how many runs have scores of evaluations, and which of these scores differ from the tables."""
     joined = [run for run in runs if run.evaluations]
     if not joined:
         return []
@@ -106,7 +106,7 @@ def notes_on_evaluations(runs: Sequence[Run]) -> list[str]:
 
 
 def scores_otherwise(run: Run) -> list[str]:
-    """The rounded scores of a run's evaluations that differ from the tables: NAME EVALUATED (IN TABLES)."""
+    """Return NAME EVALUATED (IN TABLES) for each score of the run's evaluations that, rounded, differs from tables."""
     lines = []
     for evaluation in run.evaluations:
         for name, value in evaluation.metrics.items():

@@ -1,6 +1,6 @@
-"""The gate of a check in CI (`gate=`): whether a setting is better than others by more than a given margin.
+"""The gate (`gate=`), a check for CI: whether a setting is better than others by more than a given margin.
 
-To read: `judge_gate` chooses the settings to compare, and `compare_with_others` collects all reasons to fail.
+Start at `judge_gate`, which chooses the settings to compare. `compare_with_others` collects all reasons to fail.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ from cse.lab.report.numbers.unlike import why_not_comparable
 class Gate(NamedTuple):
     """The result of a gate.
 
-    title: whether the gate is passed, in words. first: the setting that should be better. lines: for each other
-    setting, a line that compares the first setting with it.
+    title: whether the gate is passed, in words. first: the setting that should be better. lines: a line for each other
+    setting, which compares the first setting with the other setting.
     """
 
     is_passed: bool
@@ -30,7 +30,7 @@ class Gate(NamedTuple):
     lines: dict[Setting, str]
 
     def line_on(self, setting: Setting, reference: Setting) -> str:
-        """The line about these two settings; "" if the gate does not compare them."""
+        """Return the line about these two settings; "" if the gate does not compare them."""
         if self.first not in (setting, reference):
             return ""
         return self.lines.get(reference if setting is self.first else setting, "")
@@ -39,11 +39,11 @@ class Gate(NamedTuple):
 def judge_gate(
     comparison: Comparison, least: float, baseline: str | None, named: Sequence[Path], confidence: float
 ) -> Gate:
-    """Whether the first setting is better than the baseline, or than every other setting, by more than `least`.
+    """Test whether the first setting is better than the baseline, or than every other setting, by more than `least`.
 
-    named: if several folders or globs were named, the folders of the first name. Their setting is the first setting.
-    []: one folder was named. Then the first setting is the best setting, and a baseline is required, because the best
-    of several settings is always better than another one.
+    named: if `runs=` has several names, the folders of the first name. The runs in these folders are the first setting.
+    If `runs=` has one name, `named` is [], and the best setting is the first setting. A baseline is then required,
+    because the best of several settings is always better than another setting.
     """
     score = comparison.scores.leading
     first = first_setting(comparison, least, baseline, named)
@@ -62,7 +62,7 @@ def judge_gate(
 def compare_with_others(
     comparison: Comparison, score: str, first: Setting, others: Sequence[Setting], *, least: float, confidence: float
 ) -> Gate:
-    """The gate between the first setting and each other setting. All these settings have the score."""
+    """Return the gate between the first setting and each other setting. All these settings have the score."""
     sign = -1 if comparison.lower_is_better(score) else 1
     ours = first.compared[score]
     groups = [setting.compared[score] for setting in others]
@@ -89,7 +89,7 @@ def compare_with_others(
 
 
 def first_setting(comparison: Comparison, least: float, baseline: str | None, named: Sequence[Path]) -> Setting:
-    """The setting that should be better. Raises UserError if the arguments do not determine it."""
+    """Return the setting that should be better. Raises UserError if the arguments do not determine it."""
     if named:
         return single_setting(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
     if not baseline:
@@ -102,9 +102,9 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
 
 
 def seeds_without(score: str, setting: Setting, seed_key: str) -> str:
-    """A line on the seeds of a setting that lack the score: they failed, diverged or are not done; "" without such.
+    """Return a line on the seeds of a setting without the score (failed, diverged, not done); "" if all have the score.
 
-    The mean of the other seeds is then not the score of the setting.
+    A mean over only the other seeds is not the score of the setting.
     """
     seeds = grouped(setting.runs, seed_key)
     lacking = []

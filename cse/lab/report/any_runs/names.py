@@ -1,7 +1,7 @@
 """The names of settings and of folders of runs, as tables write them.
 
-`short_names` names the columns of a table and `format_settings` fills its cells. `label_of` names a whole setting, and
-`folders_below` the folders of its runs. All these names may be given on the command line
+`short_names` names the columns of a table. `format_settings` fills the cells. `label_of` names a whole setting.
+`folders_below` names the folders of a setting's runs. The command line accepts all these names
 (cse.lab.report.any_runs.typed_names).
 """
 
@@ -23,9 +23,9 @@ OWN_COLUMNS = ("done", "runs", "folder", "partial", "remarks", "difference", "p"
 
 
 def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()) -> dict[str, str]:
-    """{key: its shortest ending that no other key has}: trainer.lr is lr.
+    """Return {key: its shortest ending that no other key has}: lr for trainer.lr.
 
-    dot: the separator of a key's parts. taken: endings that already name something else.
+    dot: the separator of a key's parts. taken: names that no ending may equal.
     """
     names = [*keys, *taken]
 
@@ -41,9 +41,9 @@ def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()
 
 
 def format_settings(runs: Sequence[Run], key: str) -> list[str]:
-    """The value of each run at a key, in the form for tables.
+    """Return the value of each run at a key, as tables show it.
 
-    If different paths would look the same, each is shortened to its shortest unique ending.
+    If different paths would look the same, each path is shortened to its shortest unique ending.
     """
     texts = [format_setting(run, key) for run in runs]
     paths = [format_value(run.get(key)).removesuffix("/best") if run.has(key) else "" for run in runs]
@@ -54,76 +54,74 @@ def format_settings(runs: Sequence[Run], key: str) -> list[str]:
 
 
 def format_setting(run: Run, key: str) -> str:
-    """A run's value in the form for tables; "" for no value. Text that looks like null or a number is in quotes."""
+    """Return a run's value as tables show it; "" for no value. A text that looks like null or a number is in quotes."""
     if not run.has(key):
         return ""
     value = run.get(key)
     if key in NAMES:
-        return format_value(value)  # whole: several papers have a figure3
+        return format_value(value)  # not shortened: several papers have a figure3
     is_name = role_of(key).is_verbatim or key in run.choices
     return quoted(value) if isinstance(value, str) and not is_name and is_misread(value) else format_short(value)
 
 
 def is_misread(text: str) -> bool:
-    """Whether a text looks like null, true, false or a number, but is text."""
+    """Return whether a string looks like null, true, false or a number."""
     return text.lower() in ("null", "true", "false") or (number_in(text) is not None and in_one_form(text) == text)
 
 
 def format_short(value: object) -> str:
-    """A value in the form of the command line. A path is shortened to its last part."""
+    """Return a value as on the command line. A path is shortened to its last part."""
     if isinstance(value, float):
         return f"{value:g}"
     return value.removesuffix("/best").rpartition("/")[2] if isinstance(value, str) else format_value(value)
 
 
 def label_of(run: Run, names: Mapping[str, str], texts: Mapping[str, str]) -> str:
-    """The label of a setting, its values: lr=3e-05, model=bert; "all" without keys.
+    """Return the label of a setting, such as "lr=3e-05, model=bert"; "all" without keys.
 
-    run: any run of the setting. names: {dotted key: its short name}. texts: the values in the form for tables, by
-    dotted key; "" for no value.
+    run: any run of the setting. names: {dotted key: its short name}. texts: {dotted key: its value as tables show it;
+    "" for no value}.
     """
     values = [f"{name}={in_label(run.get(key), texts[key])}" for key, name in names.items() if texts[key] != ""]
     return ", ".join(values) or "all"
 
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
-"""Signs at which a reader of a label would split a value."""
+"""The characters at which the parser of a label would split a value."""
 
 
 def in_label(value: object, text: str) -> str:
-    """A value in the form for labels: in quotes if the label would otherwise be split inside the value."""
+    """Return a value as labels show it: in quotes if the parser of a label would split the value."""
     return quoted(text) if isinstance(value, str) and SPLITS.search(text) and text != quoted(value) else text
 
 
 PLAIN = re.compile(r"[^']*('[\w./:@%+-]*'[^']*)*")
-"""A text that a shell reads as one word if it is put in quotes, though it has pairs of quotes inside."""
+"""A text that is one word for a shell between single quotes, although it may contain further pairs of single quotes."""
 
 
 def in_shell(label: str) -> str:
-    """A label as one argument for a shell.
+    """Return a label as one argument for a shell.
 
-    If the texts inside the label's own quotes need no quotes in a shell, plain quotes go around the label:
+    If the texts inside the label's own quotes need no quotes in a shell, the result is the label between single quotes:
     'targets=['query']'.
     """
     return f"'{label}'" if PLAIN.fullmatch(label) else shlex.quote(label)
 
 
 def innermost_folder(run: Run, folders: Iterable[Path]) -> Path:
-    """The innermost of these folders that holds the run."""
+    """Return the innermost of these folders that holds the run."""
     holding = [folder for folder in folders if run.folder.is_relative_to(folder)]
     return max(holding, key=lambda folder: len(folder.parts))
 
 
 def folder_below(run: Run, folders: Iterable[Path]) -> str:
-    """The name of a run's folder in tables: the path below the searched folder. folders: all searched folders."""
+    """Return a run's folder as tables show it: its path below the searched folder. folders: all searched folders."""
     searched = innermost_folder(run, folders)
     return str(run.folder.relative_to(searched) if run.folder != searched else searched)
 
 
 def folders_below(runs: Sequence[Run], folders: Sequence[Path]) -> str:
-    """The folders of a setting's runs in one cell: the common beginning of all names with a *, else the first few
-    names.
-    """
+    """Return the folders of a setting's runs as one text: their common beginning and a *, or the first few names."""
     names = [folder_below(run, folders) for run in runs]
     if len(names) == 1:
         return names[0]
@@ -132,6 +130,6 @@ def folders_below(runs: Sequence[Run], folders: Sequence[Path]) -> str:
 
 
 def common_beginning(names: Sequence[str]) -> str:
-    """The letters with which all names begin."""
-    first, last = min(names), max(names)  # the two that differ soonest
+    """Return the letters with which all names begin."""
+    first, last = min(names), max(names)  # no two names differ earlier than these two
     return "".join(letter for letter, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))

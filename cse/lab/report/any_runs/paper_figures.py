@@ -1,8 +1,8 @@
 """The figures of any runs for a paper, by matplotlib: the scores of settings, and curves.
 
-To read: `draw_paper_figures`, and below it a function for each figure. The figures have the numbers of the page's
+Start at `draw_paper_figures`. Below it, each figure has a function. The figures show the same numbers as the page's
 charts. A figure is as wide as a column of a two-column paper, or as both columns if its names are long. If there are
-many settings, a figure shows only the best, and its title says so.
+many settings, a figure shows only the best settings. Its title says so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,16 +27,16 @@ from cse.lab.report.show.document import Picture
 from cse.lab.report.show.look import PLUS_MINUS
 from cse.lab.sharing.plots import new_figure
 
-ROWS, DOTS = 20, 500  # the most settings that a figure shows, in rows or as dots over a number
-LETTERS = 17  # of a title, in an inch
+ROWS, DOTS = 20, 500  # the most settings that a figure shows as rows, or as dots over numbers
+LETTERS = 17  # an inch of a title has this many letters
 MEAN_AND_SD = f"mean {PLUS_MINUS} sd"
-ACROSS, DOWN = 12, 30  # the most values of the two keys of a heat map; with more values there is no heat map
+ACROSS, DOWN = 12, 30  # the most values of a heat map's two keys; with more values there is no heat map
 
 
 def draw_paper_figures(comparison: Comparison, curves: pd.DataFrame) -> list[Picture]:
-    """The figures of the leading score and of the training loss. A picture without data has no figure.
+    """Return the figures of scores and of the training loss. A picture without data has no figure.
 
-    curves: the points of `curves_of`.
+    curves: the points that `curves_of` returns.
     """
     numeric, categorical = keys_as_axes(comparison)
     logged = [name for name in curves["metric"].unique() if name not in TRAINING.values()]
@@ -52,10 +52,10 @@ def draw_paper_figures(comparison: Comparison, curves: pd.DataFrame) -> list[Pic
 
 
 def score_figure(comparison: Comparison, numeric: Mapping[Key, Mapping[Setting, float]]) -> Figure | None:
-    """The mean and standard deviation of each setting; None if fewer than two settings have the score.
+    """Return a figure of each setting's mean and standard deviation; None if fewer than two settings have the score.
 
-    numeric: the keys that are axes, with the number of each setting. The first key is the x axis. Without such a key,
-    each setting has a row.
+    numeric: the keys that have a numeric axis, with the number of each setting. The first of these keys is the x axis.
+    If there is no such key, each setting has a row.
     """
     score = comparison.scores.leading
     scored = [setting for setting in comparison.ranked if score in setting.means]
@@ -70,7 +70,7 @@ def score_figure(comparison: Comparison, numeric: Mapping[Key, Mapping[Setting, 
 
 
 def figure_of_rows(comparison: Comparison, scored: Sequence[Setting], score: str) -> Figure:
-    """A row for each setting, the best at the top; every seed is a faint dot."""
+    """Return a figure with a row for each setting, the best at the top. Every seed is a faint dot."""
     shown, colours = scored[:ROWS], colours_of(comparison)
     names = [plain(folded(name_of(setting, comparison)) + marks([setting], score)) for setting in shown]
     figure, axes = new_figure(width_for(names, rest=1.4), 0.5 + 0.19 * len(shown))
@@ -89,9 +89,9 @@ def figure_of_rows(comparison: Comparison, scored: Sequence[Setting], score: str
 def figure_over_numbers(
     comparison: Comparison, key: Key, numbers: Mapping[Setting, float], score: str, *, are_lines: bool
 ) -> Figure:
-    """The mean and standard deviation of each setting over its number at a key.
+    """Return a figure of each setting's mean and standard deviation over its number at a key.
 
-    are_lines: whether a line joins the settings that differ in this key alone; else each setting is a dot.
+    are_lines: whether a line joins the settings that differ only in this key. Without lines, each setting is a dot.
     """
     others = [other for other in comparison.keys if other.in_label and other is not key] if are_lines else []
     series: dict[str, list[Setting]] = {}
@@ -123,7 +123,7 @@ def figure_over_numbers(
 
 
 def heat_map_figure(comparison: Comparison, keys: Sequence[Key]) -> Figure | None:
-    """The mean and standard deviation for each pair of values of two keys; None for fewer keys, or too many values."""
+    """Return a heat map of mean and sd for each pair of values of two keys; None for fewer keys or too many values."""
     score = comparison.scores.leading
     if len(keys) < 2 or score is None:
         return None
@@ -158,7 +158,7 @@ def heat_map_figure(comparison: Comparison, keys: Sequence[Key]) -> Figure | Non
 
 
 def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> Figure | None:
-    """The mean over seeds of each setting at each step, in a band of one standard deviation. None without a curve."""
+    """Return a figure of each setting's mean over seeds at each step, with a band of one sd; None without a curve."""
     points = curves[(curves["metric"] == metric) & (curves["setting"] < NAMED)]
     if points.empty:
         return None
@@ -190,23 +190,23 @@ def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> F
 
 
 def plain(text: str) -> str:
-    """A text of a run for matplotlib, which would read signs between two $ as mathematics and hide a leading _."""
+    """Escape a text for matplotlib, which reads text between two $ as mathematics and hides a name with a leading _."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
 def width_for(names: Sequence[str], rest: float) -> float:
-    """The width of a figure in inches: of one column of a paper, or of both if names and the rest need them."""
+    """Return a figure's width in inches: one column of a paper, or both columns if one is too narrow for the names."""
     return look.COLUMN if 0.058 * max(map(len, names)) + rest <= look.COLUMN else look.BOTH_COLUMNS
 
 
 def spread_of(settings: Sequence[Setting], score: str) -> str:
-    """The words of a title for the error bars; "" if no setting has several seeds."""
+    """Return the part of a title about error bars; "" if no setting has several seeds."""
     return MEAN_AND_SD if any(setting.means[score].sd is not None for setting in settings) else ""
 
 
 def the_best_of(shown: int, every: int, noun: str) -> str:
-    """The words of a title if a figure shows only some of its data; else ""."""
+    """Return the part of a title about the choice of the best data; "" if the figure shows all data."""
     return f"the best {shown} of {every:,} {noun}" if shown < every else ""
 
 
@@ -221,9 +221,9 @@ def add_legend(figure: Figure, grid: Sequence[Axes], keys: Sequence[Key]) -> Non
 
 
 def finished(figure: Figure, comparison: Comparison, score: str, facts: Sequence[str]) -> Figure:
-    """The figure with its title, a faint grid, and the size of tick labels, which are drawn later without this style.
+    """Give a figure its title, a faint grid and the size of tick labels, and return the figure.
 
-    The title has the score with its unit, which may be long, and the facts that are not "".
+    Matplotlib draws tick labels later, without this style. The title has the score with its unit, and the facts.
     """
     smoke = ["smoke runs"] if all(run.is_smoke for run in comparison.runs) else []
     lines = [with_unit(comparison.runs, score), ", ".join(filter(None, [*facts, *smoke]))]

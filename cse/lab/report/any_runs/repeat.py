@@ -1,6 +1,6 @@
-"""The commands that repeat a run on another machine, and that train a setting with more seeds.
+"""The command that repeats a run on another machine, and the command that trains more seeds of a setting.
 
-To read: `repeat_command` and `more_seeds_command`.
+Start at `repeat_command` and `more_seeds_command`.
 """
 
 import shlex
@@ -18,37 +18,37 @@ from cse.lab.settings.roles import repeats_a_run
 
 
 def repeat_command(run: Run) -> str:
-    """The command that repeats a run on another machine, quoted for a shell."""
+    """Return the command that repeats a run on another machine, quoted for a shell."""
     return shell_line(run.program, *own_choices(run), *repeatable_arguments(run))
 
 
 def repeatable_arguments(run: Run, kept: Collection[str] = ()) -> list[str]:
-    """The arguments of a run's command line that repeat the run on another machine. kept: further keys to keep."""
+    """Return the arguments of a run's command that repeat the run on another machine. kept: further keys to keep."""
     return texts_of(argument for argument in run.arguments if repeats_a_run(argument.text) or argument.key in kept)
 
 
 def own_choices(run: Run) -> list[str]:
-    """The --config-dir FOLDERs of the command that started the run; [] if its quotes are damaged."""
+    """Return the arguments --config-dir FOLDER of the run's command; [] if the quotes of the command are damaged."""
     command = run.results.get("command") or ""
     if "--config-dir" not in command:  # splitting takes time
         return []
     try:
         line = shlex.split(command)
-    except ValueError:  # cse.lab.folder.runs has warned
+    except ValueError:  # cse.lab.folder.runs has warned about it
         return []
     return [argument for flag, folder in pairwise(line) if flag == "--config-dir" for argument in (flag, folder)]
 
 
 def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
-    """The command that trains a setting with three more seeds.
+    """Return the command that trains a setting with three more seeds.
 
-    "" if the setting was not trained, if a function scored it, or if seeds are not whole numbers.
+    Return "" if the setting was not trained, if a Python function scored it, or if a seed is not an integer.
     """
     seed_key, run, seeds = comparison.seed_key, setting.runs[-1], further_seeds(comparison, setting)
     if run.program != "cse-train" or functions_in(run.config) or not seeds:
         return ""
     given = values_of(run.arguments)
-    # with the arguments of the case, a run's folder would not have the name that the sweep gives it
+    # with the arguments of the case, a new run's folder would have another name than in the sweep
     of_case = arguments_of_case(given.get("sweep", ""), given.get("case", ""))
     arguments = repeatable_arguments(run, kept=[key.dotted for key in comparison.keys])
     beyond_case = [argument for argument in arguments if argument not in of_case]
@@ -59,7 +59,10 @@ def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
 
 
 def further_seeds(comparison: Comparison, setting: Setting) -> list[int]:
-    """The next three seeds that a setting lacks, from the lowest seed of all runs on. [] if seeds are not integers."""
+    """Return the three lowest integers, from the lowest seed of all runs up, that are not yet a seed of the setting.
+
+    Return [] if a seed is not an integer.
+    """
     values = [run.get(comparison.seed_key) for run in comparison.runs]
     seeds = [value for value in values if value is not None]
     whole = [seed for seed in seeds if isinstance(seed, int)]
@@ -70,10 +73,10 @@ def further_seeds(comparison: Comparison, setting: Setting) -> list[int]:
 
 
 def place_of_more_seeds(run: Run, folders: Sequence[Path], seed_key: str) -> Path:
-    """The folder for more seeds of a run: the folder that contains the run.
+    """Return the folder for more seeds of a run's setting: the folder that contains the run.
 
-    If the user named several folders, and the run is one of them, more seeds go into the run's own folder. Seeds of a
-    search's trial go into `seeds` in that folder. folders: the folders that the user named.
+    If the user named several folders, and the run is one of them, the result is the run's own folder. If the run is a
+    search's trial, its further seeds are in the subfolder `seeds`. folders: the folders that the user named.
     """
     place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
     return place / "seeds" if is_trial(run, seed_key) else place

@@ -1,7 +1,7 @@
 """The report of any runs: the state of each run, a row for each setting, and how much the settings differ.
 
-To read: `report_of_runs`. It reads the runs that were asked for and compares them, smoke runs separately. A gate tests
-the settings, and sections, CSV files, charts and figures show them.
+Start at `report_of_runs`. It reads the runs that the user asks for. It compares real runs and smoke runs separately. A
+gate tests the settings. Sections, CSV files, charts and figures show the settings.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ from cse.lab.settings.values import PlainConfig, flattened
 
 
 def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> Report:
-    """The report of the runs in these folders or globs. name: the name of the report, for LaTeX's labels.
+    """Return the report of the runs in these folders or globs. name: the name of the report, for LaTeX's labels.
 
     Raises UserError if no run matches.
     """
@@ -59,7 +59,7 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
     sections = [settings]
     sections += [differences_section(differences, f"{name}-differences")] if differences.lines else []
     sections += map(unranked_section, of_smoke)
-    is_part = config["where"] is not None  # of the runs, which may lack some of the seeds
+    is_part = config["where"] is not None  # settings may then lack some of their seeds
     return Report(
         title=", ".join(map(str, comparison.folders)) + smoke_words(comparison),
         subtitle=f"{counted([run.state for run in [*comparison.runs, *asked.jobs]])}.",
@@ -81,14 +81,14 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
 
 
 def frame_with_gate(differences: Differences, gate: Gate | None) -> pd.DataFrame:
-    """differences.csv, with the gate's line on each difference."""
+    """Return the table of differences.csv with a further column: the gate's line on each difference."""
     reference = differences.reference
     lines = [gate.line_on(line.setting, reference) if gate else "" for line in differences.lines]
     return differences_frame(differences).assign(gate=lines)
 
 
 def check_asked(asked: Asked, seed_key: str) -> None:
-    """Refuse a report without runs, and a key of seeds that no run has."""
+    """Refuse a report without runs, and a `seed=` key that no run has."""
     if not asked.runs:
         raise UserError(f"runs={', '.join(map(str, asked.folders))} holds no run (no results.json in it)")
     if seed_key != "seed" and not any(seed_key in flattened(run.config) for run in asked.runs):
@@ -96,17 +96,17 @@ def check_asked(asked: Asked, seed_key: str) -> None:
 
 
 def check_metrics(comparison: Comparison, asked: Asked, patterns: Sequence[str]) -> None:
-    """Refuse metrics= if no run has any of these scores."""
+    """Refuse `metrics=` if no run has a score that it names."""
     if patterns and not comparison.scores.shown:
         have = first_few(sorted({score for run in asked.runs for score in run.scored})) or "none"
         raise UserError(f"metrics={patterns}: none of the {len(asked.runs)} runs has such a score; they have {have}")
 
 
 def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None:
-    """The best setting; None without a dev score.
+    """Return the best setting; None without a dev score.
 
-    doubt: see `Differences`. is_part: whether the report has only a part of the runs, so that further seeds may exist.
-    Then no command for more seeds is shown.
+    doubt: see `Differences`. is_part: whether `where=` selected some of the runs. The report then does not know all
+    seeds of a setting, so it shows no command for more seeds.
     """
     setting, scores = comparison.best, comparison.scores
     if setting is None:
@@ -117,14 +117,14 @@ def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None
 
 
 def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[tuple[str, str, str]]:
-    """(state, folder, reason) of each unfinished run and each planned job without a run, in the order of STATES."""
+    """Return (state, folder, reason) of each unfinished run and of each planned job without a run, sorted by STATES."""
     not_done = [run for run in [*comparison.runs, *jobs] if not run.is_done]
     in_order = sorted(not_done, key=lambda run: STATES.index(run.state))
     return [(run.state, folder_below(run, comparison.folders), run.why) for run in in_order]
 
 
 def hint_at_hidden(comparison: Comparison) -> str:
-    """A line that says where a reader finds the scores that tables of text leave out; "" if they leave out none."""
+    """Return a line that says where to find the scores that tables of text do not show; "" if they show all scores."""
     hidden = comparison.scores.hidden
     if not hidden:
         return ""

@@ -1,6 +1,6 @@
-"""The table of runs: a row for each run, with its settings, its scores and the command that repeats it.
+"""The table of runs: a row for each run, with the run's settings and scores and the command that repeats the run.
 
-To read: `runs_frame` is runs.csv, and `runs_section` is the same on the page.
+`runs_frame` returns the table of runs.csv. `runs_section` returns the table for the page.
 """
 
 from collections.abc import Sequence
@@ -18,22 +18,22 @@ FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "g
 """Keys of results.json that are columns of runs.csv."""
 
 HIDDEN = ("why", "partial", "steps", "tokens_per_second", "device", "git_commit", "code", "evaluations", "command")
-"""Columns of runs that a reader of the page may switch on."""
+"""Columns of runs that the page hides until a reader switches them on."""
 
 
 def runs_frame(comparisons: Sequence[Comparison], jobs: Sequence[Run] = ()) -> pd.DataFrame:
-    """runs.csv: every run of the comparisons, and then the planned jobs."""
+    """Return the table of runs.csv: every run of the comparisons, and then the planned jobs."""
     keys = dict.fromkeys(key.dotted for comparison in comparisons for key in comparison.keys)
     scores = dict.fromkeys(
         name for comparison in comparisons for name in (*comparison.scores.shown, *comparison.scores.all)
     )
     runs = [run for comparison in comparisons for run in comparison.runs]
-    seeds = dict.fromkeys(comparison.seed_key for comparison in comparisons)  # a single key; none without a run
+    seeds = dict.fromkeys(comparison.seed_key for comparison in comparisons)  # one key; no key without comparisons
     return rows_of_runs([*runs, *jobs], [*keys, *seeds], list(scores))
 
 
 def rows_of_runs(runs: Sequence[Run], keys: Sequence[str], metrics: Sequence[str]) -> pd.DataFrame:
-    """A row for each run: its state, its values at these keys, its unrounded scores, and the facts behind them."""
+    """Return a row for each run: state, values at these keys, unrounded scores, and the facts behind the scores."""
     rows = []
     for run in runs:
         row: dict[str, object] = {"folder": str(run.folder), "state": str(run.state), "why": run.why}
@@ -49,7 +49,7 @@ def rows_of_runs(runs: Sequence[Run], keys: Sequence[str], metrics: Sequence[str
 
 
 def runs_section(comparison: Comparison) -> Section:
-    """Every run for the page, which sorts and filters them."""
+    """Return the section of all runs for the page. The page can sort and filter its rows."""
     texts = in_text(runs_frame([comparison]).drop(columns="folder"), comparison)
     for key in (*(key.dotted for key in comparison.keys), comparison.seed_key):
         texts[key] = format_settings(comparison.runs, key)
@@ -60,7 +60,7 @@ def runs_section(comparison: Comparison) -> Section:
 
 
 def in_text(table: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
-    """The table as text; "" for None and NaN.
+    """Return the table as text; "" for None and NaN.
 
     A column of scores has the same decimals in every table. Any other column of floats has as many decimals as it
     needs.

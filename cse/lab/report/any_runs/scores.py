@@ -1,6 +1,6 @@
-"""The scores of a comparison: the scores that tables show, the score that ranks settings, and the score that leads.
+"""The scores of a comparison: the shown scores, the score that ranks settings, and the leading score (for tests).
 
-To read: `pick_scores`, and below it the rule for each: `score_that_ranks`, `score_that_leads`, `scores_shown`.
+Start at `pick_scores`. Three functions have the rules: `score_that_ranks`, `score_that_leads`, `scores_shown`.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from cse.lab.folder.runs import Run, score_named
 
-FEW = 8  # without `metrics=`, tables show all scores if there are at most so many, else the averages
+FEW = 8  # without `metrics=`, tables show all scores if there are at most FEW, else the averages
 
 
 class ScoreNames(NamedTuple):
-    """The scores of the runs of a comparison, by name.
+    """The names of a comparison's scores.
 
     all: every score of any finished run, in the order of the runs' results.
     shown: the scores that tables of text show.
@@ -34,8 +34,8 @@ class ScoreNames(NamedTuple):
 
 
 def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> ScoreNames:
-    """The scores of finished runs. patterns: the shown scores (test/sts/*); []: `scores_shown` decides."""
-    # a score without a split is not ours, and may have the name of a column of runs.csv
+    """Return the scores of finished runs. patterns: the scores to show (test/sts/*); if [], `scores_shown` decides."""
+    # a name without a split is no score of cse, and may equal the name of a column of runs.csv
     every = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
     asked = list(dict.fromkeys(name for pattern in patterns for name in every if fnmatch(name, pattern)))
     best_by = score_that_ranks(in_order(dev_scores(asked) or dev_scores(every), done, patterns), done)
@@ -44,33 +44,33 @@ def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> ScoreNames:
 
 
 def score_that_ranks(candidates: Sequence[str], done: Sequence[Run]) -> str | None:
-    """The first dev score that selected a run's checkpoint, else the first average, else the first dev score."""
+    """Return the first dev score that selected a run's checkpoint, else the first average, else the first dev score."""
     selecting = [name for name in candidates if any(run.get("trainer.select") == name for run in done)]
     return next(chain(selecting, averages(candidates), candidates), None)
 
 
 def score_that_leads(candidates: Sequence[str], done: Sequence[Run], best_by: str | None) -> str | None:
-    """The first of the `reported` scores that all runs have, else `best_by`, else the first average, else the first."""
+    """Return the first `reported` score that all runs have, else `best_by`, else the first average, else any score."""
     of_all = [name for name in candidates if all(name in run.metrics for run in done)]
     ranking = [name for name in candidates if name == best_by]
     return next(chain(reported(of_all, best_by), ranking, averages(candidates), candidates), None)
 
 
 def scores_shown(every: Sequence[str], best_by: str | None, leading: str | None) -> list[str]:
-    """All scores if they are few, else the score that ranks and the averages. The leading score is the first."""
+    """Return all scores if they are at most FEW, else the averages and `best_by`. The leading score comes first."""
     shown = every if len(every) <= FEW else [best_by, *averages(every)]
     return [name for name in dict.fromkeys([leading, *shown]) if name is not None]
 
 
 def dev_scores(metrics: Sequence[str]) -> list[str]:
-    """The scores on dev data."""
+    """Return the scores on dev data."""
     return [name for name in metrics if name.startswith("dev/")]
 
 
 def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
-    """The test scores. The first is the score that a paper would report: an average, else `best_by` on test data.
+    """Return the test scores. The first is what a paper would report: an average, else `best_by` on test data.
 
-    A paper does not report the score that selected, because that score was picked for being high.
+    A paper does not report the dev score that selected the checkpoint: the selection makes this score optimistic.
     """
     tests = [name for name in metrics if name.startswith("test/")]
     selecting = without_split(best_by or "")
@@ -78,26 +78,27 @@ def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
 
 
 def with_unit(runs: Sequence[Run], name: str) -> str:
-    """A score's name with its unit; the name alone for a score without a unit, and for a config key."""
+    """Return a score's name with its unit. A score without a unit, or a config key, has only its name."""
     unit = score_named(runs, name).unit
     return f"{name} ({unit})" if unit else name
 
 
 def without_split(name: str) -> str:
-    """The score's name without its split: stsb/spearman of dev/stsb/spearman."""
+    """Return the score's name without its split: stsb/spearman for dev/stsb/spearman."""
     return name.partition("/")[2]
 
 
 def averages(metrics: Sequence[str]) -> list[str]:
-    """The averages among scores."""
+    """Return the scores that are averages."""
     return [name for name in metrics if name.rpartition("/")[2] in ("average", "avg", "mean")]
 
 
 def in_order(names: Sequence[str], runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
-    """The scores in order: first the score that most runs have.
+    """Return the scores, sorted: first the score that most runs have.
 
-    If equally many runs have two scores, the first is the score by which more runs selected. Then the order of the
-    patterns decides, then the order in a run's results. The order of the runs does not matter.
+    If two scores are in equally many runs, the score that selected the checkpoints of more runs comes first. If these
+    numbers are also equal, the order of the patterns decides, and last the order in a run's results. The order of the
+    runs does not matter.
     """
 
     def standing(name: str) -> tuple[int, int, int, int, str]:

@@ -1,7 +1,7 @@
 """The table of settings: a row for each setting, the best first, with the scores that are shown.
 
-To read: `settings_section`, which makes the table as text (`settings_table`) and its notes (`notes_on_settings`).
-`settings_frame` is settings.csv.
+Start at `settings_section`, which has the table as text (`settings_table`) and its notes (`notes_on_settings`).
+`settings_frame` returns the table of settings.csv.
 """
 
 import os
@@ -24,12 +24,12 @@ from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of, setting_c
 from cse.lab.sections import Section
 from cse.lab.sharing.score_tables import MODIFIED, problems_of
 
-MOST_PROBLEMS = 12  # problems of data that have a line each; further problems are counted
+MOST_PROBLEMS = 12  # this many problems of data have a line each; one more line counts the further problems
 SMOKE = " (smoke runs, of tiny sizes, whose scores mean nothing)"
 
 
 def settings_section(comparison: Comparison, label: str) -> Section:
-    """The settings as a section; the best has a star. label: the label for LaTeX."""
+    """Return the section of settings. A star marks the best setting. label: the label for LaTeX."""
     shown = comparison.scores.shown
     shared = os.path.commonpath([score.rpartition("/")[0] for score in shown]) if shown else ""
     bold = best_cells(comparison)
@@ -50,7 +50,7 @@ def settings_section(comparison: Comparison, label: str) -> Section:
 
 
 def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
-    """LaTeX's caption. shared: the common beginning of the names of all shown scores."""
+    """Return the caption for LaTeX. shared: the common beginning of the names of all shown scores."""
     names = ", ".join(key.short for key in comparison.keys)
     means = [setting.means.get(name) for setting in comparison.settings for name in comparison.scores.shown]
     caption = f"Scores on {shared}" if shared else "Scores"
@@ -62,7 +62,7 @@ def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
 
 
 def unranked_section(comparison: Comparison) -> Section:
-    """The settings of smoke runs, below the settings of other runs. None of them is the best."""
+    """Return the section with the settings of smoke runs. No star marks a best setting."""
     section = settings_section(comparison, "")
     states = [run.state for run in comparison.runs]
     unmarked = section.table.assign(**{"": ""})
@@ -70,12 +70,12 @@ def unranked_section(comparison: Comparison) -> Section:
 
 
 def smoke_words(comparison: Comparison) -> str:
-    """The words about smoke runs if all runs are smoke runs; else ""."""
+    """Return a text about smoke runs if all runs are smoke runs; else ""."""
     return SMOKE if all(run.is_smoke for run in comparison.runs) else ""
 
 
 def settings_table(comparison: Comparison) -> pd.DataFrame:
-    """The settings as text with every key and score, the best first. Only the page has the `hidden_columns`."""
+    """Return the settings as text with every key and score, the best first. Only the page shows `hidden_columns`."""
     scores = [*comparison.scores.shown, *comparison.scores.hidden]
     rows = [
         [
@@ -93,16 +93,16 @@ def settings_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def hidden_columns(comparison: Comparison) -> list[str]:
-    """The columns of settings that only the page has. The remarks are also in the notes."""
+    """Return the columns of settings that only the page shows. Other formats have the remarks in the notes."""
     keys = [key.short for key in comparison.keys if not key.is_shown]
     return [*comparison.scores.hidden, "remarks", *keys]
 
 
 def settings_frame(comparison: Comparison) -> pd.DataFrame:
-    """settings.csv: a row for each setting, the best first. It has the same dotted keys as runs.csv.
+    """Return the table of settings.csv: a row for each setting, the best first. It has the same keys as runs.csv.
 
-    done, runs: how many runs are finished, and how many there are. NAME, NAME sd: the mean and the standard deviation
-    of every score over seeds, the shown scores first. partial: the scores on modified data. remarks: notes on the row.
+    done: the number of included runs. runs: this number once all runs are finished. NAME, NAME sd: the mean and the
+    standard deviation of the score NAME over seeds, the shown scores first. partial: the scores on modified data.
     """
     names = [*comparison.scores.shown, *comparison.scores.hidden]
     rows = []
@@ -120,13 +120,13 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
 
 
 def runs_in_words(setting: Setting) -> str:
-    """The number of included runs of a setting: "3", or "2 of 3" if some are not finished."""
+    """Return the number of included runs of a setting: "3", or "2 of 3" if some are not finished."""
     done, runs = len(setting.included), setting.expected
     return str(runs) if done == runs else f"{done} of {runs}"
 
 
 def score_text(comparison: Comparison, setting: Setting, name: str) -> str:
-    """A setting's score as mean ± sd, with its marks; "" without a run."""
+    """Return a setting's score as mean ± sd, with its marks; "" if the setting has no such score."""
     score, form = setting.means.get(name), comparison.formats.get(name)
     if score is None:
         return ""
@@ -135,16 +135,16 @@ def score_text(comparison: Comparison, setting: Setting, name: str) -> str:
 
 
 def marks(settings: Iterable[Setting], name: str) -> str:
-    """The marks of a score of these settings: for modified data, and for a run no better than its untrained encoder."""
+    """Return the marks of these settings' score: for modified data, and for a run that training did not improve."""
     settings = list(settings)
     modified = f" {MODIFIED}" if any(name in setting.modified for setting in settings) else ""
     return f"{modified} {NO_BETTER}" if any(setting.no_better for setting in settings) else modified
 
 
 def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
-    """The place (row, column) in the table of the best mean of each score that several settings have.
+    """Return the (row, column) of the best mean of each score that several settings have. The table shows it in bold.
 
-    A mean over too few seeds for a verdict is not marked. Means of smoke runs are not marked.
+    Means over too few seeds for a verdict and means of smoke runs are not bold.
     """
     if smoke_words(comparison):
         return []
@@ -163,7 +163,7 @@ def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
 
 
 def legend_of_settings(comparison: Comparison) -> list[str]:
-    """The meaning of the marks beside scores, and the score that chose the best trial of a search."""
+    """Return the meaning of the marks beside scores, and a line on the selection of a search's best trial."""
     no_better = any(setting.no_better for setting in comparison.settings)
     lines = legend_of({MODIFIED: any(setting.modified for setting in comparison.settings), NO_BETTER: no_better})
     trials = sum(setting.trial is not None for setting in comparison.settings)
@@ -176,7 +176,7 @@ def legend_of_settings(comparison: Comparison) -> list[str]:
 
 
 def notes_on_settings(comparison: Comparison) -> list[str]:
-    """The notes below the table: on data, evaluations, unlike runs, keys that are not shown, and selection."""
+    """Return the notes below the table: on data, evaluations, unlike runs, keys that are not shown, and selection."""
     settings, scores = comparison.settings, comparison.scores
     every = [run for setting in settings for run in setting.included]
     notes = data_problems(comparison.runs)
@@ -196,7 +196,7 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
 
 
 def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
-    """The notes on a setting's included runs."""
+    """Return the remarks on a setting's included runs."""
     runs, seed_key = setting.included, comparison.seed_key
     seeds = grouped(runs, seed_key)
     lines = []
@@ -208,7 +208,7 @@ def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
 
 
 def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed_key: str) -> list[str]:
-    """Lines on the scores that only some seeds have. The mean of such a score is over these seeds."""
+    """Return lines on the scores that only some seeds have. The mean of such a score is over only these seeds."""
     seeds = grouped(runs, seed_key).values()
     partly: dict[int, list[str]] = {}
     for metric in metrics:
@@ -219,7 +219,7 @@ def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed_key: str) ->
 
 
 def data_problems(runs: Sequence[Run]) -> list[str]:
-    """The problems of the data behind scores with the mark of modified data."""
+    """Return the problems of the data behind scores that have the mark of modified data."""
     marked = [run for run in runs if run.modified]
     problems = list(dict.fromkeys(line for run in marked for line in problems_of(run.data)))
     more = [f"partial: {len(problems) - MOST_PROBLEMS} more problems"] if len(problems) > MOST_PROBLEMS else []
@@ -227,7 +227,7 @@ def data_problems(runs: Sequence[Run]) -> list[str]:
 
 
 def notes_on_selection(runs: Sequence[Run], ranking: str | None) -> list[str]:
-    """A line if some runs selected their checkpoint by another score than `ranking`, the score that ranks settings."""
+    """Return a line if another score than `ranking` selected a checkpoint. ranking: the score that ranks settings."""
     selecting = [run.get("trainer.select") for run in runs]
     counts = Counter(str(name) for name in selecting if name not in (None, ranking))
     if not (ranking and counts):

@@ -1,9 +1,9 @@
-"""Trials: which runs a search made, and when a trial is left out of the mean of its setting.
+"""Trials: which runs a search made, and when the mean of a setting leaves out its trial.
 
-A search's best trial was picked for its score. If further seeds of its setting are trained, the mean is only over these
-seeds.
+A search selects its best trial by the score, so this score is optimistic. If the setting of a trial has further seeds,
+the setting's mean is only over these seeds.
 
-To read: `first_trials` finds the trial of each setting. `runs_included` says which runs of a setting are included.
+`first_trials` finds the trial of each setting. `runs_included` returns the runs of a setting in the analysis.
 """
 
 import math
@@ -29,7 +29,7 @@ class Trial(NamedTuple):
 
 
 def first_trials(by_setting: Sequence[Sequence[Run]], seed_key: str) -> list[Trial | None]:
-    """The trial of each setting; None if no search tried it. by_setting: the runs of each setting."""
+    """Return the trial of each setting; None if no search tried the setting. by_setting: the runs of each setting."""
     first: dict[int, Run] = {}
     for place, runs in enumerate(by_setting):
         done = [run for run in runs if run.is_done]
@@ -46,9 +46,9 @@ def first_trials(by_setting: Sequence[Sequence[Run]], seed_key: str) -> list[Tri
 
 
 def runs_included(done: Sequence[Run], trial: Trial | None, seed_key: str) -> list[Run]:
-    """The finished runs of a setting whose scores count.
+    """Return the finished runs of a setting that the analysis includes: the runs with other seeds than the trial.
 
-    These are the runs with other seeds than the trial. Without such runs, and without a trial, all runs count.
+    If there is no trial, or no run with another seed, these are all finished runs.
     """
     if trial is None:
         return list(done)
@@ -57,9 +57,9 @@ def runs_included(done: Sequence[Run], trial: Trial | None, seed_key: str) -> li
 
 
 def is_trial(run: Run, seed_key: str) -> bool:
-    """Whether a search made the run. The search is recorded in the folder above the run.
+    """Return whether a search made the run. The search is recorded in the folder above the run.
 
-    If no search there recorded the values that it asked for, every run of that folder is a trial.
+    If the folder has a search but no record of the values that the search asked for, every run there is a trial.
     """
     if not (run.folder.parent / ".smac").is_dir():
         return False
@@ -68,9 +68,9 @@ def is_trial(run: Run, seed_key: str) -> bool:
 
 
 def is_of_search(run: Run, search: PastSearch, seed_key: str) -> bool:
-    """Whether a search asked for the values of a run, and has the run's other settings.
+    """Return whether a search asked for the values of a run, and has the run's other settings.
 
-    If the search did not set a seed, a run whose command set one is not a trial, but a further seed of a trial.
+    If the search sets no seed, a run whose command sets a seed is not a trial, but a further seed of a trial.
     """
     typed = values_of(run.arguments)
     fixed = values_of(recorded_arguments([f"{key}={value}" for key, value in (search.fixed or {}).items()]))
@@ -81,7 +81,7 @@ def is_of_search(run: Run, search: PastSearch, seed_key: str) -> bool:
 
 
 def is_near(value: object, asked: object) -> bool:
-    """Whether a run has the value that a search asked for: a choice (True, [a,b]), or a number to five digits."""
+    """Return whether a run's value is the value that a search asked for. Numbers are compared to five digits."""
     if isinstance(asked, str):
         return same_as_any(value, value_in(asked))
     ours = in_one_form(value)
@@ -89,7 +89,7 @@ def is_near(value: object, asked: object) -> bool:
 
 
 def search_of(trial: Run) -> str:
-    """The search of a trial, as text: the folder of the search, and the trial's values at `searched_each`."""
+    """Return a text that names a trial's search: its folder, and the trial's values at the keys of `searched_each`."""
     name = values_of(trial.arguments).get("sweep")
     keys = searched_each(name) if name in choices("sweep") else ()
     return repr([str(trial.folder.parent), *map(trial.get, keys)])
@@ -97,5 +97,5 @@ def search_of(trial: Run) -> str:
 
 @cache  # a folder may have hundreds of trials of one sweep
 def searched_each(sweep: str) -> tuple[str, ...]:
-    """The keys `search_each` of a sweep, which has one search for every combination of their values."""
+    """Return the keys `search_each` of a sweep. It has a search for every combination of values of these keys."""
     return tuple(load_sweep(sweep).search_each)

@@ -1,7 +1,6 @@
 """The names of settings after `where=` and `baseline=`: KEY=VALUE,... A user may copy these names from a table.
 
-To read: `setting_named` finds a setting. `named_settings` reads KEY=VALUE,... and `has_value` compares a run with such
-a value.
+`setting_named` finds a setting. `named_settings` reads KEY=VALUE,... `has_value` compares a run with such a value.
 """
 
 import re
@@ -24,9 +23,9 @@ BETWEEN_COMMAS = re.compile(
 
 
 def setting_named(comparison: Comparison, name: str) -> Setting:
-    """The setting that `baseline=` names: by its label, by KEY=VALUE,..., or by a folder at or above its runs.
+    """Return the setting that `baseline=` names: by its label, by KEY=VALUE,..., or by a folder at or above its runs.
 
-    Raises UserError if there is none, or several.
+    Raises UserError if no setting has this name, or several settings have it.
     """
     labelled = [setting for setting in comparison.settings if setting.label == name]
     if labelled:
@@ -44,7 +43,7 @@ def setting_named(comparison: Comparison, name: str) -> Setting:
 
 
 def settings_below(comparison: Comparison, places: Sequence[Path]) -> list[Setting]:
-    """The settings of the runs at or below these places."""
+    """Return the settings that have a run at or below one of these folders."""
     resolved = [place.resolve() for place in places]
     return [
         setting
@@ -54,7 +53,7 @@ def settings_below(comparison: Comparison, places: Sequence[Path]) -> list[Setti
 
 
 def single_setting(comparison: Comparison, candidates: Sequence[Setting], named: str) -> Setting:
-    """The only candidate. Raises UserError if there is not exactly one. named: the argument that names the setting."""
+    """Return the only candidate. Raises UserError if there is not exactly one. named: the argument, for the error."""
     if len(candidates) == 1:
         return candidates[0]
     labels = first_few([in_shell(setting.label) for setting in candidates or comparison.settings])
@@ -62,10 +61,10 @@ def single_setting(comparison: Comparison, candidates: Sequence[Setting], named:
 
 
 def named_settings(text: str) -> dict[str, list[str]]:
-    """The values that KEY=VALUE,OTHER,KEY=VALUE names, by key.
+    """Return {key: its values} for a text KEY=VALUE,OTHER,KEY=VALUE.
 
     As in a sweep, OTHER is a further value of the key before it. A comma in brackets or quotes separates nothing. The
-    whole text may stand in brackets.
+    whole text may be in brackets.
     """
     settings: dict[str, list[str]] = {}
     if text[:1] == "[" and text[-1:] == "]" and "=" in text:
@@ -79,9 +78,9 @@ def named_settings(text: str) -> dict[str, list[str]]:
 
 
 def has_value(run: Run, key: str, values: Sequence[str]) -> bool:
-    """Whether the run has any of these values at the key.
+    """Return whether the run has any of these values at the key.
 
-    A value may have the form that tables show: the end of a path, or text in quotes. Several values may stand in
+    A value may be written as tables show it: as the end of a path, or as text in quotes. Several values may be in
     brackets. A path may contain a comma.
     """
     value = run.get(key)
@@ -90,9 +89,9 @@ def has_value(run: Run, key: str, values: Sequence[str]) -> bool:
 
 
 def out_of_brackets(text: str, value: object) -> list[str]:
-    """The values inside the brackets of a text.
+    """Return the values inside the brackets of a text.
 
-    The text itself if it has no brackets, or if the run's value is a list.
+    Return the text itself if it has no brackets, or if the run's value is a list.
     """
     if text[:1] == "[" and text[-1:] == "]" and not isinstance(value, list | tuple):
         return [item.strip() for item in BETWEEN_COMMAS.findall(text[1:-1])]
@@ -100,7 +99,7 @@ def out_of_brackets(text: str, value: object) -> list[str]:
 
 
 def stands_for(run: Run, key: str, value: object, text: str) -> bool:
-    """Whether a text stands for a run's value at a key."""
+    """Return whether a text stands for a run's value at a key."""
     if run.has(key) and format_setting(run, key) == text:
         return True
     is_quoted = len(text) > 1 and text[0] in ("'", '"') and text[0] == text[-1]

@@ -1,7 +1,7 @@
 """The runs that a user asks for, by folders or globs (`runs=`) and by their settings (`where=`).
 
-To read: `asked_for` reads the runs in the places that the user names, joins evaluations to them, and keeps the runs
-that have the settings of `where=`.
+Start at `asked_for`. It reads the runs in the folders that the user names, adds the scores of evaluations to the runs,
+and keeps the runs that have the settings of `where=`.
 """
 
 import glob
@@ -23,8 +23,8 @@ from cse.lab.report.numbers.keys_that_differ import keys_of_settings
 class Asked(NamedTuple):
     """The runs that a user asked for.
 
-    runs: the runs, or the planned jobs if there is no run. jobs: planned jobs without a run. folders: the folders that
-    were searched. first: if several folders or globs were named, the folders of the first name; else [].
+    runs: the runs; if there are none, the planned jobs. jobs: the planned jobs without a run, if there are runs.
+    folders: the folders that were searched. first: the folders of the first of several names; [] if there is one name.
     """
 
     runs: list[Run]
@@ -34,9 +34,9 @@ class Asked(NamedTuple):
 
 
 def asked_for(folders: Sequence[Path], where: str | None, seed_key: str) -> Asked:
-    """The runs in these folders or globs. where: KEY=VALUE,...
+    """Return the runs in these folders or globs. where: KEY=VALUE,...
 
-    Raises UserError for a folder that does not exist, and if no run has the settings of `where`.
+    Raises UserError if a folder does not exist, or if no run has the settings of `where`.
     """
     named = {str(folder): places(folder) for folder in folders}
     searched = [place for its_places in named.values() for place in its_places]
@@ -52,26 +52,26 @@ def asked_for(folders: Sequence[Path], where: str | None, seed_key: str) -> Aske
 
 
 def places(folder: Path) -> list[Path]:
-    """The folder itself. If there is no such folder: every folder that matches the name as a glob.
+    """Return the folder itself if it exists, else every folder that matches its name as a glob.
 
-    A glob may also match files, such as jobs.jsonl. Files are left out.
+    A glob may also match files, such as jobs.jsonl. The result has no files. Without a match it has `folder` itself.
     """
     paths = [] if folder.exists() else sorted(map(Path, glob.glob(str(folder))))
     return [path for path in paths if path.is_dir()] or [folder]
 
 
 def folder_above(folder: Path) -> Path:
-    """The folder itself. For a glob, the folder in which the glob searches."""
+    """Return the folder itself if it exists, else the folder in which its name searches as a glob."""
     if folder.exists():
         return folder
     return Path(*takewhile(lambda part: not glob.has_magic(part), folder.parts))
 
 
 def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> list[Run]:
-    """The runs. If several folders or globs are named, each run has the setting `origin`: the name that includes it.
+    """Return the runs. If the user gives several names, each run gets the key `origin`: the name that includes the run.
 
-    So runs with the same settings, before and after a change of the code, are two settings. If several folders contain
-    a run, the innermost folder is its origin. named: the folders of each name.
+    A name is a folder or a glob. So runs from before and after a change of the code can be compared as two settings. If
+    several folders contain a run, the innermost folder decides. named: the folders of each name.
     """
     names = {place: name for name, places in named.items() for place in places}
     if len(named) < 2:
@@ -80,9 +80,9 @@ def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> lis
 
 
 def runs_having(runs: Sequence[Run], where: str, seed_key: str) -> list[Run]:
-    """The runs that have all settings of KEY=VALUE,... A key may have the short name that it has in a table.
+    """Return the runs that have all settings of KEY=VALUE,... A key may be a short name from a table.
 
-    Raises UserError if no run has them.
+    Raises UserError if no run has all these settings.
     """
     real = [run for run in runs if not run.is_smoke]
     key_named: dict[str, str] = {}
