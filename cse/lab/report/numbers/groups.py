@@ -1,8 +1,8 @@
-"""The runs behind one number: a value for each seed, and how two such groups are compared.
+"""The group of runs behind one number, with a value for each seed, and the comparison of two groups.
 
-To read: `group_of` makes a `Group` of the runs that have a `Measure`, and `groups_of_scores` makes a group for each
+`group_of` makes a `Group` of the runs that have the number of a `Measure`. `groups_of_scores` makes a group for each
 score. Copies and repetitions of a run weigh as much as one run (`without_copies`). `compare_groups` tests two groups
-over their seeds. Two encoders that are only scored have no seeds. They are compared over test items
+over their seeds. Two encoders that are only scored have no seeds: a test over test items compares these encoders
 (cse.lab.report.numbers.resampling).
 """
 
@@ -18,15 +18,15 @@ from cse.lab.report.numbers.statistics import STATISTICS, Effect, SeedSpread, Si
 from cse.lab.settings.roles import role_of
 from cse.lab.settings.values import in_one_form, number_in
 
-MIN_SEEDS = 3  # on each trained side of a comparison that gets a verdict
+MIN_SEEDS = 3  # a verdict needs at least this many seeds on each trained side of a comparison
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Which number of each run is used, and how the numbers of several runs of one seed become one number.
+    """The number that a report reads from each run, and how the numbers of several runs of a seed become one number.
 
     name: a score (test/sts/average), or a key of the settings (trainer.lr) whose value is the number.
-    is_key: whether it is a key.
+    is_key: whether `name` is a key.
     aggregate: how the runs of one seed make one number: a statistic of STATISTICS, or `best`.
     select: for `best`, the score that chooses a run of the seed.
     """
@@ -37,7 +37,7 @@ class Measure:
     select: str = ""
 
     def numbers_of(self, runs: Iterable[Run]) -> list[float]:
-        """The number of each run that has one.
+        """Return the numbers of the runs. The result leaves out runs without the number.
 
         For example, a run without an auxiliary modality lacks the settings of the modality.
         """
@@ -48,7 +48,7 @@ class Measure:
         return [number for number in numbers if number is not None]
 
     def number_of_seed(self, runs: Sequence[Run]) -> float:
-        """The number of one seed, from its runs. Each run must have the number."""
+        """Return the number of one seed, from its runs. Each run must have the number."""
         if self.aggregate == "best":
             return self.numbers_of([best_run(runs, self.select)])[0]
         return float(STATISTICS[self.aggregate](self.numbers_of(runs)))
@@ -60,8 +60,8 @@ class Group:
 
     Runs of seed 1 that score 70 and 72, and a run of seed 2 that scores 74, have value_by_seed={"1": 71.0, "2": 74.0}.
 
-    num_distinct: the number of runs, without copies.
-    only_scored: whether the encoder was not trained here. Such a group has no seeds, and a single value: {"": 71.0}.
+    num_distinct: the number of runs. Copies of a run count once.
+    only_scored: whether the runs score an encoder without training it. The group then has one value: {"": 71.0}.
     metric: the score; "" for values of a key.
     unscored: how many finished runs lack the number.
     """
@@ -95,27 +95,27 @@ class Group:
         return self.aggregate == "mean" and any(run.no_better for run in self.runs)
 
     def without_seeds(self) -> "Group":
-        """The same runs as one encoder that is only scored. Its value is the mean of the runs."""
+        """Return the same runs as one encoder that is only scored. Its value is the mean of the runs."""
         return replace(self, value_by_seed={"": float(np.mean(self.values))}, only_scored=True)
 
 
 def group_of(runs: Sequence[Run], measure: Measure, seed_key: str) -> Group:
-    """The group of the runs that have the measure."""
+    """Return the group of the runs that have the number of the measure."""
     return group_measured(runs, without_copies(runs, seed_key), measure, seed_key)
 
 
 def groups_of_scores(runs: Sequence[Run], scores: Sequence[str], seed_key: str) -> dict[str, Group]:
-    """The group of each score that a run has."""
+    """Return the group of each score that a run has."""
     distinct = without_copies(runs, seed_key)
     scored = [score for score in scores if any(score in run.metrics for run in runs)]
     return {score: group_measured(runs, distinct, Measure(score), seed_key) for score in scored}
 
 
 def group_measured(runs: Sequence[Run], distinct: Sequence[Run], measure: Measure, seed_key: str) -> Group:
-    """The group of the runs that have the measure. distinct: the same runs `without_copies`."""
+    """Return the group of the runs that have the number of the measure. distinct: the same runs `without_copies`."""
     measured = [run for run in runs if measure.numbers_of([run])]
     measured_once = [run for run in distinct if measure.numbers_of([run])]
-    candidates = measured if measure.aggregate == "best" else measured_once  # the best is a run, and no mean of copies
+    candidates = measured if measure.aggregate == "best" else measured_once  # the best is a run, not a mean of copies
     by_seed = grouped(candidates, seed_key)
     group = Group(
         runs=measured,
@@ -125,12 +125,12 @@ def group_measured(runs: Sequence[Run], distinct: Sequence[Run], measure: Measur
         aggregate=measure.aggregate,
         unscored=len(runs) - len(measured),
     )
-    has_seeds = any(run.get(seed_key) is not None for run in measured)  # an encoder that is only scored has none
+    has_seeds = any(run.get(seed_key) is not None for run in measured)  # an encoder that is only scored has no seeds
     return group if has_seeds or not measured else group.without_seeds()
 
 
 def without_copies(runs: Sequence[Run], seed_key: str) -> list[Run]:
-    """The runs without copies. Runs of the same seed and settings become one run, with their mean scores."""
+    """Return the runs without copies. Runs of the same seed and settings become one run, with their mean scores."""
     alike: dict[tuple[str, str], list[Run]] = {}
     for seed, together in grouped(runs, seed_key).items():
         varying = keys_that_differ(together, seed_key) if len(together) > 1 else []
@@ -141,18 +141,18 @@ def without_copies(runs: Sequence[Run], seed_key: str) -> list[Run]:
 
 
 def one_run_of(copies: Sequence[Run]) -> Run:
-    """A run with the mean scores of its copies."""
+    """Return a run with the mean scores of its copies."""
     return copies[0] if len(copies) == 1 else replace(copies[0], metrics=mean_scores(copies))
 
 
 def mean_scores(runs: Sequence[Run]) -> dict[str, float]:
-    """Each score's mean over the runs that have it."""
+    """Return each score's mean over the runs that have it."""
     names = dict.fromkeys(name for run in runs for name in run.metrics)
     return {name: float(np.mean([run.metrics[name] for run in runs if name in run.metrics])) for name in names}
 
 
 def best_run(runs: Sequence[Run], select: str) -> Run:
-    """The run with the best selection score. The first run if several are equal, or if no run has the score."""
+    """Return the run with the best selection score: the first if several runs are best, or if no run has the score."""
     best = runs[0]
     for run in runs[1:]:
         if select in run.scored and run.scored[select].better_than(best.scored.get(select)):
@@ -161,9 +161,9 @@ def best_run(runs: Sequence[Run], select: str) -> Run:
 
 
 def compare_groups(left: Group, right: Group, confidence: float, shift: float = 0.0) -> Effect:
-    """Left minus right, tested over seeds.
+    """Return left minus right, tested over seeds.
 
-    Two encoders that are only scored have no seeds. They are tested over test items, if their runs kept the items.
+    Two encoders that are only scored have no seeds. Their test is over test items, if their runs kept the items.
     """
     over_seeds = compare_seeds(left.side, right.side, confidence, shift)
     if not (left.only_scored and right.only_scored and left.metric and right.metric):
@@ -178,9 +178,9 @@ def compare_groups(left: Group, right: Group, confidence: float, shift: float = 
 
 
 def seed_spread(groups: Iterable[Group]) -> SeedSpread | None:
-    """The variation over seeds: the pooled standard deviation of the groups with several seeds.
+    """Return the variation over seeds: the pooled standard deviation of the groups with several seeds.
 
-    None without such a group.
+    Return None if no group has several seeds.
     """
     several = [group.values for group in groups if len(group.values) > 1]
     each = [pooled_sd([values]) for values in several]
@@ -188,7 +188,7 @@ def seed_spread(groups: Iterable[Group]) -> SeedSpread | None:
 
 
 def few_seeds(sides: Sequence[Group]) -> str:
-    """Why there is no verdict: a trained side has too few seeds. "" if all sides have enough."""
+    """Return why there is no verdict: a trained side has fewer than MIN_SEEDS seeds; "" if all have enough seeds."""
     num_seeds = [len(group.values) for group in sides if not group.only_scored]
     if not num_seeds or min(num_seeds) >= MIN_SEEDS:
         return ""

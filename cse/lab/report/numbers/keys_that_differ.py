@@ -1,25 +1,25 @@
 """The keys in which runs differ.
 
     keys_that_differ   all keys with several values
-    keys_by_group      the same without the values that a choice of a group sets
-    keys_of_settings   the keys whose values tell to which setting a run belongs
+    keys_by_group      the same keys, except the keys below a group that differs
+    keys_of_settings   the keys whose values name the setting of a run
 
 `cse-train -m objective=simcse,barlow seed=1,2` makes four runs. The YAML of each objective sets its loss
 (objective._target_) and a learning rate (trainer.lr).
 
     keys_that_differ   objective._target_, trainer.lr, objective
-    keys_by_group      trainer.lr, objective: the group stands for all keys below it
-    keys_of_settings   objective: nobody gave trainer.lr, it follows from the objective
+    keys_by_group      trainer.lr, objective: the group replaces all keys below it
+    keys_of_settings   objective: the command does not give trainer.lr, which follows from the objective
 
 `cse-train -m sweep=S case=small,large trainer.lr=1,2` makes four runs, too. case=small sets data.limit=1, and
 case=large sets data.limit=2.
 
     keys_that_differ   case, data.limit, trainer.lr
-    keys_of_settings   case, trainer.lr: the case stands for its data.limit
+    keys_of_settings   case, trainer.lr: the case sets data.limit
 
 The first half of this file finds keys with several values. The second half finds the keys that name settings.
-`fewest_keys` chooses a few keys that still separate all settings. In all functions, seed_key is the key of the runs'
-seeds.
+`fewest_keys` chooses a few keys in which any two settings still differ. In all functions, seed_key is the key of the
+runs' seeds.
 """
 
 from collections.abc import Collection, Sequence
@@ -43,9 +43,9 @@ NAMES = ("case", "sweep", "label")
 
 
 def keys_that_differ(runs: Sequence[Run], seed_key: str) -> list[str]:
-    """All keys with several values, except the key of the seeds.
+    """Return all keys with several values, except the key of the seeds.
 
-    They include choices of groups, and the values that a choice sets.
+    The result includes groups, and the keys whose values a choice of a group sets.
     """
     shared = groups_shared(runs)
     recorded: dict[str, None] = {}
@@ -53,18 +53,18 @@ def keys_that_differ(runs: Sequence[Run], seed_key: str) -> list[str]:
         own = {name: group for name, group in run.config.items() if name not in shared}
         recorded |= dict.fromkeys([*flattened(own), *run.choices])
     recorded.pop(seed_key, None)
-    keys = [key for key in recorded if not key.startswith("choices.")]  # which run.choices has too
+    keys = [key for key in recorded if not key.startswith("choices.")]  # run.choices has these
     return [key for key in keys if has_several_values(runs, key)]
 
 
 def groups_shared(runs: Sequence[Run]) -> set[str]:
-    """The groups of settings that are one object in all runs (`sharing_settings`), so that no key in them differs."""
+    """Return the groups that are one Python object in all runs (`sharing_settings`). No key in such a group differs."""
     first = runs[0].config if runs else {}
     return {name for name, group in first.items() if all(run.config.get(name) is group for run in runs)}
 
 
 def has_several_values(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> bool:
-    """Whether a key has several values among runs with equal values at the keys `within`."""
+    """Return whether a key has several values among runs with equal values at the keys `within`."""
     values: dict[tuple[str, ...], set[str]] = {}
     for run in runs:
         place = tuple(value_in_words(run, other) for other in within)
@@ -73,12 +73,12 @@ def has_several_values(runs: Sequence[Run], key: str, within: Sequence[str] = ()
 
 
 def value_in_words(run: Run, key: str) -> str:
-    """A run's value at a key, as text. Equal values, such as 1e-05 and 0.00001, have the same text."""
+    """Return a run's value at a key, as text. Equal values, such as 1e-05 and 0.00001, have the same text."""
     return repr(in_one_form(run.get(key)))
 
 
 def keys_by_group(runs: Sequence[Run], seed_key: str) -> list[str]:
-    """The keys with several values. If a group differs, its key stands for all keys below it."""
+    """Return the keys with several values. If a group differs, the result has the group without the keys below it."""
     keys = keys_that_differ(runs, seed_key)
     groups = tuple(f"{key}." for key in keys if any(key in run.choices for run in runs))
     return [key for key in keys if not key.startswith(groups)]
@@ -88,14 +88,14 @@ def keys_by_group(runs: Sequence[Run], seed_key: str) -> list[str]:
 
 
 def keys_of_settings(runs: Sequence[Run], seed_key: str) -> list[str]:
-    """The keys whose values tell to which setting a run belongs: the columns of a table of settings.
+    """Return the keys whose values name the setting of a run: the columns of a table of settings.
 
-    Such a key was given for a run, has several values, and training or scores depend on it. If a value differs and
-    nobody gave it, it follows from these keys and the seed, or from another version of the code (see
-    cse.lab.report.numbers.unlike). If several folders are compared, the key `origin` comes first.
+    A run's command gave such a key. The key has several values, and training or scores depend on the key. If another
+    key has several values, these values follow from the given keys and the seed, or from another version of the code
+    (see cse.lab.report.numbers.unlike). If several folders are compared, the key `origin` comes first.
 
-    A case stands for all values that it sets: if case=a sets lr=1 and case=b sets lr=2, runs of them differ only in
-    their case. A case does not stand for added arguments: case=a lr=1 and case=a lr=2 differ in lr.
+    A case replaces the keys that it sets: if case=a sets lr=1 and case=b sets lr=2, the runs of both differ only in the
+    key `case`. A case does not replace the keys of added arguments: case=a lr=1 and case=a lr=2 differ in lr.
     """
     given = dict.fromkeys(["origin", *NAMES, *(argument.key for run in runs for argument in run.arguments)])
     given.pop(seed_key, None)
@@ -113,10 +113,10 @@ def keys_of_settings(runs: Sequence[Run], seed_key: str) -> list[str]:
 
 
 def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
-    """The axes that change no number: keys such as workers, given for all runs of a folder with several values.
+    """Return the axes that change no score, such as workers: all runs of a folder give the key, with several values.
 
-    So workers=2 and workers=4 are two settings only if one command has both: workers=2,4. A run's name in a tracker is
-    not an axis.
+    So workers=2 and workers=4 are two settings only if one command has both values: workers=2,4. A run's name in a
+    tracker is not an axis.
     """
     folders: dict[Path, list[dict[str, str]]] = {}
     for run in runs:
@@ -130,7 +130,7 @@ def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
 
 
 def keys_added_to_cases(runs: Sequence[Run]) -> set[str]:
-    """The keys that were given for runs of a sweep's cases and that the case does not set."""
+    """Return the keys that the command of a run in a sweep gives in addition to the keys that the run's case sets."""
     keys: set[str] = set()
     of_case, sweeps = cache(arguments_of_case), choices("sweep")
     for run in runs:
@@ -143,7 +143,7 @@ def keys_added_to_cases(runs: Sequence[Run]) -> set[str]:
 
 
 def arguments_of_case(sweep: str, case: str) -> list[str]:
-    """The arguments that a case of a sweep sets; [] if there is no such sweep or case."""
+    """Return the arguments that a case of a sweep sets; [] if there is no such sweep or case."""
     if sweep not in choices("sweep"):
         return []
     its_case = load_sweep(sweep).cases.get(case)
@@ -151,9 +151,9 @@ def arguments_of_case(sweep: str, case: str) -> list[str]:
 
 
 def keys_of_cases(runs: Sequence[Run], seed_key: str, added: Collection[str]) -> list[str]:
-    """The keys that name the case of a run: case; or case and sweep, if cases of several sweeps have the same name.
+    """Return the keys that name a run's case: `case`; or `case` and `sweep`, if two sweeps have a case of one name.
 
-    [] if all runs have the same case, or if `case` is the key of the seeds. added: the `keys_added_to_cases`.
+    Return [] if all runs have the same case, or if `case` is the key of the seeds. added: see `keys_added_to_cases`.
     """
     if seed_key == "case" or not has_several_values(runs, "case"):
         return []
@@ -162,10 +162,10 @@ def keys_of_cases(runs: Sequence[Run], seed_key: str, added: Collection[str]) ->
 
 
 def keys_that_decide(key: str, of_cases: Sequence[str], seed_key: str) -> list[str]:
-    """The keys whose values decide a run's value at `key`, which was not added to the run's case.
+    """Return the keys whose values decide a run's value at `key`. key: no key of `keys_added_to_cases`.
 
-    Usually this is the case alone. Each seed has its own checkpoint, so the case and the seed together decide a
-    checkpoint. of_cases: `keys_of_cases`.
+    Usually the case alone decides. Each seed has its own checkpoint, so the case and the seed together decide the value
+    of `checkpoint`. of_cases: see `keys_of_cases`.
     """
     if key in ("origin", "case") or not of_cases:
         return []
@@ -174,9 +174,10 @@ def keys_that_decide(key: str, of_cases: Sequence[str], seed_key: str) -> list[s
 
 
 def fewest_keys(values: pd.DataFrame) -> list[str]:
-    """A few of the keys, with which no two rows are equal and each row has a value. None of these can be left out.
+    """Return a minimal set of the keys with which no two rows are equal and each row has a value.
 
-    Choices of groups, and the first keys of the command line, are preferred. values: a row for each setting, by key.
+    The function prefers groups, then the first keys of the command line, and last `origin`. values: a row for each
+    setting, and a column for each key.
     """
     kept = list(values)
     for key in sorted(reversed(kept), key=lambda key: (key != "origin", is_group(key))):

@@ -10,9 +10,9 @@ from cse.score import in_short
 
 
 def detectable_difference(spread: SeedSpread, level: float, sides: int = 2) -> str:
-    """The difference that this number of seeds detects, and the number of seeds for half of this difference.
+    """Return a line: the smallest difference that the seeds of `spread` detect, and the seeds for half that difference.
 
-    "" if the scores do not vary. level: the significance level of the test. sides: the number of sides with seeds.
+    Return "" if the scores do not vary. level: the test's significance level. sides: the number of sides with seeds.
     """
     if not spread.sd:
         return ""
@@ -27,7 +27,7 @@ def detectable_difference(spread: SeedSpread, level: float, sides: int = 2) -> s
 
 
 def no_better_remarks(runs: Sequence[Run]) -> list[str]:
-    """A line if runs selected a checkpoint that is no better than their untrained encoder."""
+    """Return a line if the selected checkpoint of a run is no better than the run's untrained encoder; else []."""
     untrained = [run.untrained for run in runs if run.no_better]
     scores = [in_short(score) for score in untrained if score is not None]
     counted = f"{len(scores)} of {len(runs)} runs score no better than the untrained encoder"
@@ -35,7 +35,7 @@ def no_better_remarks(runs: Sequence[Run]) -> list[str]:
 
 
 def seen_in_training(runs: Sequence[Run]) -> list[str]:
-    """A line if 1 % or more of the texts that runs learned from are also scored."""
+    """Return a line if 1% or more of a run's training texts are also in the evaluation sets; else []."""
     recorded = [run.results.get("overlap") for run in runs]
     dicts = [overlap for overlap in recorded if isinstance(overlap, dict)]
     overlaps = [overlap for overlap in dicts if {"found", "texts"} <= overlap.keys()]  # older editions had other keys
@@ -45,9 +45,9 @@ def seen_in_training(runs: Sequence[Run]) -> list[str]:
 
 
 def nearest_captions(runs: Mapping[str, Run]) -> list[str]:
-    """The captions that each run retrieved for each query, the nearest first, as in NonLing-CSE's Table C.1.
+    """Return the captions that each run retrieved for each query, the nearest first, as in NonLing-CSE's Table C.1.
 
-    runs: a run of each row, by the name of the row.
+    runs: for each row of a table, the name of the row and one of its runs.
     """
     tops = {row: cast("Json", run.data.get("retrieval", {})).get("top", {}) for row, run in runs.items()}
     lines = []

@@ -1,12 +1,12 @@
-"""The difference of two encoders over test items. Neither has seeds, because both are only scored.
+"""The difference of two encoders, tested over test items. Neither has seeds, because both encoders are only scored.
 
-The method is the paired bootstrap (Efron 1979). Koehn introduced it for translation (2004, W04-3250). The same
-resamples of the test items score both encoders. The intervals are percentiles, and p is two-sided.
+The method is the paired bootstrap (Efron 1979). Koehn (2004, W04-3250) introduced it for machine translation. Both
+encoders are scored on the same resamples of the test items. The intervals are percentiles, and p is two-sided.
 
-To read: `compare_items`. `resampled` is a run's score on resamples: `draw_items` draws the items, and `score_on` scores
-them.
+Start at `compare_items`. `resampled` returns a run's score on resamples: `draw_items` draws the items, and `score_on`
+returns the score of the drawn items.
 
-R resamples, N items, U units of each item.
+Shapes: R resamples, N items, U units of each item.
 """
 
 import math
@@ -30,11 +30,11 @@ OVER_ITEMS = "paired bootstrap over items"
 
 
 def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidence: float, shift: float = 0.0) -> Effect:
-    """Left minus right over test items, by the paired bootstrap.
+    """Return left minus right, tested over test items by the paired bootstrap.
 
-    The names of the first run's scores seed all draws. So scores with other names are paired, too, if they have the
-    same items. There is no test if a run did not keep its items, if the score has no items, or if the items of the
-    sides differ. left, right: the folder of each run that scored the encoder, with the name of the score.
+    The names of the first run's scores seed all draws. So two scores with different names are also paired, if they have
+    the same items. There is no test if a run did not keep its items, if the score has no items, or if the items of the
+    sides differ. left, right: {folder of a run that scored the encoder: name of the score}.
     """
     try:
         draw_names = scores_with_items(*next(iter(left.items())))
@@ -51,7 +51,7 @@ def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidenc
 
 
 def why_items_differ(scores: Sequence["Resampled"]) -> str:
-    """Why these scores may be over different items; "" if the items are known to be the same."""
+    """Return why these scores may be over different items; "" if the items are known to be the same."""
     truths = {score.truth for score in scores}
     texts = {score.texts for score in scores} - {""}
     if len(truths) > 1 or len(texts) > 1:
@@ -62,7 +62,7 @@ def why_items_differ(scores: Sequence["Resampled"]) -> str:
 
 
 def p_of_resamples(difference_R: np.ndarray, shift: float = 0.0) -> float:
-    """The two-sided p against a difference of `shift`, from the share of resamples beyond `shift`; >= 2 / (R + 1)."""
+    """Return the two-sided p against a difference of `shift`, from the resamples beyond it. p is >= 2 / (R + 1)."""
     sides = ((difference_R <= shift).sum(), (difference_R >= shift).sum())
     return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(difference_R)))
 
@@ -73,7 +73,7 @@ class Resampled(NamedTuple):
     items: the number of items.
     truth: a checksum of the items' gold values and units.
     varied: whether the gold values vary.
-    texts: a digest of the items' texts; "" if the run kept none.
+    texts: a digest of the items' texts; "" if the run did not record the texts.
     """
 
     scores_R: np.ndarray
@@ -84,9 +84,9 @@ class Resampled(NamedTuple):
 
 
 def resampled(folder: Path, score: str, draw_names: Sequence[str]) -> Resampled:
-    """A run's score on resamples of its items. Raises KeyError for a score without items.
+    """Return a run's score on resamples of its items. Raises KeyError for a score without items.
 
-    draw_names: the names that seed the draws of the score's `scores_with_items`, in the same order.
+    draw_names: for each score in `scores_with_items`, the name that seeds its draws.
     """
     # `why_items_differ` refuses sides with different numbers of scores.
     draw_name_of = dict(zip(scores_with_items(folder, score), draw_names, strict=False))
@@ -94,7 +94,7 @@ def resampled(folder: Path, score: str, draw_names: Sequence[str]) -> Resampled:
 
 
 def scores_with_items(folder: Path, score: str) -> list[str]:
-    """The scores with items in a mean, also in the means inside it. For a score with items: this score alone.
+    """Return [score] for a score with items. For a mean, return its scores with items, also those of means inside.
 
     Raises KeyError for a score without items.
     """
@@ -105,9 +105,9 @@ def scores_with_items(folder: Path, score: str) -> list[str]:
 
 
 def score_resampled(folder: Path, score: str, draw_name_of: Mapping[str, str]) -> Resampled:
-    """A run's score on resamples.
+    """Return a run's score on resamples.
 
-    draw_name_of: the draw name of each score with items, if it differs from the score's name.
+    draw_name_of: for a score with items, the name that seeds its draws, if this is not the score's own name.
     """
     behind = kept_items(folder)[score]
     if isinstance(behind, Items):
@@ -125,7 +125,7 @@ def score_resampled(folder: Path, score: str, draw_name_of: Mapping[str, str]) -
 
 @cache
 def items_resampled(folder: Path, score: str, draw_name: str) -> Resampled:
-    """A run's score on resamples of its own items. draw_name: seeds the draws."""
+    """Return a run's score on resamples of its own items. draw_name: seeds the draws."""
     items = kept_items(folder)[score]
     assert isinstance(items, Items)
     scores_R = resample(items, seed=zlib.crc32(draw_name.encode()))
@@ -137,7 +137,7 @@ def items_resampled(folder: Path, score: str, draw_name: str) -> Resampled:
 
 @cache
 def kept_items(folder: Path) -> ItemScores:
-    """The items behind each score of a run. Raises UserError if their file is damaged."""
+    """Return the items behind each score of a run. Raises UserError if their file is damaged."""
     try:
         return read_items(folder)
     except ValueError as error:
@@ -145,21 +145,21 @@ def kept_items(folder: Path) -> ItemScores:
 
 
 def checksum_of(gold_N: np.ndarray) -> int:
-    """A checksum of the items' gold values. With one seed, items with the same checksum have the same draws."""
+    """Return a checksum of the items' gold values. A seed gives the same draws for items with the same checksum."""
     return zlib.crc32(gold_N.tobytes())
 
 
 def resample(items: Items, seed: int) -> np.ndarray:
-    """The score (R,) on resamples of the items. The draws depend on the seed and on the items' gold values."""
+    """Return the score (R,) on resamples of the items. The draws depend on the seed and on the items' gold values."""
     rng = np.random.default_rng((seed, checksum_of(items.gold_N)))
     return np.array([score_on(items, draw_items(items, rng)) for _ in range(RESAMPLES)])
 
 
 def draw_items(items: Items, rng: np.random.Generator) -> np.ndarray:
-    """The indices of the items in one resample. An item occurs as often as it is drawn.
+    """Return the indices of the items in one resample. An item occurs as often as it is drawn.
 
-    If items share units, such as pairs of documents, the units are drawn. An item then counts as often as the product
-    of the counts of its units.
+    If items share units (two pairs may share a document), the function draws units. An item then occurs as often as the
+    product of the counts of its units.
     """
     size = len(items.gold_N)
     if items.units_UN is None:
@@ -170,7 +170,7 @@ def draw_items(items: Items, rng: np.random.Generator) -> np.ndarray:
 
 
 def score_on(items: Items, drawn: np.ndarray) -> float:
-    """The score of the drawn items; a correlation is 0 where one side does not vary."""
+    """Return the score of the drawn items. A correlation is 0 if the values or the gold values do not vary."""
     values, gold = items.values_N[drawn], items.gold_N[drawn]
     if items.kind in ("cosines", "spearman"):
         x, y = stats.rankdata([values, gold], axis=1) - (len(drawn) + 1) / 2

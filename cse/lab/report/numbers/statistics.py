@@ -1,9 +1,9 @@
 """Statistics over a few seeds: intervals, tests of two groups of seeds, Holm's correction, power.
 
-Values are scores of independent runs; sd is the sample's (n - 1); p is two-sided. With two to five seeds all these
-numbers are rough. The width of the t interval shows this.
+Values are scores of independent runs. sd is the standard deviation of a sample (n - 1). p is two-sided. With two to
+five seeds all these numbers are rough. The width of the t interval shows this.
 
-To read, with the statistic behind each:
+The functions, with the statistic that each uses:
 
     compare_seeds           Welch's t-test (Welch 1947); against one score, Student's one-sample t-test (Student 1908)
     compare_pairs           Student's paired t-test
@@ -31,7 +31,7 @@ STATISTICS: dict[str, Callable[..., float | np.floating]] = {
     "q75": partial(np.quantile, q=0.75),
     "q50": np.median,
 }
-"""How a cell or a curve may summarise several scores."""
+"""The functions by which a cell or a curve may summarise several scores."""
 
 
 ROUNDING = 1e-12
@@ -42,7 +42,7 @@ ROUNDING = 1e-12
 class Value:
     """A mean over n seeds with its standard deviation, ours or published.
 
-    sd: None if unknown. note: the text of a garbled cell of a paper.
+    sd: the standard deviation; None if unknown. note: the text of a garbled cell of a paper.
     """
 
     mean: float
@@ -58,7 +58,7 @@ TEST_NAMES = {"Welch": "Welch's t-test", "one-sample t": "one-sample t-test"}
 class Effect(NamedTuple):
     """A difference of two means, with its interval and its test.
 
-    Without a test, p is NaN and `why` has the reason (`is_tested`). `Effect()`: nothing was compared.
+    Without a test, p is NaN and `why` has the reason (`is_tested`). `Effect()` means that nothing was compared.
 
     size: the difference; None if nothing was compared.
     low, high: the interval.
@@ -82,23 +82,23 @@ class Effect(NamedTuple):
 
 
 def untested(a: np.ndarray, b: np.ndarray, n: str, why: str) -> Effect:
-    """The difference of two means without a test."""
+    """Return the difference of two means without a test."""
     return Effect(float(a.mean() - b.mean()), n=n, test="none", why=why)
 
 
 def mean_and_sd(values: Iterable[float]) -> Value:
-    """The mean, the sample's standard deviation and the number of one or more values."""
+    """Return the mean, the sample's standard deviation and the number of the values. There must be at least one."""
     values = list(values)
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return Value(float(np.mean(values)), sd, len(values))
 
 
 def prediction_half_width(ours: Value, published_n: int, seed_sd: float | None, confidence: float) -> float:
-    """Half the width of a prediction interval for the mean of `published_n` further runs.
+    """Return half the width of a prediction interval for the mean of `published_n` further runs.
 
-    If only the seeds differ, the mean of these runs is, with this confidence, at most so far from our mean. The half
-    width is t_{n-1} sd sqrt(1/n + 1/published_n). If we have one run, our sd is unknown. Then seed_sd, from other
-    cells, replaces sd, and the normal quantile replaces t.
+    If only the seeds differ, our mean and the mean of these runs differ by at most this width, with this confidence.
+    The width is t_{n-1} sd sqrt(1/n + 1/published_n). If we have only one run, our sd is unknown. Then seed_sd, from
+    other cells, replaces sd, and the normal quantile replaces t.
     """
     spread = math.sqrt(1 / ours.n + 1 / published_n)
     if ours.sd is None:
@@ -108,15 +108,15 @@ def prediction_half_width(ours: Value, published_n: int, seed_sd: float | None, 
 
 
 Side = Mapping[str, float] | float
-"""One side of a comparison: scores by seed; or a single score, published or of an encoder that is only scored."""
+"""One side of a comparison: {seed: score}, or a single score (published, or of an encoder that is only scored)."""
 
 
 def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
-    """The mean of `ours` minus the mean of `theirs`, tested two-sided against a difference of `shift`.
+    """Return the mean of `ours` minus the mean of `theirs`, tested two-sided against a difference of `shift`.
 
     The test is Welch's test, also if both sides have the same seeds: two methods share only the number of a seed, and
-    pairing would halve the degrees of freedom. Against one score without seeds, it is a one-sample t-test. There is no
-    test with one run on each side, or if scores do not vary.
+    pairing would halve the degrees of freedom. Against one score without seeds, the test is a one-sample t-test. There
+    is no test if a side has one seed, if neither side has seeds, or if the scores do not vary.
     """
     a, b = scores_in(ours), scores_in(theirs)
     if len(a) > 1 and len(b) > 1:
@@ -128,10 +128,10 @@ def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.
 
 
 def compare_pairs(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
-    """The mean difference of the same seeds, by a paired t-test; no test if the sides differ in their seeds.
+    """Return the mean difference over equal seeds, with a paired t-test; no test if the sides have different seeds.
 
-    Use this test if only one setting differs, such as the precision. The effect of a seed is then the same on both
-    sides and cancels.
+    Use this test if only one key differs, such as the precision. The effect of a seed is then the same on both sides
+    and cancels.
     """
     a, b = scores_in(ours), scores_in(theirs)
     n = f"{len(a)} and {len(b)}"
@@ -145,12 +145,12 @@ def compare_pairs(ours: Side, theirs: Side, confidence: float, shift: float = 0.
 
 
 def scores_in(side: Side) -> np.ndarray:
-    """The scores of a side, without their seeds."""
+    """Return the scores of a side, without their seeds."""
     return np.array(list(side.values()) if isinstance(side, Mapping) else [side])
 
 
 def welch(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
-    """Welch's t-test of two samples, whose variances may differ (Welch 1947)."""
+    """Return Welch's t-test of two samples, whose variances may differ (Welch 1947)."""
     size, n = float(a.mean() - b.mean()), f"{len(a)} and {len(b)} seeds"
     if not (values_vary(a) or values_vary(b)):
         return untested(a, b, n, why="the scores do not vary")
@@ -162,11 +162,11 @@ def welch(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effe
 
 
 def one_sample(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
-    """Student's one-sample t-test of several scores against one score. Either side may be the single score."""
+    """Return Student's one-sample t-test of several scores against one score. Either side may be the single score."""
     size, n = float(a.mean() - b.mean()), f"{max(len(a), len(b))} seeds against one score"
     if not (values_vary(a) or values_vary(b)):
         return untested(a, b, n, why="the scores do not vary")
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # they hardly vary
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # the scores hardly vary
         tested = stats.ttest_1samp(a - b - shift, 0)
     low, high = tested.confidence_interval(confidence)
     low, high = float(low) + shift, float(high) + shift
@@ -174,7 +174,7 @@ def one_sample(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) ->
 
 
 def paired(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
-    """Student's paired t-test: a one-sample test of the differences, one for each seed."""
+    """Return Student's paired t-test: a one-sample test of the differences. Each seed has one difference."""
     gaps, zero, n = a - b, np.zeros(1), f"{len(a)} pairs"
     if not values_vary(gaps, float(np.max(np.abs([a, b])))):
         return untested(gaps, zero, n, why="the differences do not vary")
@@ -182,7 +182,7 @@ def paired(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Eff
 
 
 def values_vary(values: Sequence[float] | np.ndarray, size: float | None = None) -> bool:
-    """Whether values differ by more than the rounding of floats.
+    """Return whether values differ by more than the rounding of floats.
 
     size: the size of the numbers behind the values, if these numbers are larger (70.2 - 70.1 is 0.1 with an error of
     1e-14).
@@ -191,9 +191,9 @@ def values_vary(values: Sequence[float] | np.ndarray, size: float | None = None)
 
 
 def tost_p(compared: Callable[[float], Effect], within: float | None) -> float:
-    """The p of equivalence within a margin, by two one-sided tests (TOST, Schuirmann 1987).
+    """Return the p of equivalence within a margin, by two one-sided tests (TOST, Schuirmann 1987).
 
-    NaN if within is None. compared: gives the two-sided test against a shift.
+    Return NaN if within is None. compared: a function that returns the two-sided test against a shift.
     """
     if within is None:
         return math.nan
@@ -206,7 +206,7 @@ def tost_p(compared: Callable[[float], Effect], within: float | None) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p values after Holm's step-down correction (Holm 1979), in the order given.
+    """Return the p values after Holm's step-down correction (Holm 1979), in the given order.
 
     NaN stays NaN and does not count as a test.
     """
@@ -218,23 +218,22 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def is_significant(p: float, level: float) -> bool:
-    """Whether p is below the level. False for NaN, which stands for no test."""
+    """Return whether p is below the level; False for NaN, because there is no test."""
     return not math.isnan(p) and p < level
 
 
 def power(difference: float, sd: float, num_seeds: int, level: float = 0.05, sides: int = 2) -> float:
-    """The power of a two-sided t-test: how often the test detects a difference with the right sign, by the noncentral
-    t.
+    """Return the power of a two-sided t-test (noncentral t): how often it detects a difference with the right sign.
 
-    The scores of both sides have the same deviation over seeds. num_seeds: on each side. sides: 1 if the other side is
-    one score without seeds.
+    The scores of both sides have the same sd over seeds. num_seeds: the number on each side. sides: 1 if the other side
+    is one score without seeds.
     """
     freedom, shift = sides * (num_seeds - 1), difference / (sd * math.sqrt(sides / num_seeds))
     return float(stats.nct.sf(stats.t.ppf(1 - level / 2, freedom), freedom, shift))
 
 
 def smallest_difference(sd: float, num_seeds: int, level: float = 0.05, sides: int = 2) -> float:
-    """The smallest difference that `num_seeds` on each side detect with a power of 80%."""
+    """Return the smallest difference that `num_seeds` on each side detect with a power of 80%."""
     error = sd * math.sqrt(sides / num_seeds)
 
     def short_of(size: float) -> float:
@@ -245,12 +244,12 @@ def smallest_difference(sd: float, num_seeds: int, level: float = 0.05, sides: i
 
 
 def seeds_for(difference: float, sd: float, level: float = 0.05, sides: int = 2) -> int:
-    """The number of seeds on each side that detect a difference with a power of 80%; at least 2."""
+    """Return the number of seeds on each side that detect a difference with a power of 80%; at least 2."""
     return next(num_seeds for num_seeds in count(2) if power(difference, sd, num_seeds, level, sides) >= 0.8)
 
 
 def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
-    """The pooled standard deviation of groups of two or more values: each varies around its own mean."""
+    """Return the standard deviation pooled over groups of two or more values. Each group varies around its own mean."""
     freedom = sum(len(values) - 1 for values in groups)
     if not any(map(values_vary, groups)):
         return 0.0

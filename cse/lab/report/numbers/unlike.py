@@ -1,8 +1,8 @@
 """How the runs behind one number, or behind one table, differ in code, training data or scoring.
 
-To read: `differences_in_number` is about the runs behind one number, and `remarks_on_number` makes a remark of the
-differences. `notes_on_unlike_runs` is about all runs of a table. These functions use `changed_training_data` and
-`scoring_differences`. `why_not_comparable` is about two numbers: it says why their difference has no meaning.
+`differences_in_number` compares the runs behind one number, and `remarks_on_number` makes a remark of the differences.
+`notes_on_unlike_runs` compares all runs of a table. These functions use `changed_training_data` and
+`scoring_differences`. `why_not_comparable` returns why the difference of two numbers has no meaning.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,9 +16,9 @@ from cse.score import evaluator_of
 
 
 def differences_in_number(runs: Sequence[Run], seed_key: str, also_settings: bool) -> list[str]:
-    """The differences of the runs behind one number, in training data and in scoring.
+    """Return the differences of the runs behind one number, in training data and in scoring.
 
-    also_settings: compare also the settings that decide what is learned.
+    also_settings: whether to compare also the settings that decide what a run learns.
     """
     if len(runs) < 2:
         return []
@@ -27,12 +27,12 @@ def differences_in_number(runs: Sequence[Run], seed_key: str, also_settings: boo
 
 
 def remarks_on_number(differences: Sequence[str]) -> list[str]:
-    """A remark on a number whose runs have these differences (`differences_in_number`); [] if they have none."""
+    """Return a remark on a number whose runs have these differences (`differences_in_number`); [] for no difference."""
     return [f"the mean is over runs that differ in {'; '.join(differences)}"] if differences else []
 
 
 def notes_on_unlike_runs(what: str, runs: Sequence[Run], noted: Collection[str]) -> list[str]:
-    """A note on the differences of all runs of a table in training files and in scoring; [] if there are none.
+    """Return a note on the differences of all runs of a table in training files and in scoring; [] if there are none.
 
     what: "cells" or "settings". noted: the differences that are already in a remark on one number.
     """
@@ -44,19 +44,19 @@ def notes_on_unlike_runs(what: str, runs: Sequence[Run], noted: Collection[str])
 
 
 def may_not_differ(key: str) -> bool:
-    """Whether a key must have the same value in all runs of one number.
+    """Return whether a key must have the same value in all runs of one number.
 
-    Such keys decide what is learned. The settings of evaluators may differ: `scoring_differences` reports them.
+    Such keys decide what a run learns. The settings of evaluators may differ: `scoring_differences` reports them.
     """
     is_seed = "seed" in key.rpartition(".")[2]
     return role_of(key).is_science and key.partition(".")[0] != "eval" and not is_seed
 
 
 def changed_training_data(runs: Sequence[Run], same_file_names_only: bool = False) -> list[str]:
-    """The training data (text, images, sound) whose files were not the same in all runs: "the files of NAME".
+    """Return the training data (text, images, sound) whose files were not the same in all runs: "the files of NAME".
 
-    same_file_names_only: compare only runs whose settings name the same files. An axis over data.path names other
-    files.
+    same_file_names_only: compare only runs whose settings name the same files. The runs of an axis over data.path do
+    not.
     """
     contents_of: dict[tuple[str, str], set[str]] = {}
     for run in runs:
@@ -66,7 +66,7 @@ def changed_training_data(runs: Sequence[Run], same_file_names_only: bool = Fals
 
 
 def scoring_differences(runs: Sequence[Run]) -> list[str]:
-    """The differences of runs that may have changed scores, with both values: "torch (2.11.0 | 2.10.0)".
+    """Return the differences between runs that may have changed scores, with all values: "torch (2.11.0 | 2.10.0)".
 
     These are differences in code, in libraries, in an evaluator's settings and in the checksum of its data.
     """
@@ -78,7 +78,7 @@ def scoring_differences(runs: Sequence[Run]) -> list[str]:
 
 
 def why_not_comparable(ours: Group, theirs: Group, score: str) -> str:
-    """Why the difference of two groups may not come from their settings alone; "" without such a reason."""
+    """Return why the difference of two groups may not come from their settings alone; "" if there is no such reason."""
     both = [*ours.runs, *theirs.runs]
     if are_scored_on_other_data(both, score):
         return "they were scored on different data"
@@ -93,7 +93,7 @@ def why_not_comparable(ours: Group, theirs: Group, score: str) -> str:
 
 
 def are_scored_on_other_data(runs: Sequence[Run], score: str) -> bool:
-    """Whether runs have a score on different data: other files, or files with the same name and other contents."""
+    """Return whether runs have a score on different data: other files, or files of one name with different contents."""
     evaluator = evaluator_of(score)
     read = [run.data[evaluator].get("files", {}) if evaluator in run.data else {} for run in runs]
     first, *others = [{name: file.get("sha256") for name, file in files.items()} for files in read]
@@ -101,7 +101,7 @@ def are_scored_on_other_data(runs: Sequence[Run], score: str) -> bool:
 
 
 def are_other_data(ours: dict[str, str | None], theirs: dict[str, str | None], *, is_dev: bool) -> bool:
-    """Whether two evaluations read other data. ours, theirs: the checksum of each file, by name."""
+    """Return whether two evaluations read different data. ours, theirs: {name of a file: its checksum}."""
     shared = ours.keys() & theirs.keys()
     if any(ours[name] != theirs[name] for name in shared):
         return True
