@@ -1,14 +1,14 @@
-"""The cells of a paper's table: the published number, ours, and a verdict.
+"""The cells of a paper's table: the published number, our number, and a verdict.
 
-To read: `cells_of` makes a `Cell` for each row and column of the published table (`published_cell`). It adds our number
-where runs may fill the cell (`filled_cell`). Our number is the mean over seeds of the group of runs that fills the
-cell. It is compared with three things:
+Start at `cells_of`, which makes a `Cell` for each row and column of the published table (`published_cell`). If runs may
+fill the cell, `filled_cell` adds our number: the mean over seeds of the group of runs that fills the cell. Our number
+is compared with three things:
 
 - the published number (`difference_to`, with a verdict: `verdict_on_cell`);
 - our own runs of the cell's baseline (`gain_in`);
-- the other rows of the column (`RankedColumn`): which row is the best, and which rows are tied with it (`ties`).
+- the other rows of the column (`RankedColumn`): which row is the best, and which rows are tied with this row (`ties`).
 
-cse.lab.report.paper.paper_table lays the cells out.
+cse.lab.report.paper.paper_table makes a table of the cells.
 """
 
 import math
@@ -49,9 +49,9 @@ NO_RUNS = Group([], 0, {}, aggregate="")
 
 @dataclass(frozen=True)
 class Cell:
-    """A published number and our runs. A cell that no run fills has the defaults.
+    """A published number and our runs. If no run may fill the cell, the fields from `group` on have their defaults.
 
-    published: None if the paper publishes no number.
+    published: the published number; None if the paper publishes no number.
     p_published: the p of the row's test against its baseline, as the paper publishes it.
     gain_published: the published number minus the published number of the baseline (ReportBlock.baseline_of).
     group: our runs.
@@ -59,8 +59,8 @@ class Cell:
     difference: our number minus the published number.
     gain: our number minus our number of the baseline, by Welch's test, which does not assume equal variances.
     p_student: the p of the gain by Student's test, as in NonLing-CSE's Table 3.
-    tied_with_best: whether the cell is the best in its RankedColumn or tied with the best.
-    is_marked: whether the cell is tied with the best, and both have enough seeds for a verdict.
+    tied_with_best: whether the cell is the best in its RankedColumn or tied with the best; None without runs.
+    is_marked: whether the cell is the best or tied with the best, and both have enough seeds for a verdict.
     """
 
     row: str
@@ -90,7 +90,7 @@ class RankedColumn:
 
     groups: the runs of each row.
     spread: the variation over seeds in the rows with several seeds; None without such rows.
-    tied: the best row, and the rows that are tied with it (`ties`).
+    tied: the best row, and the rows that are tied with the best row (`ties`).
     """
 
     column: str
@@ -100,7 +100,7 @@ class RankedColumn:
 
     @property
     def marked(self) -> list[str]:
-        """The tied rows with enough seeds for a verdict, which get a mark. [] if the best row has too few seeds."""
+        """The rows that get a mark: the tied rows with enough seeds for a verdict; [] if the best row has too few."""
         enough = [row for row in self.tied if not few_seeds([self.groups[row]])]
         return enough if enough[:1] == self.tied[:1] else []
 
@@ -111,7 +111,7 @@ class RankedColumn:
 
 
 def ranked_columns(groups: Mapping[CellPlace, Group], confidence: float) -> list[RankedColumn]:
-    """The cells that runs may fill, ranked within each column, score and statistic."""
+    """Return the cells that runs may fill, ranked within each column, score and statistic."""
     alike: dict[tuple[str, str | None, str], dict[str, Group]] = {}
     for (row, column), group in groups.items():
         alike.setdefault((column, group.metric, group.aggregate), {})[row] = group
@@ -124,7 +124,7 @@ def ranked_columns(groups: Mapping[CellPlace, Group], confidence: float) -> list
 
 
 def cells_of(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[Cell]:
-    """The cells of the published table, in its order. ranked: the columns of the cells that runs may fill."""
+    """Return the cells of the published table, in its order. ranked: the columns of the cells that runs may fill."""
     ranked_at = {(row, column.column): column for column in ranked for row in column.groups}
     cells = []
     for row, numbers in sweep.published.cells.items():
@@ -136,9 +136,9 @@ def cells_of(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[Cell]:
 
 
 def published_cell(row: str, column: str, sweep: SweepRuns) -> Cell:
-    """A cell of the published table that no run may fill.
+    """Return a cell of the published table that no run may fill.
 
-    Its verdict is "" in a row that runs fill in other columns only (widths).
+    Its verdict is "" if runs may fill other columns of the row.
     """
     table, baseline = sweep.published, sweep.block.baseline_of(row, column)
     number, base = table.cells[row][column], table.cells[baseline][column] if baseline else None
@@ -155,7 +155,7 @@ def published_cell(row: str, column: str, sweep: SweepRuns) -> Cell:
 
 
 def filled_cell(cell: Cell, sweep: SweepRuns, ranked: RankedColumn) -> Cell:
-    """The cell with the runs that fill it. ranked: the rows that are ranked with the cell's row."""
+    """Return the cell with the runs that fill it. ranked: the rows that are ranked with the cell's row."""
     group = ranked.groups[cell.row]
     verdict = verdict_on_cell(cell, group, sweep, ranked.seed_sd)
     gain, p_student = gain_in(cell, group, sweep)
@@ -173,7 +173,7 @@ def filled_cell(cell: Cell, sweep: SweepRuns, ranked: RankedColumn) -> Cell:
 
 
 def number_of_jobs(cell: Cell, sweep: SweepRuns) -> int | None:
-    """How many planned jobs belong to a cell; None if the sweep's axes do not decide this."""
+    """Return how many planned jobs belong to a cell; None if the sweep's axes do not decide this."""
     where: Where = {**sweep.block.rows[cell.row].where, **sweep.block.columns[cell.column].where}
     if not sweep.expected or not set(where) <= set(sweep.expected[0]):
         return None
@@ -182,9 +182,9 @@ def number_of_jobs(cell: Cell, sweep: SweepRuns) -> int | None:
 
 
 def gain_in(cell: Cell, group: Group, sweep: SweepRuns) -> tuple[Effect, float]:
-    """The gain of a cell's group over the cell's baseline by Welch's test, and its p by Student's test.
+    """Return the gain of a cell's group over the cell's baseline by Welch's test, and its p by Student's test.
 
-    The gain is empty unless both sides have runs. It has no interval and no p if a side has too few seeds for a test.
+    If a side has no runs, the gain is empty. If a side has too few seeds for a test, the gain has no interval and no p.
     """
     baseline = sweep.block.baseline_of(cell.row, cell.column)
     base = sweep.groups[baseline, cell.column] if baseline else NO_RUNS
@@ -197,9 +197,10 @@ def gain_in(cell: Cell, group: Group, sweep: SweepRuns) -> tuple[Effect, float]:
 
 
 def difference_to(published: Value | None, group: Group, verdict: str, confidence: float) -> Effect:
-    """Ours minus the published number.
+    """Return our number minus the published number.
 
-    Empty if one of the numbers is missing, or if the verdict is OTHER SETTING: the difference has then no meaning.
+    Return an empty effect if one of the numbers is missing, or if the verdict is OTHER SETTING, because the difference
+    then has no meaning.
     """
     if published is None or not group.values or verdict == OTHER_SETTING:
         return NO_EFFECT
@@ -207,7 +208,7 @@ def difference_to(published: Value | None, group: Group, verdict: str, confidenc
 
 
 def verdict_on_cell(cell: Cell, group: Group, sweep: SweepRuns, seed_sd: float | None) -> str:
-    """The verdict on a cell that runs may fill; "" where the paper publishes no number. seed_sd: see `noise_of`."""
+    """Return the verdict on a cell that runs may fill; "" if the paper publishes no number. seed_sd: see `noise_of`."""
     if not group.values:
         return NOT_RUN
     if cell.published is None:
@@ -222,7 +223,7 @@ def verdict_on_cell(cell: Cell, group: Group, sweep: SweepRuns, seed_sd: float |
 
 
 def against_published(ours: Value, published: Value, tolerance: float, noise: float | None, confidence: float) -> str:
-    """PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED if there is a single run and `noise` is unknown.
+    """Return PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED if there is only one seed and `noise` is unknown.
 
     noise: see `noise_of`.
     """
@@ -235,20 +236,20 @@ def against_published(ours: Value, published: Value, tolerance: float, noise: fl
 
 
 def noise_of(groups: Sequence[Group], seed_sd: float | None) -> float | None:
-    """How much another seed would change the scores of groups; None if unknown.
+    """Return the standard deviation over seeds of the groups' scores; None if unknown.
 
-    The noise is 0 for encoders that are only scored, because they have no seed. seed_sd: the pooled standard deviation
-    over seeds, of the column's cells with the same score and statistic.
+    The result is 0 for encoders that are only scored, because they have no seeds. seed_sd: the standard deviation over
+    seeds, pooled over the column's cells with the same score and statistic.
     """
     return 0.0 if all(group.only_scored for group in groups) else seed_sd
 
 
 def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) -> list[str]:
-    """The best row of a column, and the rows that may differ from it by noise alone.
+    """Return the best row of a column, and the rows that may differ from the best row by noise alone.
 
-    [] if fewer than two rows are filled. p is Holm-corrected over the column. Without a test (one seed), a row is tied
-    if seeds alone can explain its distance from the best. Between two encoders that are only scored, seeds explain no
-    distance. groups: by row. seed_sd: see `noise_of`.
+    Return [] if fewer than two rows have runs. p is Holm-corrected over the column. Without a test (one seed), a row is
+    tied if seeds alone can explain its distance from the best row. Between two encoders that are only scored, seeds
+    explain no distance. groups: the group of each row. seed_sd: see `noise_of`.
     """
     filled = {row: group for row, group in groups.items() if group.values and group.metric}
     if len(filled) < 2:

@@ -1,11 +1,11 @@
 """A verdict on each claim of a paper, from our runs.
 
-To read: `judge_claims`. It has four steps. Each of the first three has its own p.
+Start at `judge_claims`. It has four steps. Each of the first three steps has its own p.
 
-1. A claim has parts, each a comparison of two cells (`parts_of_claim`). A test of our runs gives the p of a part.
-2. One part decides the claim (`TestedClaim.deciding`). Its p gives `p_of_claim`.
+1. A claim has parts. A part compares two cells (`parts_of_claim`). A test of our runs gives the p of a part.
+2. One part decides the claim (`TestedClaim.deciding`). The p of this part gives `p_of_claim`.
 3. Holm's correction over all claims of the table gives `p_holm`, which decides the verdict (`verdict_of`).
-4. A claim is withdrawn if its control, which is another claim, does not hold.
+4. The control of a claim is another claim. If the control does not hold, the verdict becomes NOT TESTED.
 
 cse.lab.report.paper.claims_table shows the claims.
 """
@@ -31,8 +31,8 @@ class ClaimPart(NamedTuple):
     name: the row or column that distinguishes this part from other parts; "" for a single part.
     sides: the groups of both cells.
     lacks: the cells without scores.
-    published: the difference of the published numbers; None if the paper does not publish both.
-    effect: the difference of our numbers. If it does not test the claim, its p is NaN, and `why` has the reason.
+    published: the difference of the published numbers; None if the paper does not publish both numbers.
+    effect: the difference of our numbers. If our runs do not test the claim, p is NaN, and `why` has the reason.
     """
 
     name: str
@@ -44,7 +44,7 @@ class ClaimPart(NamedTuple):
 
 @dataclass(frozen=True)
 class TestedClaim:
-    """A claim with its parts, each tested. A claim about a figure has no parts."""
+    """A claim with its parts, after the test of each part. A claim about a figure has no parts."""
 
     claim: Claim
     parts: Sequence[ClaimPart] = ()
@@ -61,7 +61,7 @@ class TestedClaim:
 
     @property
     def against(self) -> list[ClaimPart]:
-        """The tested parts that speak against the claim."""
+        """The tested parts whose difference does not agree with the claim."""
         return [part for part in self.tested if not self.claim.is_borne_out(part.effect.size or 0.0)]
 
     @property
@@ -80,7 +80,7 @@ class TestedClaim:
 
     @property
     def effect(self) -> Effect:
-        """The effect of the deciding part, positive in the claimed direction. For `alike` it is the difference."""
+        """The effect of the deciding part. It is positive in the claimed direction; `alike` claims no direction."""
         return self.deciding.effect if self.deciding else Effect()
 
     @property
@@ -109,9 +109,9 @@ class TestedClaim:
 
     @property
     def published_supports(self) -> bool | None:
-        """Whether the published difference is as claimed; None without published numbers, and for a tie.
+        """Whether the published difference supports the claim; None without published numbers.
 
-        Equal numbers support a claim with a margin.
+        Equal numbers support a claim with a margin. For a claim without a margin, equal numbers are a tie: None.
         """
         difference = self.published
         has_margin = self.claim.alike is not None or self.claim.within > 0
@@ -130,7 +130,7 @@ class JudgedClaim(TestedClaim):
     """A tested claim with its verdict.
 
     p_holm: the p of the claim, corrected over all claims; NaN if the claim is not tested.
-    verdicts_of_parts: of each measured part, if the claim has several parts.
+    verdicts_of_parts: the verdict on each measured part; [] if the claim has only one part.
     why_not_tested: why the claim, or some of its parts, are not tested.
     """
 
@@ -141,13 +141,13 @@ class JudgedClaim(TestedClaim):
 
     @property
     def verdict_with_parts(self) -> str:
-        """The verdict. If only some parts are behind it, their number follows: HOLDS (1 of 3 parts)."""
+        """The verdict. If only some parts decide the verdict, the text has their number: HOLDS (1 of 3 parts)."""
         number, parts = self.parts_measured, len(self.parts)
         return f"{self.verdict} ({number} of {parts} parts)" if 0 < number < parts else self.verdict
 
 
 def judge_claims(sweep: SweepRuns) -> list[JudgedClaim]:
-    """The verdict of the sweep's runs on each claim."""
+    """Return the verdict of the sweep's runs on each claim."""
     tested_claims = [TestedClaim(claim, parts_of_claim(claim, sweep)) for claim in sweep.block.claims]
     p_holm = holm([tested.p_of_claim for tested in tested_claims])
     tests, level = sum(not math.isnan(p) for p in p_holm), 1 - sweep.confidence
@@ -157,9 +157,9 @@ def judge_claims(sweep: SweepRuns) -> list[JudgedClaim]:
 
 
 def parts_of_claim(claim: Claim, sweep: SweepRuns) -> list[ClaimPart]:
-    """The parts of a claim, each tested; [] for a claim about a figure.
+    """Return the parts of a claim, each tested; [] for a claim about a figure.
 
-    If one place is a single cell, it is compared with each cell of the other place.
+    If one place has a single cell, this cell is compared with each cell of the other place.
     """
     if claim.places is None:
         return []
@@ -171,7 +171,7 @@ def parts_of_claim(claim: Claim, sweep: SweepRuns) -> list[ClaimPart]:
 
 
 def names_of_cells(cells: Sequence[CellPlace]) -> list[str]:
-    """The names of cells: row, column or both, whichever differs; "" for a single cell."""
+    """Return a name for each cell: its row if rows differ, its column if columns differ, or both; "" for one cell."""
     several_rows, several_columns = (len(set(names)) > 1 for names in zip(*cells, strict=True))
     names = []
     for row, column in cells:
@@ -182,7 +182,7 @@ def names_of_cells(cells: Sequence[CellPlace]) -> list[str]:
 
 
 def part_of_claim(claim: Claim, name: str, cells: tuple[CellPlace, CellPlace], sweep: SweepRuns) -> ClaimPart:
-    """A comparison of two cells, tested if both have scores."""
+    """Return a comparison of two cells, tested if both have scores."""
     ours, theirs = (sweep.published.cells[row][column] for row, column in cells)
     left, right = (sweep.groups[cell] for cell in cells)
     both = zip(cells, (left, right), strict=True)
@@ -197,17 +197,17 @@ def part_of_claim(claim: Claim, name: str, cells: tuple[CellPlace, CellPlace], s
 
 
 def tested_effect(claim: Claim, sides: tuple[Group, Group], sweep: SweepRuns) -> Effect:
-    """The first side minus the second, with the p of the part; or, without a p, why the runs do not test the claim."""
+    """Return the first side minus the second, with the p of the part. If the runs do not test the claim, p is NaN."""
     effect = effect_between(claim, sides, sweep.confidence)
     why = why_no_test(claim, sides, sweep.block) or effect.why
     return effect._replace(p=math.nan, why=why) if why else effect
 
 
 def effect_between(claim: Claim, sides: tuple[Group, Group], confidence: float) -> Effect:
-    """The first side minus the second, by `compare_groups`.
+    """Return the first side minus the second, by `compare_groups`.
 
-    `alike` is tested by TOST (Schuirmann): above -within and below within. A contradiction of `alike` is tested
-    two-sided against the nearer bound. `more` with a margin is tested two-sided against -within.
+    The test of `alike` is TOST (Schuirmann): above -within and below within. The test of a contradiction of `alike` is
+    two-sided against the nearer bound. The test of `more` with a margin is two-sided against -within.
     """
     effect = compare_groups(*sides, confidence)
     if not claim.within:
@@ -222,7 +222,7 @@ def effect_between(claim: Claim, sides: tuple[Group, Group], confidence: float) 
 
 
 def why_no_test(claim: Claim, sides: tuple[Group, Group], block: ReportBlock) -> str:
-    """Why these runs do not test a claim; "" if they do.
+    """Return why these runs do not test a claim; "" if they do.
 
     A claim is tested only on its own score, by runs in the paper's setting with enough seeds on each trained side. A
     claim with a margin needs a control.
@@ -239,7 +239,7 @@ def why_no_test(claim: Claim, sides: tuple[Group, Group], block: ReportBlock) ->
 
 
 def judged_claim(tested: TestedClaim, p_holm: float, tests: int, level: float) -> JudgedClaim:
-    """The claim with its verdict. tests: how many claims of the table are tested. level: of significance."""
+    """Return the claim with its verdict. tests: the number of tested claims. level: the significance level."""
     if not tested.parts:
         return JudgedClaim(tested.claim, verdict=SEE_FIGURE)
     verdict = verdict_of(tested.claim, tested.effect, p_holm, level)
@@ -255,7 +255,7 @@ def judged_claim(tested: TestedClaim, p_holm: float, tests: int, level: float) -
 
 
 def verdict_of(claim: Claim, effect: Effect, p: float, level: float) -> str:
-    """The verdict on an effect by its corrected p."""
+    """Return the verdict on an effect by its corrected p."""
     if effect.size is None:
         return NOT_RUN
     if math.isnan(p):
@@ -266,9 +266,9 @@ def verdict_of(claim: Claim, effect: Effect, p: float, level: float) -> str:
 
 
 def verdicts_of_parts(tested: TestedClaim, verdict: str, tests: int, level: float) -> list[str]:
-    """The verdict on each measured part; [] for a single part.
+    """Return the verdict on each measured part; [] for a single part.
 
-    Each part HOLDS if the claim does. Otherwise the p of each part is corrected by Holm within the claim, and
+    If the claim HOLDS, each tested part HOLDS. Otherwise the p of each part is corrected by Holm within the claim, and
     multiplied by the number of tested claims.
     """
     if len(tested.parts) < 2:
@@ -286,9 +286,9 @@ def verdicts_of_parts(tested: TestedClaim, verdict: str, tests: int, level: floa
 
 
 def withdrawn_without_control(judged: JudgedClaim, holding: set[str]) -> JudgedClaim:
-    """The claim. Its verdict becomes NOT TESTED if its control does not hold: runs that learnt nothing are also alike.
+    """Return the claim. If its control does not hold, its verdict becomes NOT TESTED.
 
-    holding: the `says` of the claims that hold.
+    Without the control, runs may be alike because they learnt nothing. holding: the `says` of the claims that hold.
     """
     control = judged.claim.control
     if not control or control in holding or math.isnan(judged.p_holm):

@@ -1,4 +1,4 @@
-"""The judged claims as a section (`claims_section`) and as claims.csv (`claims_frame`)."""
+"""The claims and their verdicts, as a section (`claims_section`) and as claims.csv (`claims_frame`)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ ORDER = (SEE_FIGURE, NOT_TESTED, NOT_RUN, INCONCLUSIVE, HOLDS, CONTRADICTED)
 
 
 def claims_section(claims: Sequence[JudgedClaim]) -> Section:
-    """The claims as a table of text, without empty columns; on a terminal and a page, a paragraph for each."""
+    """Return the section of claims: a table without empty columns. A terminal and a page show a paragraph for each."""
     rows = [
         {"claim": judged.claim.says, "source": judged.claim.source, "verdict": judged.verdict_with_parts}
         | claim_facts(judged)
@@ -29,7 +29,7 @@ def claims_section(claims: Sequence[JudgedClaim]) -> Section:
 
 
 def headline(claims: Sequence[JudgedClaim]) -> str:
-    """The number of claims with each verdict, and the meaning of the mark for modified data."""
+    """Return the number of claims with each verdict, and the meaning of the mark for modified data."""
     counts = Counter(judged.verdict for judged in claims)
     counted = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
     line = f"{counted_noun(len(claims), 'claim')}: {', '.join(counted)}."
@@ -37,7 +37,7 @@ def headline(claims: Sequence[JudgedClaim]) -> str:
 
 
 def claim_facts(judged: JudgedClaim) -> dict[str, str]:
-    """The numbers behind a claim's verdict, as text; "" for an unknown number."""
+    """Return the numbers behind a claim's verdict, as text; "" for an unknown number."""
     effect, digits = judged.effect, digits_of_claim(judged)
     return {
         "published": published_difference(judged, digits),
@@ -54,7 +54,7 @@ def claim_facts(judged: JudgedClaim) -> dict[str, str]:
 
 
 def claims_frame(claims: Sequence[JudgedClaim]) -> pd.DataFrame:
-    """claims.csv: a row for each claim, unrounded. p_raw: the p of the claim before Holm's correction."""
+    """Return the table of claims.csv: a row for each claim, unrounded. p_raw: the p before Holm's correction."""
     rows = []
     for judged in claims:
         effect = judged.effect
@@ -86,14 +86,14 @@ def claims_frame(claims: Sequence[JudgedClaim]) -> pd.DataFrame:
 
 
 def digits_of_claim(judged: JudgedClaim) -> int | None:
-    """The decimals of our difference and of the published difference. None: as few as each needs."""
+    """Return the decimals of our difference and of the published difference; None: as few as each number needs."""
     values = [value for part in judged.parts for side in part.sides for value in side.values]
     sizes = [size for size in (judged.effect.size, judged.published) if size]
     return digits_of(format_of(values), sizes or [1.0])
 
 
 def published_difference(judged: JudgedClaim, digits: int | None) -> str:
-    """The published difference, and whether it supports the claim."""
+    """Return the published difference, and whether it supports the claim."""
     if judged.published is None:
         return ""
     support = {True: "supports the claim", False: "does NOT support the claim", None: "a tie"}
@@ -101,7 +101,7 @@ def published_difference(judged: JudgedClaim, digits: int | None) -> str:
 
 
 def our_difference(judged: JudgedClaim, digits: int | None) -> str:
-    """Our difference, with the deciding part, and with a mark for modified data."""
+    """Return our difference, with the deciding part, and with a mark for modified data."""
     part = deciding_part(judged)
     words = [signed(judged.effect.size, digits)]
     words += [f"({part})"] if part else []
@@ -110,19 +110,19 @@ def our_difference(judged: JudgedClaim, digits: int | None) -> str:
 
 
 def deciding_part(judged: JudgedClaim) -> str:
-    """The name of the deciding part if there are several parts; "" if no part is measured."""
+    """Return the name of the deciding part if there are several parts; "" if no part is measured."""
     if len(judged.parts) < 2 or not judged.measured or judged.deciding is None:
         return ""
     return judged.deciding.name
 
 
 def missing_cells(judged: JudgedClaim) -> str:
-    """The cells without scores."""
+    """Return the names of the cells without scores."""
     return "; ".join(dict.fromkeys(lack for part in judged.parts for lack in part.lacks))
 
 
 def each_part(judged: JudgedClaim) -> str:
-    """The verdict on each part; "" for a claim with a single part."""
+    """Return the verdict on each part; "" for a claim with a single part."""
     if not judged.verdicts_of_parts:
         return ""
     both = zip(judged.measured, judged.verdicts_of_parts, strict=True)
@@ -130,13 +130,13 @@ def each_part(judged: JudgedClaim) -> str:
 
 
 def quantity_of(judged: JudgedClaim) -> str:
-    """The quantity that the paper measured, or the scores that the parts compare."""
+    """Return the quantity that the paper measured, or the scores that the parts compare."""
     scores = dict.fromkeys(side.metric for part in judged.parts for side in part.sides if side.metric)
     return judged.claim.quantity or first_few(list(scores))
 
 
 def data_of(judged: JudgedClaim) -> str:
-    """Whether the measured parts use complete or modified data; "" without a measured part."""
+    """Return whether the measured parts use complete or modified data; "" without a measured part."""
     if not judged.measured:
         return ""
     return "partial" if judged.modified else "whole"

@@ -1,17 +1,18 @@
 """Departures: the settings in which a run differs from its sweep or its paper. They make the run another experiment.
 
-To read: `departures_of` has all departures of a run. `without_departures` chooses the runs of a cell that count, and
+`departures_of` returns all departures of a run. `without_departures` chooses the runs of a cell, and
 `notes_on_departures` makes the notes.
 
-`mark_departures` finds the departures from the sweep once, and keeps them in each run (`Run.departures`). They are:
+`mark_departures` finds the departures from the sweep once, and stores them in each run (`Run.departures`). There are
+three kinds:
 
 1. an axis at a value that the sweep does not list (`outside_axes`);
 2. an extra choice, such as model=roberta: a choice that was given in addition to the sweep's arguments;
-3. a setting that differs from the planned job with these choices (cse.lab.report.paper.planned_settings). It need not
-   be an argument: the sweep, a recipe or a default may have changed since the run.
+3. a setting that differs from the planned job with these choices (cse.lab.report.paper.planned_settings). This setting
+   need not be an argument: the sweep, a recipe or a default may have changed since the run.
 
-If nothing is planned, for example for a job that only scores, every extra argument is a departure instead of 2 and 3. A
-further seed is not a departure.
+If the sweep plans no settings for a run, for example for a job that only scores, every extra argument is a departure.
+This replaces kinds 2 and 3. A further seed is not a departure.
 """
 
 from collections import Counter
@@ -28,7 +29,7 @@ from cse.lab.sweep.sweeps import Sweep, load_sweep
 
 
 def departures_of(run: Run, paper_setting: Where) -> dict[str, str]:
-    """The departures of a run from its sweep and the paper's setting: {KEY=VALUE: "(paper: VALUE)" or the like}."""
+    """Return the departures of a run: {KEY=VALUE: "(not in the sweep)" or "(paper: VALUE)"}."""
     departures = dict.fromkeys(run.departures, "(not in the sweep)")
     for key, value in paper_setting.items():
         if not same_as_any(run.get(key), value):
@@ -37,19 +38,20 @@ def departures_of(run: Run, paper_setting: Where) -> dict[str, str]:
 
 
 def departures_in(runs: Iterable[Run], paper_setting: Where) -> list[str]:
-    """`KEY=VALUE` of each departure of the runs, each once."""
+    """Return `KEY=VALUE` of each departure of the runs, each once."""
     return list(dict.fromkeys(words for run in runs for words in departures_of(run, paper_setting)))
 
 
 def without_departures(runs: list[Run], paper_setting: Where) -> list[Run]:
-    """The runs without departures; all runs if each of them departs."""
+    """Return the runs without departures; all runs if every run has departures."""
     return [run for run in runs if not departures_of(run, paper_setting)] or runs
 
 
 def notes_on_departures(runs: list[Run], paper_setting: Where) -> list[str]:
-    """How the runs that fill a table depart from the paper's setting.
+    """Return notes on how the runs that fill a table depart from the paper's setting.
 
-    The first line has the departures of all runs. Each other departure has its own line, the most frequent first.
+    The first line has the departures that all runs share. Each other departure has its own line, the most frequent
+    first.
     """
     unique = list({run.folder: run for run in runs}.values())
     departures = [departures_of(run, paper_setting) for run in unique]
@@ -61,7 +63,7 @@ def notes_on_departures(runs: list[Run], paper_setting: Where) -> list[str]:
 
 
 def mark_departures(runs: Sequence[Run], sweep: str, seed_key: str) -> list[Run]:
-    """The runs. A run of full size has its departures from its sweep.
+    """Return the runs, each with its departures from its sweep. A smoke run gets no departures.
 
     sweep: the sweep of runs whose command names no sweep.
     """
@@ -74,12 +76,12 @@ def mark_departures(runs: Sequence[Run], sweep: str, seed_key: str) -> list[Run]
 
 
 def named_sweep(run: Run, otherwise: str) -> str:
-    """The sweep that the run's command named; `otherwise` if it named none."""
+    """Return the sweep that the run's command named; `otherwise` if the command named no sweep."""
     return next((argument.value for argument in run.arguments if argument.key == "sweep"), otherwise)
 
 
 def departures_from_sweep(run: Run, name: str, plans: Plans) -> tuple[str, ...]:
-    """`KEY=VALUE` of each departure of a run from the sweep of this name, in the order of this file's docstring."""
+    """Return `KEY=VALUE` of each departure of a run from a sweep, in the order of this file's docstring."""
     if name not in choices("sweep"):
         return (f"sweep={name}",)
     sweep, case = load_sweep(name), run.get("case")
@@ -94,14 +96,14 @@ def departures_from_sweep(run: Run, name: str, plans: Plans) -> tuple[str, ...]:
     extra_keys = {argument.key for argument in extra}
     chosen = {key: run.choices[key] for key in GROUPS if key in extra_keys and key in run.choices}
     extra_choices = {key: choice for key, choice in chosen.items() if plan.choices.get(key, choice) != choice}
-    if extra_choices:  # a choice stands for all its values
+    if extra_choices:  # the plan with these choices has their values, too
         plan = plans.of(sweep, case, on_axes | chosen) or plan
     changed = [f"{change.name}={format_value(change.now)}" for change in changes_to_plan(run, plan, extra_keys)]
     return (*outside, *as_arguments(extra_choices), *changed)
 
 
 def outside_axes(run: Run, sweep: Sweep, seed_key: str) -> list[str]:
-    """`KEY=VALUE` of each axis on which the run has a value outside the sweep's list."""
+    """Return `KEY=VALUE` of each axis on which the run has a value that the sweep does not list."""
     outside = []
     for key, values in sweep.params.items():
         if key != seed_key and run.has(key) and not is_on_axis(values, run.get(key)):
@@ -110,7 +112,7 @@ def outside_axes(run: Run, sweep: Sweep, seed_key: str) -> list[str]:
 
 
 def is_on_axis(values: str, value: object) -> bool:
-    """Whether an axis lists a value, or has an interval around it. values: the axis's values, in Hydra's notation."""
+    """Return whether an axis lists a value or has an interval around it. values: the axis's values, for Hydra."""
     axis = Argument(f"axis={values}")
     interval = interval_of(axis)
     if interval is not None:

@@ -1,8 +1,8 @@
 """The papers' figures (`Plot`) drawn from runs, by matplotlib, with the published points and lines.
 
-To read: `draw_figure` makes a `Drawing`: the content of a figure, and the runs of each series (`series_of`). It passes
-the Drawing to the function for the figure's kind (FIGURES), such as `curve_figure`. The functions for several kinds
-come last.
+Start at `draw_figure`. It makes a `Drawing`: the content of a figure, with the runs of each series (`series_of`). The
+function for the figure's kind (FIGURES), such as `curve_figure`, draws the Drawing. The functions that several kinds
+use come last.
 
 A point is computed like a cell of a table: a statistic of each seed's runs, then the mean over seeds (`over_seeds`).
 """
@@ -28,15 +28,15 @@ from cse.lab.sharing.plots import cosine_histograms, new_figure
 from cse.lab.sharing.score_tables import IS_MODIFIED
 
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
-FEW_TICKS = 8  # the most values of x that each have a tick
-INSIDE = 6  # names of a legend that fit into the axes; a longer legend is beside the axes
+FEW_TICKS = 8  # if x has at most this many values, each value has a tick
+INSIDE = 6  # a legend of at most this many names is inside the axes; a longer legend is beside the axes
 
 
 @dataclass(frozen=True)
 class Drawing:
     """The content of a figure before it is drawn.
 
-    series: the runs that count in each series, without departures and copies. published: the paper's figure.
+    series: the runs of each series, without departures and copies. published: the paper's figure.
     """
 
     plot: Plot
@@ -45,10 +45,10 @@ class Drawing:
     seed_key: str
 
     def frame(self, *names: str, **axes: str) -> pd.DataFrame:
-        """A row for each run with a number on every axis; the index has its series.
+        """Return a row for each run that has a number on every axis. The index has the series of the run.
 
-        names: the names of series; without names, all series. axes: a config key or a score for each column. The column
-        `seed` is text.
+        names: the names of series; without names, all series. axes: for each column, a config key or a score. The
+        column `seed` is text.
         """
         rows = []
         for name in names or self.series:
@@ -60,9 +60,9 @@ class Drawing:
 
 
 def draw_figure(plot: Plot, block: ReportBlock, runs: list[Run]) -> Figure | None:
-    """The figure; None if no finished run has its numbers.
+    """Return the figure; None if no finished run has the figure's numbers.
 
-    In each series, runs with departures are left out as in a cell of a table, and copies of a run count once.
+    As in a cell of a table, each series leaves out runs with departures and counts copies of a run once.
     """
     published = published_beside(plot, block.paper)
     done = [run for run in runs if run.is_done and run.matches(plot.where)]
@@ -79,10 +79,10 @@ def draw_figure(plot: Plot, block: ReportBlock, runs: list[Run]) -> Figure | Non
 
 
 def series_of(plot: Plot, block: ReportBlock, runs: list[Run]) -> dict[str, list[Run]]:
-    """The runs of each series of the plot.
+    """Return the runs of each series of the plot.
 
-    If the plot does not name `series`, a scatter, path or cosines has the table's rows as series, and any other kind
-    has a single series.
+    If the plot does not set `series`, the series of a scatter, path or cosines are the table's rows. Any other kind
+    then has a single series.
     """
     wheres = plot.series
     if isinstance(wheres, str):
@@ -93,13 +93,13 @@ def series_of(plot: Plot, block: ReportBlock, runs: list[Run]) -> dict[str, list
 
 
 def curve_figure(drawing: Drawing) -> Figure | None:
-    """A line for each series and statistic; means have standard deviations over seeds as error bars."""
+    """Return a figure with a line for each series and statistic. The error bar of a mean is the sd over seeds."""
     plot, published = drawing.plot, drawing.published
     figure, axes = new_figure()
     varied = False
     for number, name in enumerate(drawing.series):
         color = f"C{number}"
-        if name in plot.level:  # it has no x, like no head among heads of several widths
+        if name in plot.level:  # the series has no x, like a model without a head among widths of heads
             draw_level(axes, drawing, name, color)
         else:
             varied |= draw_lines(axes, drawing, name, color)
@@ -157,7 +157,7 @@ def mark_values(axes: Axes, values: pd.Series) -> None:
 
 
 def add_published(axes: Axes, published: PublishedFigure | None) -> None:
-    """Draw the paper's points as stars and its lines dashed, both with their names."""
+    """Draw the paper's points as stars, and the paper's lines as dashed lines, with their names."""
     for point in published.points if published else ():
         axes.plot(point["x"], point["y"], "*", color="black", markersize=9, label=f"paper: {point['label']}")
     for line in published.lines if published else ():
@@ -167,7 +167,7 @@ def add_published(axes: Axes, published: PublishedFigure | None) -> None:
 
 
 def heat_figure(drawing: Drawing) -> Figure | None:
-    """A panel for each series; each cell has the statistic of its runs written into it."""
+    """Return a figure with a panel for each series. The text in a cell is the statistic of the cell's runs."""
     plot = drawing.plot
     frame = drawing.frame(x=plot.x, y=plot.y, z=plot.z)
     if frame.empty:
@@ -189,9 +189,9 @@ def heat_figure(drawing: Drawing) -> Figure | None:
 
 
 def scatter_figure(drawing: Drawing) -> Figure | None:
-    """A dot for each series, the mean over its seeds, and a star for each of the paper's points.
+    """Return a figure with a dot for each series (its mean over seeds), and a star for each point of the paper.
 
-    Points are numbered, and their names are in the legend, because names beside the points would overlap. The paper's
+    Points have numbers, and the legend has their names, because names beside the points would overlap. The paper's
     point of a series has the number and the colour of the series.
     """
     plot, published = drawing.plot, drawing.published
@@ -216,7 +216,7 @@ def scatter_figure(drawing: Drawing) -> Figure | None:
 
 
 def path_figure(drawing: Drawing) -> Figure | None:
-    """A line for each run, in its series' colour; a ring marks its start."""
+    """Return a figure with a line for each run, in the colour of its series. A ring marks the start of a line."""
     plot = drawing.plot
     figure, axes = new_figure()
     for color, (name, runs) in enumerate(drawing.series.items()):
@@ -233,7 +233,7 @@ def path_figure(drawing: Drawing) -> Figure | None:
 
 
 def cosines_figure(drawing: Drawing) -> Figure | None:
-    """A column for each series, from its first run with cosines; a row for each bucket of gold scores."""
+    """Return a figure: a column for each series (its first run with cosines) and a row for each bin of gold scores."""
     plot = drawing.plot
     columns, tasks = {}, set()
     for name, runs in drawing.series.items():
@@ -249,7 +249,7 @@ def cosines_figure(drawing: Drawing) -> Figure | None:
 
 
 def distribution_figure(drawing: Drawing) -> Figure | None:
-    """A box of quartiles and every score at each x. x is a category."""
+    """Return a figure with a box of quartiles and every score at each x. x is a category."""
     plot = drawing.plot
     figure, axes = new_figure()
     boxes: dict[str, list[float]] = {}
@@ -275,19 +275,18 @@ FIGURES: dict[str, Callable[[Drawing], Figure | None]] = {
     "cosines": cosines_figure,
     "distribution": distribution_figure,
 }
-"""The function that draws each kind of figure; it returns None if no run has what the figure shows."""
+"""The function that draws each kind of figure. It returns None if no run has the figure's numbers."""
 
 
 def value_on(run: Run, axis: str) -> object:
-    """A run's score on an axis; if the axis is a config key, the run's value of it."""
+    """Return a run's score on an axis; if the axis is a config key, the run's value at the key."""
     return run.metrics.get(axis) if "/" in axis else in_one_form(run.get(axis))
 
 
 def over_seeds(frame: pd.DataFrame, value: str, by: Sequence[object], statistic: str = "mean") -> pd.DataFrame:
-    """A statistic of each seed's runs, then its mean and deviation over seeds: the columns `mean` and `std`.
+    """Return the mean and the sd over seeds (`mean` and `std`) of a statistic of each seed's runs.
 
-    So a seed with two runs weighs no more than a seed with a single run. by: the values by which runs are grouped into
-    rows.
+    A seed with two runs has the same weight as a seed with one run. by: the values by which runs are grouped into rows.
     """
     by = list(by)
     each = frame[value].groupby([*by, frame["seed"].to_numpy()], sort=False).agg(STATISTICS[statistic])
@@ -295,7 +294,7 @@ def over_seeds(frame: pd.DataFrame, value: str, by: Sequence[object], statistic:
 
 
 def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
-    """The middle of each value's bin, for `bins` equal bins between the least and the greatest (in log10 if log)."""
+    """Return the middle of each value's bin. `bins` equal bins cover the range of the values (of log10 if log)."""
     if bins is None:
         return values
     scale = np.log10(values) if log else values
@@ -306,10 +305,10 @@ def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
 
 
 def name_axes(figure: Figure, drawing: Drawing, legend: str = "", x_words: str = "", spread: str = "") -> None:
-    """Name the axes, with units, and add a legend if anything drawn has a name.
+    """Name the axes, with units, and add a legend if a drawn object has a name.
 
-    legend: the title of the legend, if it is not the key of the series. x_words: the paper's words for x. spread: the
-    words after the name of y.
+    legend: the title of the legend; "" for the key of the series. x_words: the paper's name of x. spread: a text after
+    the name of y.
     """
     plot, axes = drawing.plot, figure.axes[0]
     runs = [run for of_series in drawing.series.values() for run in of_series]

@@ -1,6 +1,6 @@
 """The planned jobs of a sweep that have no finished run, in lines of text.
 
-To read: `missing_jobs`. The state of a job is the state of its furthest run (`furthest_status`).
+Start at `missing_jobs`. The state of a job is the state of its furthest run (`furthest_status`).
 """
 
 from collections import Counter
@@ -11,16 +11,16 @@ from cse.lab.folder.status import State, Status
 from cse.lab.report.formats import counted_noun
 from cse.lab.settings.values import format_value
 
-SINGLY = 12  # the most lines of jobs; if there are more, groups of jobs are counted
+SINGLY = 12  # at most this many lines; if there are more, a line counts a group of jobs
 FURTHEST_FIRST = (State.DONE, State.RUNNING, State.STOPPED, State.FAILED, State.NOT_STARTED)
-"""The state of a job with several runs is the first of these."""
+"""If the runs of a job have several states, the first of these is the state of the job."""
 
 
 def missing_jobs(runs: Sequence[Run], expected: Sequence[Where], seed_key: str) -> list[str]:
-    """The planned jobs without a finished run: "m=5: seeds 1, 2, 3 not started".
+    """Return lines on the planned jobs without a finished run, such as "m=5: seeds 1, 2, 3 not started".
 
-    Jobs that differ in their seed alone share a line. If there are many lines, the jobs are counted by the value of
-    their first axis and their state. A running job has its progress.
+    Jobs that differ only in their seed share a line. If there are more than SINGLY lines, each line counts the jobs
+    with one value of the first axis and one state. The line of a running job has its progress.
     """
     planned = [run for run in runs if not run.departures] or list(runs)
     if not expected:
@@ -44,7 +44,7 @@ def missing_jobs(runs: Sequence[Run], expected: Sequence[Where], seed_key: str) 
 
 
 def in_one(axes: Sequence[str]) -> str:
-    """The axes of jobs with the same state, as one text: "m=4, 5: "; "" if there are no axes."""
+    """Return the axes of jobs with the same state, as one text: "m=4, 5: "; "" if there are no axes."""
     key = axes[0].partition("=")[0]
     if all(words.startswith(f"{key}=") and words.count("=") == 1 for words in axes):
         return f"{key}={', '.join(words.removeprefix(f'{key}=') for words in axes)}: "
@@ -52,16 +52,16 @@ def in_one(axes: Sequence[str]) -> str:
 
 
 def progress_in_words(status: Status) -> str:
-    """The state of a job. For a running job, also the progress."""
+    """Return the state of a job, and the progress of a running job."""
     return f"{status.state} ({status.why})" if status.state == State.RUNNING else str(status.state)
 
 
 def words_of_job(job: Where) -> list[str]:
-    """The axes of a planned job as KEY=VALUE, by the last part of the key: lr=1 for trainer.lr=1."""
+    """Return KEY=VALUE for each axis of a planned job, with only the last part of the key: lr=1 for trainer.lr=1."""
     return [f"{key.rpartition('.')[2]}={format_value(value)}" for key, value in job.items()]
 
 
 def furthest_status(job: Where, runs: Sequence[Run]) -> Status:
-    """The status of a planned job: the status of its furthest run."""
+    """Return the status of a planned job: the status of its furthest run."""
     statuses = [Status(run.state, run.why) for run in runs if run.matches(job)]
     return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=Status(State.NOT_STARTED))

@@ -1,7 +1,7 @@
 """The report of a sweep: its runs beside its paper's table or figures.
 
-To read: `report_of_sweep`. If no run fills a published cell, the runs are compared with each other in a table of their
-own. Smoke runs, of tiny sizes, always have a table of their own.
+Start at `report_of_sweep`. If no run fills a published cell, a separate table compares the runs with each other. Smoke
+runs, of tiny sizes, always have a separate table.
 """
 
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ from cse.lab.settings.values import PlainConfig
 
 
 def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
-    """A sweep's runs beside the paper's table, with the claims and figures.
+    """Return a sweep's runs beside the paper's table, with the claims and figures.
 
-    If the sweep names no table, its runs are compared with each other. folders: where the runs are; []: where
-    `cse-train sweep=...` puts them.
+    If the sweep names no table, its runs are compared with each other. folders: the folders of the runs; []: the folder
+    in which `cse-train sweep=...` trains.
     """
     sweep = read_sweep_runs(config, folders)
     block = sweep.block
@@ -41,7 +41,7 @@ def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
     claims = judge_claims(sweep)
     sections = [table, beside_each_other(sweep), smoke_section(sweep), claims_section(claims) if claims else None]
     paper = read_paper(block.paper)
-    source = paper | paper["tables"].get(block.table, {})  # a table may have a paper and link of its own
+    source = paper | paper["tables"].get(block.table, {})  # a table may have its own paper and link
     states = counted([run.state for run in sweep.every_run]) if sweep.every_run else "No run"
     return Report(
         title=sweep.name,
@@ -56,7 +56,7 @@ def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
 
 
 def beside_each_other(sweep: SweepRuns) -> Section | None:
-    """A row for each setting, with the scores of the figures; None without runs, or if a run fills a published cell."""
+    """Return a section that compares the runs by the figures' scores; None without runs, or if a run fills a cell."""
     if not sweep.runs or any(group.values for group in sweep.groups.values()):
         return None
     label, expected = (f"{sweep.name}-runs", []) if sweep.block.table else (sweep.name, sweep.expected)
@@ -74,25 +74,25 @@ def beside_each_other(sweep: SweepRuns) -> Section | None:
 
 
 def smoke_section(sweep: SweepRuns) -> Section | None:
-    """The smoke runs compared with each other; None without smoke runs."""
+    """Return a section that compares the smoke runs with each other; None without smoke runs."""
     return unranked_section(compared_by_figures(sweep, sweep.smoke)) if sweep.smoke else None
 
 
 def compared_by_figures(sweep: SweepRuns, runs: Sequence[Run]) -> Comparison:
-    """The runs compared with each other, with the scores on the axes of the figures."""
+    """Return the comparison of the runs with each other, by the scores on the axes of the figures."""
     measured = {name for run in runs for name in run.metrics}
     scores = [score for plot in sweep.block.figures for score in plot.metrics if score in measured]
     return compare_runs(runs, sweep.places, scores, sweep.block.seed)
 
 
 def picture_of(plot: Plot, sweep: SweepRuns) -> Picture:
-    """A figure, with the paper's claims about it."""
+    """Return a figure, with the paper's claims about it."""
     published = published_beside(plot, sweep.block.paper)
     return Picture(plot.name, draw_figure(plot, sweep.block, sweep.runs), published.claims if published else [])
 
 
 def log_of_runs(runs: Sequence[Run], seed_key: str) -> pd.DataFrame | None:
-    """The origin of the numbers: every run's command, commit and device; None without runs."""
+    """Return the origin of the numbers: every run's command, commit and device; None without runs."""
     frame = rows_of_runs(runs, [seed_key], [])
     columns = ["folder", "state", seed_key, "command", "git_commit", "code", "device"]
     return frame[columns].fillna("").astype(str) if runs else None

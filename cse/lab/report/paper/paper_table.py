@@ -1,7 +1,8 @@
-"""A paper's table beside ours as a section: its cells as text, and the notes that a reader needs.
+"""The section with a paper's numbers beside our numbers: cells as text, and the notes below the table.
 
-To read: `paper_table`. `as_section` lays out the facts of the cells (FACTS), `as_in_paper` the table as in the paper,
-and `cells_frame` report.csv. Then come the lines below the table: missing runs, the legend and the notes.
+Start at `paper_table`. `as_section` makes a table of the cells' facts (FACTS), `as_in_paper` makes a table in the
+paper's layout, and `cells_frame` makes report.csv. Then come the lines below the table: missing runs, the legend and
+the notes.
 """
 
 import math
@@ -33,7 +34,7 @@ from cse.lab.sharing.score_tables import MODIFIED
 
 
 def paper_table(sweep: SweepRuns) -> tuple[PaperSection, pd.DataFrame]:
-    """The sweep's runs beside its published table: the section, and report.csv."""
+    """Return the sweep's runs beside the published table, as a section and as the table of report.csv."""
     ranked = ranked_columns(sweep.groups, sweep.confidence)
     cells = cells_of(sweep, ranked)
     missing = [*unscored_cells(sweep), *missing_jobs(sweep.runs, sweep.expected, sweep.block.seed)]
@@ -48,10 +49,10 @@ def paper_table(sweep: SweepRuns) -> tuple[PaperSection, pd.DataFrame]:
 
 
 def as_section(table: PublishedTable, cells: Sequence[Cell], rows_are: str = "model") -> PaperSection:
-    """The table as text, without facts that no cell has. rows_are: the heading over the names of rows.
+    """Return the table as text, without facts that no cell has. rows_are: the heading over the names of rows.
 
-    With up to two columns, each number has a line, and its facts are side by side. With more columns, each row of the
-    paper has a block. The block has a line for each fact, under the paper's own columns.
+    If the paper's table has one or two columns, each cell has a line, with its facts side by side. If the table has
+    more columns, each row of the paper has a block. The block has a line for each fact, under the paper's columns.
     """
     texts = facts_as_text(table, cells)
     best = [line for line, cell in enumerate(cells) if cell.is_marked]
@@ -68,7 +69,7 @@ def as_section(table: PublishedTable, cells: Sequence[Cell], rows_are: str = "mo
 
 
 def what_rows_are(block: ReportBlock) -> str:
-    """The heading over the names of the rows.
+    """Return the heading over the names of the rows.
 
     If one key alone chooses the rows, and this key is not `case`, the heading is the last part of the key. Else it is
     "model".
@@ -78,7 +79,7 @@ def what_rows_are(block: ReportBlock) -> str:
 
 
 def facts_as_text(table: PublishedTable, cells: Sequence[Cell]) -> pd.DataFrame:
-    """A line for each cell, and a column for each fact that a cell has; the index has the cell's row and column."""
+    """Return a line for each cell and a column for each fact that a cell has. The index has the row and the column."""
     splits = {column: table.split_of(column) for column in table.columns}
     names = {column: column if split == "none" else f"{column} ({split})" for column, split in splits.items()}
     texts = pd.DataFrame(
@@ -89,13 +90,13 @@ def facts_as_text(table: PublishedTable, cells: Sequence[Cell]) -> pd.DataFrame:
 
 
 def in_blocks(texts: pd.DataFrame) -> pd.DataFrame:
-    """A line for each row of the paper and each fact of the row, under the paper's columns."""
+    """Return a line for each row of the paper and each fact of the row, under the paper's columns."""
     lines = texts.stack(future_stack=True).unstack(level=1, sort=False)
     return lines[(lines != "").any(axis=1)]
 
 
 def as_in_paper(table: PublishedTable, cells: Sequence[Cell], rows_are: str) -> pd.DataFrame:
-    """The table as its paper publishes it. rows_are: the heading over the names of rows."""
+    """Return the table in the layout of its paper. rows_are: the heading over the names of rows."""
     lines: dict[str, list[GridCell]] = {row: [] for row in table.cells}
     for cell in cells:
         digits = table.digits(cell.column)
@@ -115,13 +116,13 @@ def as_in_paper(table: PublishedTable, cells: Sequence[Cell], rows_are: str) -> 
 
 
 def with_spread(value: Value, digits: int | None) -> str:
-    """mean ± sd (n); only the mean if there is no sd."""
+    """Return the text "mean ± sd (n)"; only the mean if there is no sd."""
     mean = number(value.mean, digits)
     return mean if value.sd is None else f"{mean} {PLUS_MINUS} {number(value.sd, digits)} ({value.n})"
 
 
 def published_number(cell: Cell, digits: int | None) -> str:
-    """The published number, with a star if the paper's text garbles the number."""
+    """Return the published number, with a star if the paper's text garbles the number."""
     if cell.published is None:
         return ""
     text = with_spread(cell.published, digits)
@@ -129,7 +130,7 @@ def published_number(cell: Cell, digits: int | None) -> str:
 
 
 def our_number(cell: Cell, digits: int | None) -> str:
-    """Our number and its marks, with `made_of` if a seed has several runs; "[2 of 3 runs]" if runs are missing."""
+    """Return our number, `made_of` if a seed has several runs, the marks, and "[2 of 3 runs]" if runs are missing."""
     if cell.ours is None:
         return ""
     runs, words = cell.group.num_distinct, [with_spread(cell.ours, digits)]
@@ -142,7 +143,7 @@ def our_number(cell: Cell, digits: int | None) -> str:
 
 
 def made_of(group: Group) -> str:
-    """How several runs of a seed become one number; see `Measure`."""
+    """Return how several runs of a seed become one number; see `Measure`."""
     seeds = len(group.values)
     if seeds == 1:
         return f"{group.aggregate} of {group.num_distinct}"
@@ -151,7 +152,7 @@ def made_of(group: Group) -> str:
 
 
 def shown_verdict(cell: Cell) -> str:
-    """The verdict. "" for NOT RUN, because the empty cell already shows this."""
+    """Return the verdict; "" for NOT RUN, because the empty cell already shows this verdict."""
     return "" if cell.verdict == NOT_RUN else cell.verdict
 
 
@@ -168,11 +169,11 @@ FACTS: dict[str, Callable[[Cell, int | None], str]] = {
     "p Welch": lambda cell, _: probability(cell.gain.p),
     "verdict": lambda cell, _: shown_verdict(cell),
 }
-"""The facts of a cell as text, by the name of their column. The second argument is the decimals of a score."""
+"""For each column of facts, a function that returns the fact of a cell as text. Its second argument is the decimals."""
 
 
 def cells_frame(cells: Sequence[Cell]) -> pd.DataFrame:
-    """report.csv: a row for each cell, unrounded. None and "" stand for unknown values."""
+    """Return the table of report.csv: a row for each cell, unrounded. An unknown value is None or ""."""
     rows = []
     for cell in cells:
         published, ours, group = cell.published, cell.ours, cell.group
@@ -213,19 +214,19 @@ def cells_frame(cells: Sequence[Cell]) -> pd.DataFrame:
 
 
 def data_of_group(group: Group) -> str:
-    """Whether a group's runs were scored on complete or on modified data; "" without runs."""
+    """Return whether a group's runs were scored on complete or on modified data; "" without runs."""
     if not group.values:
         return ""
     return "partial" if group.modified else "whole"
 
 
 def known_p(p: float) -> float | None:
-    """A p. None for NaN, which stands for no test."""
+    """Return p; None if p is NaN, because there is no test."""
     return None if math.isnan(p) else p
 
 
 def unscored_cells(sweep: SweepRuns) -> list[str]:
-    """A line for each cell whose finished runs lack the score, or a number at the key."""
+    """Return a line for each cell whose finished runs lack the score, or a number at the key."""
     lines = []
     for (row, column), group in sweep.groups.items():
         what = group.metric or f"a number at {sweep.block.columns[column].config}"
@@ -236,7 +237,7 @@ def unscored_cells(sweep: SweepRuns) -> list[str]:
 
 
 def legend_of_cells(cells: Sequence[Cell]) -> list[str]:
-    """The meaning of the signs beside numbers."""
+    """Return the meaning of the signs beside numbers."""
     signs = {
         MODIFIED: any(cell.group.modified for cell in cells),
         NO_BETTER: any(cell.group.no_better for cell in cells),
@@ -246,7 +247,7 @@ def legend_of_cells(cells: Sequence[Cell]) -> list[str]:
 
 
 def notes_on_verdicts(sweep: SweepRuns, cells: Sequence[Cell]) -> list[str]:
-    """The meaning of the verdicts, the gain, p and the intervals."""
+    """Return the meaning of the verdicts, the gain, p and the intervals."""
     block, lines = sweep.block, []
     if bases := sorted(set(block.baselines.values())):
         lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
@@ -263,8 +264,8 @@ def notes_on_verdicts(sweep: SweepRuns, cells: Sequence[Cell]) -> list[str]:
 
 
 def notes_on_cells(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[str]:
-    """Notes: how runs differ from the paper's setting, what they retrieved, which difference their seeds detect, and
-    which cells join unlike runs.
+    """Return notes: how runs depart from the paper's setting, which captions they retrieved, which difference their
+    seeds detect, and which cells have unlike runs.
     """
     block = sweep.block
     in_cells = [run for group in sweep.groups.values() for run in group.runs]
@@ -284,7 +285,7 @@ def notes_on_cells(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[str
 
 
 def notes_on_seeds(ranked: Sequence[RankedColumn], rows: int, level: float) -> list[str]:
-    """The difference that these numbers of seeds detect: a line for each ranked column with several rows.
+    """Return a line for each ranked column with several rows: the smallest difference that the column's seeds detect.
 
     rows: the number of rows that runs may fill.
     """

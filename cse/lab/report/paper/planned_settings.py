@@ -1,4 +1,4 @@
-"""The settings that a sweep plans for a job (`Plans`), and the settings in which a run differs (`changes_to_plan`)."""
+"""The settings that a sweep plans for a job (`Plans`), and a run's differences from its plan (`changes_to_plan`)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,14 +21,15 @@ from cse.lab.sweep.rows import job_of_row
 from cse.lab.sweep.sweeps import Sweep
 
 GROUPS = (*ONE_CHOICE_ONLY, "data")
-"""The groups whose choices make a run's experiment."""
+"""The groups whose choices define a run's experiment."""
 
 
 @dataclass(frozen=True)
 class PlannedSettings:
     """The settings of a sweep's job that change a table's numbers, without the sweep's axes.
 
-    choices: the choice in each of GROUPS. settings: by dotted key. derived: the keys whose values refer to other keys.
+    choices: the choice in each of GROUPS. settings: the value of each dotted key. derived: the keys whose values refer
+    to other keys.
     """
 
     choices: dict[str, str]
@@ -38,13 +39,13 @@ class PlannedSettings:
 
 @dataclass(frozen=True)
 class Plans:
-    """The planned settings of jobs, each composed once for all runs of the job."""
+    """The planned settings of jobs. The settings of a job are composed once for all its runs."""
 
     seed_key: str
     composed: dict[tuple[str, ...], PlannedSettings | None] = field(default_factory=dict)
 
     def of(self, sweep: Sweep, case: str | None, chosen: Mapping[str, str]) -> PlannedSettings | None:
-        """The settings of a sweep's job with this case and these choices; None if nothing is planned.
+        """Return the settings of a sweep's job with this case and these choices; None without a plan.
 
         case: None for a sweep without cases.
         """
@@ -56,14 +57,14 @@ class Plans:
 
 
 def as_arguments(chosen: Mapping[str, str]) -> tuple[str, ...]:
-    """Choices as KEY=VALUE."""
+    """Return choices as KEY=VALUE."""
     return tuple(f"{key}={choice}" for key, choice in chosen.items())
 
 
 def planned_settings(sweep: Sweep, arguments: Sequence[str], seed_key: str) -> PlannedSettings | None:
-    """The settings of a sweep's job with these arguments.
+    """Return the settings of a sweep's job with these arguments.
 
-    None if the job trains nothing, or if a choice no longer exists.
+    Return None if the job trains nothing, or if a choice no longer exists.
     """
     job = job_of_row(sweep, [*map(Argument, arguments)], sweep.folder_of_jobs([]))
     if job.program != "cse-train":
@@ -80,15 +81,15 @@ def planned_settings(sweep: Sweep, arguments: Sequence[str], seed_key: str) -> P
     made_of = config.hydra.runtime.choices.items()
     return PlannedSettings(
         choices={key: choice for key, choice in made_of if key in GROUPS and key not in free},
-        settings={key: value for key, value in deciding.items() if value != "auto"},  # which the machine decides
+        settings={key: value for key, value in deciding.items() if value != "auto"},  # the machine decides it
         derived={key for key in deciding if "${" in str(texts[key])},
     )
 
 
 def changes_to_plan(run: Run, plan: PlannedSettings, extra_keys: set[str]) -> list[Change]:
-    """The settings of a run with another value than in the plan, and extra settings that the plan does not have.
+    """Return the settings of a run with another value than in the plan, and extra settings that the plan does not have.
 
-    extra_keys: the keys of the extra arguments. A choice stands for all values that it sets.
+    extra_keys: the keys of the extra arguments. If a choice differs, the result has no values that the choice sets.
     """
     planned: PlainConfig = {**plan.choices, **plan.settings}
     written = [key for key in planned if run.has(key) and "${" not in str(run.get(key))]  # no reference to another key
@@ -102,9 +103,9 @@ def changes_to_plan(run: Run, plan: PlannedSettings, extra_keys: set[str]) -> li
 
 
 def follows(key: str, run: Run, plan: PlannedSettings) -> bool:
-    """Whether a key's value follows from other values, or is a folder or file of a machine, in the run or the plan.
+    """Return whether a key's value, in the run or in the plan, follows from other values or is a path on one machine.
 
-    Such a value counts only if it was given on the command line.
+    Such a value is compared only if the command line gave it.
     """
     if key in plan.derived:
         return True
@@ -113,6 +114,6 @@ def follows(key: str, run: Run, plan: PlannedSettings) -> bool:
 
 
 def is_not_planned(run: Run, key: str, planned: PlainConfig) -> bool:
-    """Whether the plan does not have an extra key; a group is planned if the plan has a key in it."""
+    """Return whether an extra key has a value in the run, but is not in the plan. A group always counts as planned."""
     is_planned = any(f"{other}.".startswith(f"{key}.") for other in planned)
     return not (is_planned or is_group(key) or run.get(key) is None)

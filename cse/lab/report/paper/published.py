@@ -1,23 +1,23 @@
-"""The papers' own numbers, from published/<paper>.yaml: `published_table` and `published_figure`.
+"""The papers' own numbers. `published_table` and `published_figure` read them from published/<paper>.yaml.
 
     tables:
       table4:
-        paper, link                  # of this table, if the file has tables of several papers
-        title, split                 # the split every number was measured on: test, dev, or none
-        columns: [...]               # as published
-        rows: {name: [...]}          # in the order of columns; null: not given, or lost in the text
-                                     # {mean, sd, n}: published with its spread over n seeds
-        others: [row, ...]           # other groups' models, which are never run here
+        paper, link                  # the paper of this table, if the file has tables of several papers
+        title, split                 # the split on which every number was measured: test, dev, or none
+        columns: [...]               # the names as published
+        rows: {name: [...]}          # numbers in the order of columns; null: not published, or lost in the paper's text
+                                     # {mean, sd, n}: a number with its standard deviation over n seeds
+        others: [row, ...]           # rows with models of other groups; no run fills these rows
         decimals: 2                  # as published; 2 by default
         column_decimals: {column: 2} # for columns with other decimals
-        counts: [column]             # whole numbers that are no scores (parameters, widths) and have no split
+        counts: [column]             # columns of integers that are no scores (parameters, widths) and have no split
         averages:                    # the columns in each mean; [a, b] counts as one column
-          Avg.: {of: [...], table: where those columns are (here), weights: {column: weight} in place of `of`}
-        category_means: {table, rows, of}   # of this table's rows, column by column, published in another table
+          Avg.: {of: [...], table: their table (default: this one), weights: {column: weight} in place of `of`}
+        category_means: {table, rows, of}   # another table publishes means over rows of this table, for each column
         differences: {column: {of: column, from: row, sign}}
         exceptions: [{row, column, computed, reason}]     # published averages that differ from the computed ones
-        unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles, and how they were read;
-                                     # columns: [] if none of the row's numbers is garbled
+        unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles (printed), and how this
+                                     # project reads them; columns: [] if none of the row's numbers is garbled
         tests: [{row, baseline, column, p}]               # or p_below, if the text gives a bound
     figures:
       figure1: {title, split, x, y, points: [{x, y, label}], lines: [{y, label}], points_of: {table, x, y}, claims}
@@ -43,7 +43,7 @@ FOLDER = Path(__file__).parent / "published"
 
 
 def published_value(cell: object) -> object:
-    """A cell of a row. In the YAML, a cell may be a number without a spread."""
+    """Return a cell of a row as pydantic can read it: a Value for a plain number, any other cell unchanged."""
     return Value(cell) if isinstance(cell, int | float) else cell
 
 
@@ -67,7 +67,7 @@ class PublishedTable(BaseModel):
 
     @cached_property
     def cells(self) -> dict[str, dict[str, Value | None]]:
-        """cells[row][column]: None if the paper publishes no number."""
+        """The numbers, as cells[row][column]; None if the paper publishes no number."""
         cells = {row: dict(zip(self.columns, values, strict=True)) for row, values in self.rows.items()}
         for garbled in self.unreadable:
             line = cells[garbled["row"]]
@@ -88,9 +88,9 @@ class PublishedTable(BaseModel):
 
     @property
     def notes(self) -> list[str]:
-        """A line for each garbled row: the text of the paper, and how it was read.
+        """A line for each garbled row: the text of the paper, and how this project reads the text.
 
-        The line begins with a star if cells of the table have stars.
+        The line begins with a star if the table marks cells of the row with a star.
         """
         lines = []
         for garbled in self.unreadable:
@@ -100,18 +100,18 @@ class PublishedTable(BaseModel):
         return lines
 
     def digits(self, column: str) -> int | None:
-        """The number of decimals that the paper publishes in a column. None: as many as each number needs."""
+        """Return the number of decimals that the paper publishes in a column. None: as many as each number needs."""
         return 0 if column in self.counts else self.column_decimals.get(column, self.decimals)
 
     def split_of(self, column: str) -> str:
-        """The split on which a column was measured: test, dev, or none."""
+        """Return the split on which a column was measured: test, dev, or none."""
         return "none" if column in self.counts else self.split
 
 
 class PublishedFigure(BaseModel):
     """The parts of a published figure that the paper's text gives.
 
-    x: the words for the horizontal axis. points: each has x, y and label. lines: each has y and label. claims: the
+    x: the name of the horizontal axis. points: each has x, y and label. lines: each has y and label. claims: the
     paper's sentences about the figure.
     """
 
@@ -124,20 +124,20 @@ class PublishedFigure(BaseModel):
 
 
 def papers() -> list[str]:
-    """The papers that have a file."""
+    """Return the names of the papers that have a file."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 @cache
 def read_paper(paper: str) -> Json:
-    """A paper's whole file. Raises UserError if there is no file."""
+    """Return a paper's whole file. Raises UserError if there is no file."""
     if paper not in papers():
         raise UserError(f"there are no published numbers of {paper!r}, only of {', '.join(papers())}")
     return yaml.safe_load((FOLDER / f"{paper}.yaml").read_text(encoding="utf-8"))
 
 
 def published_table(paper: str, name: str | None) -> PublishedTable:
-    """A table by its key, e.g. ("whitenedcse", "table4"); an empty table for None.
+    """Return a table by its key, e.g. ("whitenedcse", "table4"); an empty table for None.
 
     Raises UserError for an unknown key.
     """
@@ -147,7 +147,7 @@ def published_table(paper: str, name: str | None) -> PublishedTable:
 
 
 def published_figure(paper: str, name: str) -> PublishedFigure:
-    """A figure by its key, with the points of its `points_of`, if any. Raises UserError for an unknown key."""
+    """Return a figure by its key, with the points of its `points_of`, if any. Raises UserError for an unknown key."""
     raw = entry_of(paper, "figures", name)
     figure = PublishedFigure.model_validate(raw)
     source = raw.get("points_of")
@@ -155,7 +155,7 @@ def published_figure(paper: str, name: str) -> PublishedFigure:
 
 
 def points_of(paper: str, source: Json) -> list[Json]:
-    """A point for each row of a table that has both columns. source: the table, and its columns x and y."""
+    """Return a point for each row of a table that has both columns. source: the table, and its columns x and y."""
     points = []
     for row, cells in published_table(paper, source["table"]).cells.items():
         x, y = cells[source["x"]], cells[source["y"]]
@@ -165,7 +165,7 @@ def points_of(paper: str, source: Json) -> list[Json]:
 
 
 def entry_of(paper: str, kind: str, name: str) -> Json:
-    """A paper's entry of a kind, `tables` or `figures`. Raises UserError for an unknown name."""
+    """Return a paper's entry of a kind, `tables` or `figures`. Raises UserError for an unknown name."""
     entries = read_paper(paper).get(kind, {})
     if name not in entries:
         hint = nearest(name, [*entries]) or f"; there are {', '.join(entries)}"

@@ -2,33 +2,33 @@
 
 The block names the published table or figures for comparison with the sweep's runs.
 
-To read: `checked_block` makes a `ReportBlock`, with its `Row`s, `Column`s, `Claim`s and `Plot`s.
+Start at `checked_block`, which makes a `ReportBlock` with its `Row`s, `Column`s, `Claim`s and `Plot`s.
 
     report:
       paper: whitenedcse              # cse/lab/report/paper/published/<paper>.yaml
-      table: table4                   # one of its tables; left out if the sweep draws figures only
-      rows:                           # each published row, and the values, or the choices of groups, of its runs
+      table: table4                   # a table of the paper; left out if the sweep draws only figures
+      rows:                           # each published row, and the values or choices of groups that its runs have
         VisualCSE-BERT-base: {case: visual_bert}
         Barlow Twins BERT q75: {where: {objective: barlow, model: bert}, aggregate: q75}
       columns:                        # each published column, and what fills it:
         STS-B: test/sts/STSB/spearman                                               # a metric,
         shuffled: {metric: test/sts/average, where: {objective.shuffle: true}}      # a metric of some runs,
         Text LR: {config: trainer.lr}                                               # or the value of a config key
-      metric: test/sts/average        # of rows and columns that name none
+      metric: test/sts/average        # the metric of rows and columns that name no metric
       aggregate: mean                 # how a seed's runs make one value: mean, max, q75, q50, or best
-      select: dev/stsb/spearman       # the score of the best run, for `best` and for values of config keys
+      select: dev/stsb/spearman       # the score that picks the best run, for `best` and for values of config keys
       seed: seed                      # the config key in which repetitions differ
       baseline: SimCSE-BERT-base      # the row that rows are tested against, or {row: its baseline}
-      setting: {model: bert}          # what the paper held fixed; runs that differ from it, or from
-                                      # what the sweep sets, get the verdict OTHER SETTING
-      tolerance: 0.1                  # PASS: at most this far off; a column may have its own; else cse-report's
-      claims:                         # what the paper claims from this table or figure; see Claim
+      setting: {model: bert}          # the values that the paper held fixed; runs with other values than these,
+                                      # or than the sweep's, get the verdict OTHER SETTING
+      tolerance: 0.1                  # PASS: at most this difference; a column may set its own; default: cse-report's
+      claims:                         # the paper's claims about this table or figure; see Claim
         - {says: m = 3 beats m = 2, source: Section 5.3, more: {row: "3"}, than: {row: "2"}}
       figures:                        # see Plot
         - {kind: curve, name: figure1, x: objective.lambd, y: dev/stsb/spearman, statistics: [max, q75], log: true}
 
-`rows: objective.m` stands for rows that are named by the values of a config key. Without `columns`, `metric` fills all
-columns. A metric's first part is its split. It must be the split of the published table.
+`rows: objective.m` means that the values of the config key objective.m name the rows. Without `columns`, `metric` fills
+all columns. A metric's first part is its split. It must be the split of the published table.
 """
 
 from collections.abc import Iterable, Iterator
@@ -55,13 +55,13 @@ CellPlace = tuple[str, str]
 Aggregate = Literal["mean", "max", "q75", "q50", "best"]
 Statistic = Literal["mean", "max", "q75", "q50"]
 CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
-"""How blocks of a sweep's YAML are read: unknown keys are refused, and a name may look like a number."""
+"""How pydantic reads blocks of a sweep's YAML: it refuses unknown keys, and a name may look like a number."""
 
 
 class Row(BaseModel):
     """An entry of `rows`: the runs that belong to the row, and the number in its cells.
 
-    The entry in the YAML may be only the mapping `where`. metric, aggregate: for columns without these keys.
+    The entry in the YAML may be only the mapping `where`. metric, aggregate: used by columns that do not set them.
     """
 
     model_config = CLOSED
@@ -73,7 +73,7 @@ class Row(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def read_where_alone(cls, value: object) -> object:
-        """The row with its keys. A mapping without any key of rows or columns is a `where`."""
+        """Return the row with its keys. A mapping without any key of rows or columns is a `where`."""
         is_where = isinstance(value, dict) and not set(value) & set(Column.model_fields)
         return {"where": value} if is_where else value
 
@@ -96,7 +96,7 @@ class Column(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def read_metric_alone(cls, value: object) -> object:
-        """The column with its keys. An entry that is no mapping is a metric."""
+        """Return the column with its keys. An entry that is no mapping is a metric."""
         return value if isinstance(value, dict) else {"metric": value}
 
 
@@ -112,16 +112,16 @@ class TablePlace(TypedDict, total=False):
 
 
 class Claim(BaseModel):
-    """An entry of `claims`: what the paper claims. It compares two places of the table:
+    """An entry of `claims`: a claim of the paper. It compares two places of the table:
 
     more: PLACE, than: PLACE            the first is higher; with `within`, it is at most this much lower
-    less: PLACE, than: PLACE            the first is lower, for metrics where that is better
-    alike: PLACE, to: PLACE, within: 1  they differ by less than this, in the score's unit
+    less: PLACE, than: PLACE            the first is lower, for metrics where lower is better
+    alike: PLACE, to: PLACE, within: 1  both differ by less than `within`, in the score's unit
 
     A claim without places is about a figure. A reader compares it with the figure's curve.
 
     says: the claim in our words.
-    source: where the paper says it, with a few of its words.
+    source: the place of the claim in the paper, with a few of the paper's words.
     within: a margin. A claim with a margin needs a control, because runs that learnt nothing are also alike.
     control: the `says` of another claim of the table. The control has no `within`, and must HOLD first.
     quantity: the quantity that the paper measured, if it is not one of our scores. Such a claim is not tested.
@@ -142,7 +142,7 @@ class Claim(BaseModel):
 
     @model_validator(mode="after")
     def check_form(self) -> "Claim":
-        """Refuse half a comparison, two comparisons, and a margin or a control without a meaning."""
+        """Refuse half a comparison, two comparisons, `alike` without a margin, and a margin or control without use."""
         given = {"more", "less", "alike", "than", "to"} & self.model_fields_set
         if given not in ({"more", "than"}, {"less", "than"}, {"alike", "to"}, set()):
             raise ValueError("a claim about cells needs one of: more and than, less and than, alike and to")
@@ -155,9 +155,9 @@ class Claim(BaseModel):
 
     @property
     def places(self) -> tuple[TablePlace, TablePlace] | None:
-        """The two places. The claim is that the first is higher, or that both are alike.
+        """The two places; None for a claim about a figure.
 
-        None for a claim about a figure.
+        The claim is that the number of the first place is higher, or that both are alike.
         """
         if self.more is not None and self.than is not None:
             return self.more, self.than
@@ -168,14 +168,14 @@ class Claim(BaseModel):
         return None
 
     def is_borne_out(self, size: float) -> bool:
-        """Whether the size of a difference, of our numbers or of the published numbers, is as claimed."""
+        """Return whether the difference `size`, of our numbers or of the published numbers, agrees with the claim."""
         if self.alike is not None:
             return abs(size) <= self.within
         return size > (-self.within if self.within else 1e-9)
 
 
 def names_in(place: TablePlace, key: Literal["row", "column"]) -> list[str]:
-    """The rows or columns that a place names; [] for all."""
+    """Return the rows or columns that a place names; [] for all."""
     named = place.get(key, [])
     return [named] if isinstance(named, str) else named
 
@@ -195,7 +195,7 @@ class Plot(BaseModel):
     """An entry of `figures`: how a figure of the paper is drawn from our runs.
 
     kind: one of the kinds below.
-    name: the name of its file.
+    name: the name of the figure's file.
     title: the title; by default the paper's title.
     published: a figure in the paper's YAML, for its points, lines and claims; by default the figure called `name`.
     where: values that runs must have.
@@ -205,8 +205,8 @@ class Plot(BaseModel):
     The kinds, with their keys:
 
     - curve: {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}. The mean
-      over seeds of a statistic of each seed's runs, at each x. bins: equal bins of (log) x instead of its values.
-      level: series without an x. Each is a horizontal line.
+      over seeds of a statistic of each seed's runs, at each x. bins: the number of equal bins of (log) x that replace
+      the values of x. level: series without an x. Each such series is a horizontal line.
     - heat: {x: config key, y: config key, z: metric, statistic: max, log: true, bins: 6}.
     - scatter: {x: metric, y: metric}. A point for each series: the mean over its seeds.
     - path: {x: metric, y: metric}. A line through the steps of training, from metrics.jsonl.
@@ -217,7 +217,7 @@ class Plot(BaseModel):
     model_config = CLOSED
 
     kind: Literal["curve", "heat", "scatter", "path", "cosines", "distribution"]
-    name: Annotated[str, Field(pattern=r"^[\w.-]+$")]  # a file's
+    name: Annotated[str, Field(pattern=r"^[\w.-]+$")]  # of a file
     title: str | None = None
     published: str | None = None
     where: Where = {}
@@ -260,14 +260,14 @@ class Plot(BaseModel):
         return [name for name in (self.x, self.y, self.z) if "/" in name]
 
     def shows(self, score: str) -> bool:
-        """Whether the figure shows the score, or the pairs behind it."""
+        """Return whether the figure shows the score, or the cosines of the pairs behind the score."""
         return score in self.metrics or (bool(self.evaluator) and score.startswith(f"{self.split}/{self.evaluator}/"))
 
 
 class ReportBlock(BaseModel):
     """A `report:` block, with the keys that this file's docstring lists. rows and columns are in the published order.
 
-    paper_setting: what the paper held fixed; `setting` in the YAML.
+    paper_setting: the values that the paper held fixed; `setting` in the YAML.
     """
 
     model_config = CLOSED
@@ -288,36 +288,36 @@ class ReportBlock(BaseModel):
 
     @property
     def baselines(self) -> dict[str, str]:
-        """{row: the row that it is compared with}."""
+        """{row: its baseline}. The baseline is the row with which the row is compared."""
         base = self.baseline
         return base if isinstance(base, dict) else {row: base for row in self.rows if row != base}
 
     def baseline_of(self, row: str, column: str) -> str | None:
-        """The row that a cell is tested against.
+        """Return the row against which a cell is tested.
 
-        None if the row has no baseline, or if the cell shows the value of a config key.
+        Return None if the row has no baseline, or if the cell shows the value of a config key.
         """
         if column not in self.columns or self.columns[column].config:
             return None
         return self.baselines.get(row)
 
     def aggregate_of(self, row: str, column: str) -> Aggregate:
-        """How a cell's runs of one seed become one value."""
+        """Return how a cell's runs of one seed become one value."""
         return self.columns[column].aggregate or self.rows[row].aggregate or self.aggregate
 
     def metric_of(self, row: str, column: str) -> str | None:
-        """The metric that fills a cell: the metric of the column, else of the row, else of the table."""
+        """Return the metric that fills a cell: the metric of the column, else of the row, else of the table."""
         return self.columns[column].metric or self.rows[row].metric or self.metric
 
     def cells_at(self, place: TablePlace) -> list[CellPlace]:
-        """The cells of a place, row by row."""
+        """Return the cells of a place, row by row."""
         return list(product(names_in(place, "row") or self.rows, names_in(place, "column") or self.columns))
 
 
 def checked_block(raw: PlainConfig, file: str, tolerance: float) -> tuple[ReportBlock, PublishedTable]:
-    """The checked block, and its published table.
+    """Return the checked block, and its published table.
 
-    tolerance: for a block without a tolerance. Raises a UserError that begins with the file's name.
+    tolerance: the tolerance of a block that sets none. Raises a UserError that begins with the file's name.
     """
     try:
         table = published_table(raw.get("paper", ""), raw.get("table"))
@@ -339,7 +339,7 @@ def checked_block(raw: PlainConfig, file: str, tolerance: float) -> tuple[Report
 
 
 def with_defaults(raw: PlainConfig, table: PublishedTable, tolerance: float) -> PlainConfig:
-    """A block without empty keys, with all columns by default, and with the rows that a config key names."""
+    """Return a block without empty keys, with all columns by default, and with the rows that a config key names."""
     block: PlainConfig = {"columns": dict.fromkeys(table.columns), "tolerance": tolerance}
     block |= {key: value for key, value in raw.items() if value is not None}
     key_of_rows = raw.get("rows")
@@ -349,7 +349,7 @@ def with_defaults(raw: PlainConfig, table: PublishedTable, tolerance: float) -> 
 
 
 def mistakes_in(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
-    """A message for each key of the block that contradicts the published table or figures, or another key."""
+    """Yield a message for each key of the block that contradicts the published table or figures, or another key."""
     for number, claim in enumerate(block.claims):
         yield from (f"report.claims.{number}{mistake}" for mistake in mistakes_in_claim(claim, block))
     yield from unknown_names(block, table)
@@ -360,8 +360,8 @@ def mistakes_in(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
 
 
 def mistakes_in_claim(claim: Claim, block: ReportBlock) -> Iterator[str]:
-    """Mistakes in a claim: a control that is not another claim, a control that needs a control, and places that cannot
-    be compared.
+    """Yield a message for each mistake in a claim: a control that is not another claim, a control that needs a control,
+    and places that cannot be compared.
     """
     controls = [other.says for other in block.claims if other.places and not other.within]
     if claim.control and claim.control not in controls:
@@ -376,8 +376,8 @@ def mistakes_in_claim(claim: Claim, block: ReportBlock) -> Iterator[str]:
 
 
 def unknown_names(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
-    """Unknown names: papers, rows and columns that are not published, and rows and columns of claims and baselines that
-    are not in the block.
+    """Yield a message for each unknown name: a paper, row or column that is not published, or a row or column in a
+    claim or baseline that is not in the block.
     """
     named: list[tuple[str, Iterable[str], Iterable[str]]] = [
         ("paper", [block.paper], papers()),
@@ -394,7 +394,7 @@ def unknown_names(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
 
 
 def mistakes_in_cell(block: ReportBlock, table: PublishedTable, row: str, column: str) -> Iterator[str]:
-    """What a cell lacks: a score that picks its best run, a metric, or the paper's split."""
+    """Yield a message if a cell lacks a score that picks its best run, a metric, or a metric of the paper's split."""
     config, metric = block.columns[column].config, block.metric_of(row, column)
     if (block.aggregate_of(row, column) == "best" or config) and not block.select:
         yield f"report.select is missing: {row}, {column} needs it to pick its best run"
@@ -408,9 +408,9 @@ def mistakes_in_cell(block: ReportBlock, table: PublishedTable, row: str, column
 
 
 def wrong_splits(plot: Plot, paper: str) -> Iterator[str]:
-    """Dev scores in a figure whose paper shows test scores, and test scores if the paper shows dev.
+    """Yield a message for dev scores if the paper's figure shows test scores, and for test scores if it shows dev.
 
-    Training curves (train/...) go with both.
+    Training curves (train/...) are allowed beside both.
     """
     published = published_beside(plot, paper)
     splits = {plot.split, *(name.partition("/")[0] for name in plot.metrics)}
@@ -420,7 +420,7 @@ def wrong_splits(plot: Plot, paper: str) -> Iterator[str]:
 
 
 def published_beside(plot: Plot, paper: str) -> PublishedFigure | None:
-    """The published figure; None if the paper's YAML has no figure of this name.
+    """Return the published figure; None if the paper's YAML has no figure of this name.
 
     Raises UserError if the plot's `published` names no figure of the paper.
     """

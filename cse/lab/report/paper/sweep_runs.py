@@ -1,7 +1,7 @@
 """The runs of a sweep, and the runs that fill each cell of its paper's table.
 
-To read: `read_sweep_runs` reads a sweep's YAML, its runs and its paper's table. `runs_of_sweep` finds the runs of the
-sweep, and `groups_of` finds the runs of each cell.
+`read_sweep_runs` reads a sweep's YAML, its runs and its paper's table. `runs_of_sweep` finds the runs of the sweep, and
+`groups_of` finds the runs of each cell.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class SweepRuns:
 
     block: the sweep's `report:` block, checked.
     published: the paper's table; empty if the sweep draws figures only.
-    every_run: the runs of any size. Runs of full size have their departures.
+    every_run: all runs: runs of full size, with their departures, and smoke runs.
     expected: the axes of every planned job.
     confidence: the confidence of tests and intervals.
     name: the name of the sweep.
@@ -66,7 +66,7 @@ class SweepRuns:
 def read_sweep_runs(config: PlainConfig, folders: list[Path]) -> SweepRuns:
     """Read a sweep's YAML, its runs and its paper's table.
 
-    folders: where the runs are; []: where `cse-train sweep=...` puts them.
+    folders: the folders of the runs; []: the folder in which `cse-train sweep=...` trains.
     """
     name = config["sweep"]
     sweep, raw, file = read_sweep(name)
@@ -85,7 +85,7 @@ def read_sweep_runs(config: PlainConfig, folders: list[Path]) -> SweepRuns:
 
 
 def read_sweep(sweep: str) -> tuple[sweeps.Sweep, PlainConfig, str]:
-    """(the sweep, its `report:` block, the file's name) of sweeps/<sweep>.yaml. Raises UserError if one is missing."""
+    """Return the sweep, its `report:` block and its file's name. Raises UserError if the sweep or block is missing."""
     known = choices("sweep")
     if sweep not in known:
         raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; cse-train --help sweep lists them")
@@ -96,10 +96,10 @@ def read_sweep(sweep: str) -> tuple[sweeps.Sweep, PlainConfig, str]:
 
 
 def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) -> list[Run]:
-    """The sweep's own runs in the folders, which may hold runs of other sweeps too.
+    """Return the sweep's runs and planned jobs in these folders. The folders may also have runs of other sweeps.
 
-    A run that another sweep made in the same folder counts, if its case is a case of this sweep. must_exist: raise
-    UserError for a folder that does not exist.
+    If another sweep trains in the same folder, a run of that sweep also belongs to this sweep if this sweep has the
+    run's case. must_exist: raise UserError for a folder that does not exist.
     """
     if not must_exist and not folders[0].is_dir():
         return []
@@ -114,9 +114,9 @@ def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) ->
 
 
 def planned_axes(sweep: sweeps.Sweep, seed_key: str) -> list[PlainConfig]:
-    """The values of the axes for every job of a grid, the seed last.
+    """Return the values of the axes for every job of a grid, the seed last.
 
-    [] for a search, because its trials are unknown.
+    Return [] for a search, because its trials are unknown.
     """
     rows: list[PlainConfig] = []
     for job in combinations(sweep.axes()) if sweep.is_grid else ():
@@ -131,10 +131,10 @@ def planned_axes(sweep: sweeps.Sweep, seed_key: str) -> list[PlainConfig]:
 
 
 def groups_of(block: ReportBlock, runs: list[Run]) -> dict[CellPlace, Group]:
-    """The group of every cell that runs may fill, in the order of the published table.
+    """Return the group of every cell that runs may fill, in the order of the published table.
 
-    A cell is filled by the finished runs that its row and its column select. Runs with departures are left out, unless
-    all these runs have departures.
+    The finished runs that the cell's row and column select fill the cell. If some of these runs have departures, only
+    the others fill it. If all have departures, all fill it.
     """
     done = [run for run in runs if run.is_done]
     groups = {}
@@ -147,7 +147,7 @@ def groups_of(block: ReportBlock, runs: list[Run]) -> dict[CellPlace, Group]:
 
 
 def measure_of(block: ReportBlock, row: str, column: str) -> Measure:
-    """The number in a cell: a score of its runs, or the value of a config key in each seed's best run."""
+    """Return the number in a cell: a score of its runs, or the value of a config key in each seed's best run."""
     key, select = block.columns[column].config, block.select or ""
     if key:
         return Measure(key, is_key=True, aggregate="best", select=select)
