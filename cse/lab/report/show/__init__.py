@@ -1,4 +1,4 @@
-"""Showing a report. Order of reading:
+"""The output of a report. Read the files in this order:
 
 document    a `Report` as data
 look        the colours and signs of a report

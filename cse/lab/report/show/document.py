@@ -16,10 +16,10 @@ NOT_DRAWN = "Not drawn: no finished run has what it shows."
 class Picture:
     """A figure that matplotlib draws from runs.
 
-    figure: None if no finished run has its numbers.
+    figure: the figure; None if no finished run has the figure's numbers.
     claims: the paper's claims about the figure.
-    is_of_paper: whether it is a figure of a sweep's paper. Other figures are for a paper of the user, and a page has
-        charts in their place.
+    is_of_paper: whether the figure belongs to a sweep's paper. All other figures are for the user's own paper. The page
+        shows charts in place of these other figures.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Best:
     by: the score that ranks settings.
     leading: the score that is shown.
     score: the value of the shown score, as text.
-    doubt: why the setting is not shown to be better than all others.
+    doubt: why the setting is not significantly better than all others; "" if it is.
     again: the command that trains more seeds of the setting.
     """
 
@@ -56,18 +56,18 @@ class Best:
 class Report:
     """The content of a report.
 
-    sections: tables with notes, on the terminal and in every file but CSV.
+    sections: tables with notes, on the terminal and in every file except CSV files.
     csv: the unrounded table for each file name; None removes the file of an earlier report.
     best: the best setting; None if there is none.
     pending: the state, the folder and the reason of each unfinished run or planned job.
-    hint: a line on the terminal: where a reader finds the scores that the tables lack.
-    charts: by title, on the page.
-    pictures: figures, as files; and on the page, if they are figures of the sweep's paper.
+    hint: a line on the terminal about where to find the scores that the tables do not show.
+    charts: the charts of the page, by title.
+    pictures: figures, as files. The page also shows the figures of the sweep's paper.
     all_runs: a table of all runs, on the page.
     log: the origin of the numbers of all runs, on the page.
     link: the paper's address.
     start: the command that makes the runs, if no run is done.
-    gate: the lines of a gate.
+    gate: the result of a gate, as lines.
     is_passed: False if the gate is not passed.
     """
 

@@ -1,7 +1,7 @@
 """The look of a report: its colours and type, and the signs beside its numbers.
 
 The page's style (templates/page.css), the charts and the terminal read this file. The layout of a page is in its
-templates, and the layout of LaTeX in cse.lab.sections.
+templates. The layout of LaTeX is in cse.lab.sections.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ HEAT = ((0.0, "#eef4fa"), (1.0, "#5aa5d8"))
 """The colour scale of a heat map: dark text is legible on all of it."""
 
 HEAT_FONT, BAND = {"size": 14, "color": "#111"}, 0.18
-"""The text in the cells of a heat map, and how opaque the band around a curve is."""
+"""The text in the cells of a heat map, and the opacity of the band around a curve."""
 
 GREY, GRID, CLEAR = "#7a808a", "rgba(128,128,128,.25)", "rgba(0,0,0,0)"
 """The colours of charts: a grey that is legible on white and on black, a colour for grid lines, and transparent."""
@@ -45,7 +45,7 @@ COLUMN, BOTH_COLUMNS = 3.3, 6.9
 MARKERS = "os^DvP*X"
 """The markers of settings in a figure for a paper."""
 
-FAINT = 0.35  # how opaque the dot of a single seed is
+FAINT = 0.35  # the opacity of the dot of a single seed
 
 PAPER = {
     "font.size": 8, "figure.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7,
@@ -62,14 +62,14 @@ DARK = {"ground": "#15171a", "ink": "#e6e8ea", "dim": "#9aa0a8", "line": "#363a4
 """The page's colours if a browser prefers light or dark: background, text, dimmed text, lines, soft backgrounds."""
 
 SIZES = {"head": "1.5rem", "score": "1.9rem", "title": "1.05rem", "table": ".85rem", "small": ".87rem"}
-"""Sizes of the page's text. Its body has 15 pixels."""
+"""The sizes of the page's text. The text of the body has 15 pixels."""
 
 
 class Tone(NamedTuple):
-    """How a verdict or the state of a run is shown.
+    """The look of a verdict or of a run's state.
 
-    name: its CSS class on the page.
-    terminal: its colour on the terminal, as rich calls it.
+    name: the CSS class on the page.
+    terminal: the colour on the terminal, by its name in rich.
     ground: the background colour on the page, mixed with the colour of the page; "" for dimmed text without a
         background.
     percent: the share of this colour in the mixture.
@@ -115,24 +115,24 @@ TONE_OF: dict[str, Tone] = {
     State.FAILED: BAD,
     State.STOPPED: OTHER,
 }
-"""The tone of each verdict, and of each state of a run that has one."""
+"""The tone of each verdict, and of each state of a run that has a tone."""
 
 
 def setting_colours(count: int) -> list[str]:
-    """The colours of `count` settings, in the order of their table. After the first, best settings, all are grey."""
+    """Return the colours of `count` settings, in the order of their table: first SETTINGS, then grey for the rest."""
     return [*SETTINGS, *[GREY] * count][:count]
 
 
 def tone_of(text: str) -> Tone | None:
-    """The tone of a verdict (HOLDS, HOLDS (1 of 2 parts)) or of a run's state; None for any other text."""
+    """Return the tone of a verdict (HOLDS, HOLDS (1 of 2 parts)) or of a run's state; None for any other text."""
     return TONE_OF.get(text.partition(" (")[0])
 
 
 def verdict_places(table: pd.DataFrame) -> set[tuple[int, int]]:
-    """The row and column of each coloured cell: a verdict, or the state of a run.
+    """Return the row and column of each cell with a verdict or a run's state. Reports colour these cells.
 
-    Such cells are in a column of verdicts or states, or in a row whose second cell is "verdict" or "state". Elsewhere
-    the same word is a name that a user chose.
+    Such a cell is in a column named "verdict" or "state", or in a row whose second cell is one of these words. In any
+    other cell, a word such as PASS is a name that a user chose.
     """
     named = ("verdict", "state")
     rows = range(len(table))
@@ -144,5 +144,5 @@ def verdict_places(table: pd.DataFrame) -> set[tuple[int, int]]:
 
 
 def legend_of(is_used: Mapping[str, object]) -> list[str]:
-    """The meaning of the signs in a table. is_used: for each sign, whether the table has it."""
+    """Return the meaning of the signs in a table. is_used: for each sign, whether the table has it."""
     return [f"{sign}: {SIGNS[sign]}." for sign, used in is_used.items() if used]

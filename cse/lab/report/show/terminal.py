@@ -1,7 +1,7 @@
 """A report on the terminal.
 
-To read: `show_report` prints the unfinished runs, the sections (`show_section`), and the best setting. `fitted_lines`
-fits a table to the terminal's width.
+`show_report` prints the unfinished runs, the sections (`show_section`), and the best setting. `fitted_lines` fits a
+table to the terminal's width.
 """
 
 import sys
@@ -18,7 +18,7 @@ from cse.lab.report.show.look import tone_of, verdict_places
 from cse.lab.sections import Section
 from cse.lab.text_columns import BETWEEN, aligned
 
-MANY = 10  # unfinished runs that are named one by one
+MANY = 10  # at most this many unfinished runs have a line each
 
 
 def show_report(report: Report, out: Path, console: Console) -> None:
@@ -42,18 +42,18 @@ def show_report(report: Report, out: Path, console: Console) -> None:
 
 
 def open_console() -> Console:
-    """The terminal. In a pipe or a file, lines may have any length."""
+    """Return the console of the terminal. In a pipe or a file, lines may have any length."""
     return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
 
 
 def terminal_style(verdict: str) -> str:
-    """The colour of a verdict or a state on the terminal; "" for any other text."""
+    """Return the colour of a verdict or a state on the terminal; "" for any other text."""
     tone = tone_of(verdict)
     return tone.terminal if tone else ""
 
 
 def show_section(section: Section, console: Console) -> None:
-    """Print a section: a paper's claims, or a table and the lines below it. No number of the table is cut."""
+    """Print a section: a paper's claims, or a table and the lines below the table. No number is truncated."""
     if section.layout == "claims":
         show_claims(section, console)
         return
@@ -67,11 +67,11 @@ def show_section(section: Section, console: Console) -> None:
 
 
 def fitted_lines(section: Section, width: int | None) -> list[Text]:
-    """The section's table in columns. width: the width of the terminal; None: lines may have any length.
+    """Return the lines of the section's table. width: the terminal's width; None: lines may have any length.
 
     If the table is wider than the terminal, names of scores lose their common beginning, and each folder has its own
-    line. If the table is still too wide, its last columns form a block below it. The block repeats the names of the
-    rows.
+    line. If the table is still too wide, its last columns form a block below the table. The block repeats the names of
+    the rows.
     """
     table = section.shown.map(folded)
     heads = list(map(folded, table.columns))
@@ -89,7 +89,7 @@ def fitted_lines(section: Section, width: int | None) -> list[Text]:
 
 
 def blocks_of(table: pd.DataFrame, label_columns: int, width: int) -> list[pd.DataFrame]:
-    """The table without folders, in blocks that fit into the width. Each block begins with the label columns."""
+    """Return the table without folders, in blocks that fit into the width. Each block begins with the label columns."""
     labels = list(range(label_columns))
     blocks = [labels]
     for column in range(label_columns, len(table.columns)):
@@ -104,22 +104,22 @@ def blocks_of(table: pd.DataFrame, label_columns: int, width: int) -> list[pd.Da
 
 
 def with_lines_of_folders(lines: Sequence[Text], folders: Sequence[str]) -> list[Text]:
-    """The lines of a table, with the folder of each row in a line below it."""
+    """Return the lines of a table, with the folder of each row in a line below the row."""
     head, *rows = lines
     pairs = zip(rows, folders, strict=True)
     return [head, *(line for row, folder in pairs for line in (row, Text(f"    {folder}")))]
 
 
 def lines_of(table: pd.DataFrame, label_columns: int) -> list[Text]:
-    """A table as lines: the names of its columns, then its rows. Verdicts have their colours.
+    """Return a table as lines: the names of its columns, then its rows. Verdicts have their colours.
 
-    label_columns: how many columns name a row; the other columns are aligned at the right.
+    label_columns: the number of columns that name a row. The other columns are aligned at the right.
     """
     coloured = verdict_places(table)
     rows = [[str(name) for name in table.columns], *table.to_numpy().tolist()]
     texts = aligned(rows, right=range(label_columns, len(table.columns)))
     lines = []
-    for row, cells in enumerate(texts, -1):  # -1: the names
+    for row, cells in enumerate(texts, -1):  # row -1: the names
         line = Text()
         for column, cell in enumerate(cells):
             line.append(cell, terminal_style(cell.strip()) if (row, column) in coloured else "").append(BETWEEN)
@@ -129,12 +129,12 @@ def lines_of(table: pd.DataFrame, label_columns: int) -> list[Text]:
 
 
 def widest(lines: Sequence[Text]) -> int:
-    """How many characters the longest line has."""
+    """Return the number of characters of the longest line."""
     return max(len(line.plain) for line in lines)
 
 
 def show_claims(section: Section, console: Console) -> None:
-    """Print a paragraph for each claim: its verdict and its words, and below them a line for each other fact."""
+    """Print a paragraph for each claim: a line with verdict and claim, and below it a line for each other fact."""
     for note in section.notes:
         console.print(Text(note, style="bold"))
     for row in section.shown.to_dict("records"):
@@ -146,7 +146,7 @@ def show_claims(section: Section, console: Console) -> None:
 
 
 def show_best(best: Best, console: Console) -> None:
-    """Print the best setting, with the score that leads, and the command for more seeds."""
+    """Print the best setting, with its leading score, and the command for more seeds."""
     score = best.score if best.leading == best.by else f"{best.leading} {best.score}"
     console.print()
     console.print(Text.assemble(f"* best by {best.by}: ", (score, "bold")), soft_wrap=True)

@@ -1,8 +1,8 @@
 """The files of a report: report.html, report.md, report.tex, the CSV files and the figures.
 
-To read: `write_report`. `html_of_report` fills templates/page.html: one file, which loads nothing from another file or
-machine. The scripts of Plotly and DataTables come from their Python packages. A page that needs these scripts contains
-them compressed, and a browser unpacks them. The page's colours and sizes are in cse.lab.report.show.look.
+Start at `write_report`. `html_of_report` fills templates/page.html. The page is one file, which loads nothing from
+another file or machine. The scripts of Plotly and DataTables come from their Python packages. A page that needs these
+scripts contains them compressed, and a browser unpacks them. cse.lab.report.show.look has the colours and sizes.
 """
 
 import base64
@@ -29,9 +29,9 @@ from cse.lab.sections import Section, latex, markdown
 from cse.lab.sharing.plots import save_figure
 
 LONG = 100  # rows; a table with more rows is shown in pages
-FIGURE_FILES, FIGURE_DOTS = (".png", ".svg", ".pdf"), 300  # dots of the PNG in an inch
+FIGURE_FILES, FIGURE_DOTS = (".png", ".svg", ".pdf"), 300  # the PNG's dots per inch
 PACKED = 1000  # rows; a table with more rows is compressed to a tenth of its size
-COUNTED = 20  # rows; a table with more rows says how many rows a filter leaves
+COUNTED = 20  # rows; a table with more rows shows how many rows a filter leaves
 
 
 def write_report(report: Report, out: Path) -> str:
@@ -41,7 +41,7 @@ def write_report(report: Report, out: Path) -> str:
     """
     make_folder(out, "out")
     for picture in report.pictures:
-        draw(picture, out)  # first, as the page has them inside
+        draw(picture, out)  # before the page, which contains figures
     texts = {
         "report.html": html_of_report(report, out),
         "report.md": markdown_of_report(report),
@@ -54,7 +54,7 @@ def write_report(report: Report, out: Path) -> str:
 
 
 def draw(picture: Picture, out: Path) -> None:
-    """Write a figure's files, or remove the files of an earlier report."""
+    """Write a figure's files. If there is no figure, remove the files of an earlier report."""
     files = [(out / picture.file).with_suffix(suffix) for suffix in FIGURE_FILES]
     if picture.figure is not None:
         save_figure(picture.figure, files, dots=FIGURE_DOTS)
@@ -69,7 +69,7 @@ def draw(picture: Picture, out: Path) -> None:
 def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> str:
     """Write the files, tables as CSV, and return a line with their names.
 
-    files: by name; None removes the file of an earlier report. Raises UserError if `out` is not usable.
+    files: {name: content}; None removes the file of an earlier report. Raises UserError if `out` is not usable.
     """
     make_folder(out, "out")
     for name, content in files.items():
@@ -82,14 +82,14 @@ def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> st
 
 
 def markdown_of_report(report: Report) -> str:
-    """report.md: the sections, and links to the figures."""
+    """Return the text of report.md: the sections, and links to the figures."""
     drawn = [picture for picture in report.pictures if picture.figure is not None]
     links = [f"\n![{picture.name}]({picture.file})\n" for picture in drawn]
     return markdown(f"{report.title}\n\n{report.subtitle}", report.sections) + "".join(links)
 
 
 def html_of_report(report: Report, out: Path) -> str:
-    """report.html. out: the report's folder, in which its figures are already."""
+    """Return the text of report.html. out: the report's folder, which already has the figures."""
     return template("page.html").render(
         report=report,
         title=report.title,
@@ -103,7 +103,7 @@ def html_of_report(report: Report, out: Path) -> str:
 
 @cache
 def template(name: str) -> Template:
-    """A template of this package. Every value is escaped, and a missing value is an error."""
+    """Return a template of this package. The template escapes every value. A missing value is an error."""
     environment = Environment(
         loader=PackageLoader("cse.lab.report.show"),
         autoescape=True,
@@ -121,14 +121,14 @@ def template(name: str) -> Template:
 
 
 def in_two_lines(name: str) -> str:
-    """The name of a column with one space where a browser may break the line. The other spaces do not break."""
+    """Return the name of a column with one space where a browser may break the line. The other spaces do not break."""
     words = name.split(" ")
     halves = [("\u00a0".join(words[:cut]), "\u00a0".join(words[cut:])) for cut in range(1, len(words))]
     return " ".join(min(halves, key=lambda both: max(map(len, both)), default=(name,)))
 
 
 def tone_name(verdict: str) -> str:
-    """The class of a verdict or a state on the page; "" for any other text."""
+    """Return the class of a verdict or a state on the page; "" for any other text."""
     tone = tone_of(verdict)
     return tone.name if tone else ""
 
@@ -142,7 +142,7 @@ class Library(NamedTuple):
 
 @cache
 def datatables() -> Library:
-    """DataTables, for tables that sort and filter."""
+    """Return the library DataTables, for tables that sort and filter."""
     from itables.options import dt_bundle
 
     script = Path(dt_bundle)
@@ -151,29 +151,29 @@ def datatables() -> Library:
 
 @cache
 def plotly_script() -> str:
-    """The script of charts, compressed by `packed`."""
+    """Return the script of Plotly, compressed by `packed`."""
     from plotly.offline import get_plotlyjs
 
     return packed(get_plotlyjs())
 
 
 def packed(text: str) -> str:
-    """The text, compressed by gzip, in base64: a third of the size of a script."""
+    """Return the text, compressed by gzip, in base64. A script then has a third of its size."""
     return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
 class Head(NamedTuple):
-    """The head of neighbouring columns. group: the words above their names, if one evaluator scored them; else ""."""
+    """The head of neighbouring columns. group: the split and evaluator that the scores share; "" for other columns."""
 
     group: str
     names: Sequence[Markup]
 
 
 def html_of_sortable(section: Section) -> Markup:
-    """The section's table without empty columns. DataTables sorts and filters it. Many rows are compressed by `packed`.
+    """Return the section's table without empty columns, as HTML. DataTables sorts and filters the table.
 
-    A column of scores is sorted by the number at the beginning of its cells. If the charts have colours for the rows,
-    each row begins with its number in this colour, instead of the star.
+    `packed` compresses the rows of a long table. A column of scores is sorted by the number at the beginning of its
+    cells. If the charts have colours for the rows, each row begins with its number in this colour, not with a star.
     """
     colours = section.colours
     table = section.table.drop(columns="", errors="ignore")
@@ -197,7 +197,7 @@ def html_of_sortable(section: Section) -> Markup:
 
 
 def heads_of(names: Sequence[str]) -> list[Head]:
-    """The heads of columns. The split and the evaluator, which begin a score's name, are above the rest of the name."""
+    """Return the heads of columns. The split and evaluator of a score's name are above the other part of the name."""
     heads = []
     for group, alike in groupby(names, suite_of):
         parts = [str(escape(name.removeprefix(f"{group}/"))).replace("/", "/<wbr>") for name in alike]
