@@ -1,10 +1,10 @@
 """The values of an axis, which is an argument with several values.
 
-    of a grid      KEY=A,B, KEY=range(A,B): every combination of the values is a job
-    of a search    KEY=interval(A,B), KEY=int(interval(A,B)), both with tag(log,...), KEY=A,B or KEY=choice(A,B)
+    a grid's axis      KEY=A,B or KEY=range(A,B): every combination of the axes' values is a job
+    a search's axis    KEY=interval(A,B) or KEY=int(interval(A,B)), both with tag(log,...), KEY=A,B or KEY=choice(A,B)
 
-First come the values of a grid's axes. Then comes an axis of a search: its interval or choices, its checks, and the
-values that are tried before a start.
+First come the functions for a grid's axes. Then come the functions for an axis of a search: its interval or choices,
+its checks, and the values that are tried before a start.
 """
 
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ from cse.errors import UserError
 from cse.lab.settings.arguments import Argument, merged, parse_argument
 
 UNEVEN = 3.1
-"""The width of an interval divided by this number is a fraction, which a key of whole numbers refuses."""
+"""The width of an interval divided by this number is a fraction. A key of integers refuses a fraction."""
 
 
 def combinations(arguments: Iterable[Argument]) -> list[list[Argument]]:
-    """The arguments of every combination of `key=a,b` and `key=range(...)`. If a key is given twice, the last counts.
+    """Return the arguments of every combination of `key=a,b` and `key=range(...)`. Of equal keys, only the last counts.
 
     Raises UserError for key=interval(...), because a grid cannot list its values.
     """
@@ -28,7 +28,7 @@ def combinations(arguments: Iterable[Argument]) -> list[list[Argument]]:
 
 
 def one_by_one(argument: Argument) -> list[Argument]:
-    """An argument for each value, as Hydra writes it: 1e-05 for 1e-5."""
+    """Return an argument for each value, in Hydra's notation: 1e-05 for 1e-5. Raises UserError for an interval."""
     override = parse_argument(argument.text)
     if override.is_interval_sweep():
         raise UserError(f"{argument}: a range needs a search: hydra/sweeper=smac")
@@ -40,7 +40,7 @@ def one_by_one(argument: Argument) -> list[Argument]:
 
 
 class Interval(NamedTuple):
-    """The range of an axis that may have any value between two ends. is_log: the search is over the logarithm."""
+    """The range of an axis that may have any value between two ends. is_log: whether the search is over logarithms."""
 
     start: float
     end: float
@@ -48,7 +48,7 @@ class Interval(NamedTuple):
 
 
 def interval_of(argument: Argument) -> Interval | None:
-    """The interval of key=interval(a,b), tag(log,interval(a,b)) or int(interval(a,b)); None for another argument."""
+    """Return the interval of key=interval(a,b), tag(log,interval(a,b)) or int(interval(a,b)); None for no interval."""
     from hydra.core.override_parser.types import IntervalSweep
 
     value = argument.parsed
@@ -60,12 +60,12 @@ def interval_of(argument: Argument) -> Interval | None:
 
 
 def choices_of(axis: Argument) -> list[str]:
-    """The values of an axis that is not an interval."""
+    """Return the values of an axis that is not an interval."""
     return list(parse_argument(axis.text).sweep_string_iterator())
 
 
 def check_range(axis: Argument) -> None:
-    """Raise UserError for a seed, for an interval without values, and for a logarithmic interval from 0 or below."""
+    """Raise UserError for seeds, for an interval without values, and for a logarithmic interval from 0 or below."""
     if axis.key.rpartition(".")[2] == "seed":
         raise UserError(
             f"{axis}: a search over seeds finds the luckiest seed. Give one seed; the report of the search has the "
@@ -79,7 +79,7 @@ def check_range(axis: Argument) -> None:
 
 
 def values_to_try(axis: Argument) -> list[str]:
-    """The choices of an axis, or the ends of its interval and, if it has fractions, a value between them."""
+    """Return the choices of an axis, or the ends of its interval. An interval of fractions also has a value between."""
     interval = interval_of(axis)
     if interval is None:
         return choices_of(axis)
@@ -90,11 +90,11 @@ def values_to_try(axis: Argument) -> list[str]:
 
 
 def first_values(arguments: Iterable[Argument]) -> list[Argument]:
-    """The arguments with each axis at its first value, or at the lower end of its interval."""
+    """Return the arguments with each axis at its first value, or at the lower end of its interval."""
     return [first_value(argument) for argument in merged(arguments)]
 
 
 def first_value(argument: Argument) -> Argument:
-    """The argument with one value: the first of its values, or the lower end of its interval."""
+    """Return the argument with one value: the first of its values, or the lower end of its interval."""
     interval = interval_of(argument)
     return one_by_one(argument)[0] if interval is None else replace(argument, text=f"{argument.key}={interval.start}")

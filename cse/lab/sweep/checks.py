@@ -1,15 +1,15 @@
-"""The checks of a command's jobs before the first starts. job.py has their order.
+"""The checks of a command's jobs before the first job starts. job.py has the order of the checks.
 
     check_jobs         for every command
-    steps_or_refusals  for a dry run: the number of steps of each job, or why it would end before its first step
+    steps_or_refusals  for a dry run: the number of steps of each job, or why the job would end before its first step
     needs_of_jobs      for a dry run and cse-data: the data that the jobs read
 
-Then come functions that find jobs which answer for other jobs:
+Then come functions that find a few jobs to check in place of all jobs:
 
-    unlike_jobs             if these jobs compose, all jobs compose
-    alike_in                jobs with the same values at some keys
-    but_for_seed            jobs with the same value end in the same way, after the same number of steps
-    what_inputs_depend_on   jobs with the same value read the same data
+    unlike_jobs             if Hydra can compose the configs of these jobs, it can compose the configs of all jobs
+    alike_in                groups of jobs with the same values at some keys
+    but_for_seed            jobs with the same result of this function end in the same way, after equally many steps
+    what_inputs_depend_on   jobs with the same result of this function read the same data
 """
 
 import re
@@ -35,19 +35,19 @@ from cse.sources.encoder import EncoderNeed
 SEED = TypeAdapter(Seed)
 """The seeds that a run accepts."""
 COMPUTING = ("seed", "case", "trainer", "objective", "augmentation", "masking")
-"""The settings that name nothing to read, except values used unchanged, such as paths (Role.is_verbatim)."""
+"""Settings that name no input, except settings whose values are used unchanged, such as paths (Role.is_verbatim)."""
 
 
 def check_jobs(jobs: Sequence[PlannedJob], trials: int = 1) -> None:
-    """Check the settings and the selection of the jobs before the first starts.
+    """Check the settings and the selection of the jobs before the first job starts.
 
-    trials: the number of runs that each job stands for. Raises UserError for a key or a choice that does not exist in
-    some job, if no job has valid settings, or if several runs would have the same W&B id. If a value is invalid only in
-    some jobs, these jobs fail and the others run.
+    trials: the number of runs of each job. Raises UserError if a key or a choice in some job does not exist, if no job
+    has valid settings, or if several runs would have the same W&B id. If a value is invalid only in some jobs, these
+    jobs fail and the other jobs run.
     """
     for job in unlike_jobs(jobs, what_composing_depends_on):
         try:
-            _ = job.config  # composing it is the check
+            _ = job.config  # composing the config is the check
         except UserError as error:
             raise UserError(f"{error} (in the job {job.name})" if len(jobs) > 1 else str(error)) from error
     check_some_valid(jobs)
@@ -58,8 +58,8 @@ def check_some_valid(jobs: Sequence[PlannedJob]) -> None:
     """Raise the first mistake if no job has valid settings.
 
     The jobs with an argument that no earlier job has are checked first. If all these jobs have the same message, the
-    mistake is in an argument of every job. Otherwise a job that combines their arguments may be valid, so all jobs are
-    checked.
+    mistake is in an argument of every job. If messages differ, a job that combines other arguments may be valid. So all
+    jobs are then checked.
     """
     mistakes: list[UserError] = []
     for job in one_of_each(unlike_jobs(jobs, str), but_for_seed):
@@ -89,7 +89,7 @@ def check_wandb_ids(jobs: Sequence[PlannedJob], trials: int) -> None:
 
 
 def wandb_id(job: PlannedJob) -> str:
-    """The W&B id in a job's settings. "" without an id, without W&B, or if the id refers to a missing key."""
+    """Return the W&B id in a job's settings; "" without an id, without W&B, or if the id refers to a missing key."""
     try:
         with explaining(texts_of(job.arguments), job.kind):
             settings = OmegaConf.select(job.config, "tracker.wandb")
@@ -102,7 +102,7 @@ def wandb_id(job: PlannedJob) -> str:
 
 
 def steps_or_refusals(jobs: Sequence[PlannedJob]) -> list[str | UserError]:
-    """For each job how many steps it makes, in words, or the error with which it would end before its first step."""
+    """Return each job's number of steps in words, or the error with which the job would end before its first step."""
     outcomes: dict[Hashable, str | UserError] = {}
     for key, job in first_of_each(jobs, but_for_seed).items():
         try:
@@ -113,7 +113,7 @@ def steps_or_refusals(jobs: Sequence[PlannedJob]) -> list[str | UserError]:
 
 
 def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
-    """What the jobs read, each once, without runs that other jobs make."""
+    """Return each input of the jobs once, without the runs that other jobs make."""
     needs: list[Need] = []
     for job in one_of_each(jobs, what_inputs_depend_on):
         of_others = EncoderNeed if job.scores else ()
@@ -121,14 +121,14 @@ def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
     return list(dict.fromkeys(needs))
 
 
-# Composing takes time, so one job answers for others
+# Composing a config takes time, so one job is checked in place of several
 
 
 def unlike_jobs(jobs: Sequence[PlannedJob], told: Callable[[Argument], str]) -> list[PlannedJob]:
-    """The jobs with an argument or a combination of choices that no earlier job has.
+    """Return the jobs with an argument or a combination of choices that no earlier job has.
 
-    told: gives the part of an argument that is compared. With `what_composing_depends_on`, all jobs compose if these
-    jobs do.
+    told: a function that returns the compared part of an argument. With `what_composing_depends_on`, all jobs compose
+    if these jobs compose.
     """
     told, chooses = cache(told), cache(is_group)  # jobs share most arguments
     texts_before: set[str] = set()
@@ -146,10 +146,10 @@ def unlike_jobs(jobs: Sequence[PlannedJob], told: Callable[[Argument], str]) -> 
 
 
 def what_composing_depends_on(argument: Argument) -> str:
-    """The part of an argument that decides whether a config composes: the key of a plain value, else all.
+    """Return the part of an argument that decides whether a config composes: its key if its value is plain, else all.
 
-    Composing accepts any plain value. But a choice has keys of its own, a source of a mixture is completed by its
-    values, and Hydra's own keys have types.
+    Composing accepts any plain value. But a choice adds its own keys, the name of an objective in a mixture's source
+    adds the objective's settings, and Hydra's own keys have types.
     """
     value = argument.parsed
     is_plain = value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and "${" not in value)
@@ -158,9 +158,9 @@ def what_composing_depends_on(argument: Argument) -> str:
 
 
 def alike_in(keys: Sequence[str], jobs: Sequence[PlannedJob]) -> list[list[PlannedJob]]:
-    """The jobs in parts. The jobs of a part have the same values at these keys, because equal arguments set them.
+    """Return groups of jobs. The jobs of a group have the same values at these keys, because equal arguments set them.
 
-    If a value refers to another key, each job is a part of its own. The jobs must compose.
+    If a value refers to another key, each job is a separate group. The jobs must compose.
     """
 
     @cache
@@ -180,13 +180,13 @@ def alike_in(keys: Sequence[str], jobs: Sequence[PlannedJob]) -> list[list[Plann
 
 
 def sets_any(argument: Argument, keys: Sequence[str]) -> bool:
-    """Whether an argument may set a value at one of the keys: a choice, a deletion, or the key or a key above it."""
+    """Return whether an argument may set one of the keys: by a choice, by a deletion, at the key or at a key above."""
     is_above = any(f"{key}.".startswith(f"{argument.key}.") for key in keys)
     return is_group(argument.key) or argument.deletes or is_above
 
 
 def is_reference(config: DictConfig, key: str) -> bool:
-    """Whether a key, or a key above it, refers to another key."""
+    """Return whether a key, or a key above it, refers to another key."""
     parent, _, last = key.rpartition(".")
     if parent and is_reference(config, parent):
         return True
@@ -195,17 +195,17 @@ def is_reference(config: DictConfig, key: str) -> bool:
 
 
 def most_devices(jobs: Sequence[PlannedJob]) -> int:
-    """The largest number of devices that a job uses. The jobs must compose."""
+    """Return the largest number of devices that a job uses. The jobs must compose."""
     return max(alike[0].count_devices() for alike in alike_in(("smoke", "trainer.devices"), jobs))
 
 
 def one_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable]) -> list[PlannedJob]:
-    """The first job of each key."""
+    """Return the first job of each key."""
     return list(first_of_each(jobs, key).values())
 
 
 def first_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable]) -> dict[Hashable, PlannedJob]:
-    """The first job of each key, by the key."""
+    """Return the first job of each key, by the key."""
     first: dict[Hashable, PlannedJob] = {}
     for job in jobs:
         first.setdefault(key(job), job)
@@ -213,7 +213,7 @@ def first_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashab
 
 
 def but_for_seed(job: PlannedJob) -> Hashable:
-    """A job's program and its arguments, except `case` and a valid seed.
+    """Return a job's program and its arguments, except `case` and a valid seed.
 
     Jobs with the same result end in the same way, after the same number of steps.
     """
@@ -222,7 +222,7 @@ def but_for_seed(job: PlannedJob) -> Hashable:
 
 
 def is_valid_seed(argument: Argument) -> bool:
-    """Whether an argument is a valid seed."""
+    """Return whether an argument is a valid seed."""
     if argument.key != "seed":
         return False
     try:
@@ -233,12 +233,12 @@ def is_valid_seed(argument: Argument) -> bool:
 
 
 def what_inputs_depend_on(job: PlannedJob) -> Hashable:
-    """The arguments that decide what a job reads. Jobs that share them read the same."""
+    """Return a job's program and the arguments that decide its inputs. Jobs with equal results read the same inputs."""
     return (job.program, *(argument.text for argument in job.arguments if may_change_inputs(argument)))
 
 
 def may_change_inputs(argument: Argument) -> bool:
-    """Whether an argument may decide what a job reads."""
+    """Return whether an argument may decide the inputs of a job."""
     if is_group(argument.key) or argument.deletes:  # another choice, or none
         return True
     return argument.root not in COMPUTING or role_of(argument.key).is_verbatim

@@ -1,7 +1,7 @@
 """Run jobs on a cluster through submitit. Each job is a SLURM job that calls sweep.process.run_job on its node.
 
-To read: Cluster, on the login node, which submits the jobs and waits for them; then OnNode, on a job's node. sbatch.py
-has the requests to SLURM.
+On the login node, Cluster submits the jobs and waits for them. On a job's node, submitit calls OnNode. sbatch.py has
+the requests to SLURM.
 """
 
 import os
@@ -35,7 +35,7 @@ class Cluster:
     Raises UserError for an invalid value of hydra.launcher.*, or without SLURM. A dry run does not need SLURM.
     """
 
-    advice = ""  # only a cluster knows what is idle there
+    advice = ""  # only a cluster knows which of its GPUs are idle
 
     def __init__(self, command: SweepCommand, jobs: Sequence[PlannedJob]):
         self.command, self.jobs = command, jobs
@@ -51,8 +51,8 @@ class Cluster:
     def run(self, jobs: Sequence[PlannedJob], start: Start) -> list[Outcome]:
         """Submit the jobs that are not done, and wait for them. Returns the outcomes in the order of the jobs.
 
-        A signal ends the wait and leaves the jobs to the cluster; no further job is submitted. With jobs.fail_fast, no
-        further job is submitted after a failure, and submitted jobs that have not started are cancelled.
+        A signal ends the wait and leaves submitted jobs to the cluster. With jobs.fail_fast, a failure cancels the
+        submitted jobs that have not started. In both cases no further job is submitted.
         """
         waiting = self.submit(jobs, start)
         while waiting and start.signals.requested is None:
@@ -69,7 +69,7 @@ class Cluster:
         return [start.outcomes[job.name] for job in jobs]
 
     def submit(self, jobs: Sequence[PlannedJob], start: Start) -> dict[str, Handed]:
-        """Submit the jobs that may start and are not done, and record the outcomes of the others."""
+        """Submit the jobs that may start and are not done, and record the outcomes of the other jobs."""
         remaining: list[PlannedJob] = []
         for job in jobs:
             try:
@@ -95,7 +95,7 @@ class Cluster:
 
 
 def outcome_of(name: str, handed: Handed) -> Outcome:
-    """The outcome that the first task of an ended job returned. A job that returned no outcome was killed."""
+    """Return the outcome that the first task of an ended job returned. A job that returned no outcome was killed."""
     try:
         return handed.task(0).result()
     except (FailedJobError, UncompletedJobError):
@@ -105,12 +105,12 @@ def outcome_of(name: str, handed: Handed) -> Outcome:
 
 
 class OnNode(Checkpointable):
-    """What submitit calls in each task of a job. If the job is preempted, submitit asks SLURM to start it again."""
+    """The object that submitit calls in each task of a job. If the job is preempted, submitit requeues the job."""
 
     def __call__(self, job: PlannedJob, folder: Path) -> Outcome | None:
-        """Run a job. Its first task returns the outcome. The processes of all tasks are one run.
+        """Run a job. The processes of all its tasks are one run. Only the first task returns the outcome.
 
-        If a signal stopped the job and it should start again, submitit's handler ends this process.
+        If a signal stopped a job that should start again, submitit's handler ends this process.
         """
         signals = SignalForwarder(str, waits=True)
         outcome = None
@@ -120,7 +120,7 @@ class OnNode(Checkpointable):
             elif job.program == "cse-train":  # cse-eval is one process
                 run_beside_first_task(job, folder, signals)
         if signals.requested is not None and slurm.is_wanted_later(signals.requested):
-            # SLURM sends SIGTERM once submitit's scontrol has requeued the job, and it would kill scontrol as well
+            # SLURM sends SIGTERM after submitit's scontrol has requeued the job; SIGTERM would also kill scontrol
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.raise_signal(signal.SIGUSR2)
         return outcome
@@ -129,17 +129,17 @@ class OnNode(Checkpointable):
 def run_beside_first_task(job: PlannedJob, folder: Path, signals: SignalForwarder) -> None:
     """Run the process of another task until the process ends or the first task has an outcome.
 
-    The first task alone asks whether the job may run: another node may see an older state of the folder.
+    Only the first task checks whether the job may run: another node may see an older state of the folder.
     """
     outcome_of_first = result_of_first_task()
     training = process.start_process(process.command_of(job, folder), folder)
     signals.add(training)
     while training.poll() is None and not outcome_of_first.exists():
         time.sleep(POLL)
-    training.kill()  # it may wait for a process that the first task did not start
+    training.kill()  # this process may wait for a process that the first task did not start
     training.wait()
 
 
 def result_of_first_task() -> Path:
-    """The file that submitit writes when the first task of this job ends."""
+    """Return the file that submitit writes when the first task of this job ends."""
     return JobPaths(os.environ["SUBMITIT_FOLDER"], JobEnvironment().job_id, task_id=0).result_pickle

@@ -1,7 +1,7 @@
 """Several jobs by one command: cse-train sweep=PAPER/TABLE, cse-train -m KEY=A,B and cse-eval -m KEY=A,B.
 
-`run_sweep` does everything. A command has a Plan (the jobs to run) and a Place (the machine or cluster); see plan.py.
-Each job is a process of its own, in a folder named after what it runs.
+Start at `run_sweep`. A command has a Plan (the jobs to run) and a Place (this machine or a cluster); see plan.py. Each
+job is a separate process, in a folder named after the job's arguments.
 """
 
 from cse.files import make_folder
@@ -20,7 +20,7 @@ from cse.training.signals import SignalForwarder
 def run_sweep(given: Command) -> int:
     """Run the jobs of a command, or show them (dry_run=true). Returns 0, or 1 if a job failed.
 
-    Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
+    Before the first job starts, raises UserError for a mistake (`Plan.check`). Raises Interrupted after a signal.
     """
     refuse_arguments_of_one_job(given)
     command = read_sweep_command(given)
@@ -42,12 +42,12 @@ def run_sweep(given: Command) -> int:
 
 
 def make_plan(command: SweepCommand) -> Plan:
-    """The plan of a command. Raises UserError if it has no job."""
+    """Return the plan of a command. Raises UserError if the plan has no job."""
     return Grid(command) if command.sweeper is None else Searches(command, command.sweeper)
 
 
 def place_of(command: SweepCommand, plan: Plan) -> Place:
-    """The place where a command's jobs run. Raises UserError if this machine lacks GPUs or SLURM that the jobs need."""
+    """Return the place of a command's jobs. Raises UserError if this machine lacks GPUs or SLURM that the jobs need."""
     if command.launcher == "basic":
         return Machine(plan.examples, command.options.jobs.parallel)
     from cse.lab.sweep.cluster import Cluster  # the package submitit is an extra

@@ -1,11 +1,11 @@
-"""One job of a command that starts several. It has its arguments, and checks its settings before its process starts.
+"""One job of a command that starts several jobs. A job checks its settings before its process starts.
 
-A job is checked in this order:
+The checks of a job come in this order:
 
-1. composed (`PlannedJob.config`): its keys and choices exist. A mistake refuses the command.
-2. checked (`PlannedJob.checked`): its values are valid. A mistake in every job refuses the command.
-3. rehearsed (`PlannedJob.rehearse`): it would reach its first step. Only a dry run checks this.
-4. In its own process, with its data and weights.
+1. `PlannedJob.config` checks that the job's keys and choices exist. A mistake in any job refuses the command.
+2. `PlannedJob.checked` checks the values. A mistake in every job refuses the command.
+3. `PlannedJob.rehearse` checks that the job would reach its first step. Only a dry run does this.
+4. The job's own process checks its data and weights.
 
 checks.py checks all jobs of a command in this way.
 """
@@ -30,10 +30,10 @@ from cse.lab.settings.mistakes import explaining
 
 @dataclass(frozen=True)
 class PlannedJob:
-    """One job of a command that starts several. Its own process makes a cse.lab.run.job.Job of it.
+    """One job of a command that starts several jobs. The job's own process makes a cse.lab.run.job.Job of the job.
 
-    name: the name of its folder. arguments: the arguments of `program` (cse-train or cse-eval), without the folder.
-    scores: the run that it scores; None if it scores no run.
+    name: the name of the job's folder. arguments: the arguments of `program` (cse-train or cse-eval), without the
+    folder. scores: the run that the job scores, or None.
     """
 
     name: str
@@ -43,10 +43,10 @@ class PlannedJob:
 
     @cached_property
     def config(self) -> DictConfig:
-        """The config of its arguments, with the node `hydra`, composed once. Nothing may change it.
+        """The config of the job's arguments, with the node `hydra`, composed once. Nothing may change the config.
 
-        A smoke test has the config of the full run, because its own process makes the sizes small. Raises UserError for
-        a key or a choice that does not exist.
+        A smoke test has the config of the full run, because the job's own process reduces the sizes. Raises UserError
+        for a key or a choice that does not exist.
         """
         texts = texts_of(self.arguments)
         with explaining(texts, self.kind):
@@ -54,16 +54,16 @@ class PlannedJob:
 
     @property
     def kind(self) -> Kind:
-        """The kind of command of its program."""
+        """The kind of the job's command, "train" or "eval"."""
         return KINDS[self.program]
 
     @property
     def trains_in_full(self) -> bool:
-        """Whether it trains in the sizes of its config. A smoke test has other sizes and another selection score."""
+        """Whether the job trains in its config's sizes. A smoke test has other sizes and another selection score."""
         return self.program == "cse-train" and not self.config.smoke
 
     def checked(self) -> DictConfig:
-        """Its config, checked (see cse.lab.run.from_arguments). Raises UserError for a wrong setting."""
+        """Return the job's checked config (see cse.lab.run.from_arguments). Raises UserError for a wrong setting."""
         with explaining(texts_of(self.arguments), self.kind):
             config = checked_config(self.config, self.kind)
             if self.trains_in_full:
@@ -71,7 +71,7 @@ class PlannedJob:
         return config
 
     def find_mistake(self) -> UserError | None:
-        """The mistake in its settings; None if there is none."""
+        """Return the mistake in the job's settings; None without a mistake."""
         try:
             self.checked()
         except UserError as error:
@@ -79,8 +79,10 @@ class PlannedJob:
         return None
 
     def rehearse(self) -> str:
-        """How many steps it makes, in words. Its data and weights are not read. Raises the UserError with which it
-        would end before its first step."""
+        """Return the job's number of steps in words, without a look at its data or weights.
+
+        Raises the UserError with which the job would end before its first step.
+        """
         config = self.checked()
         if not self.trains_in_full:
             return "a smoke test" if self.program == "cse-train" else "only scored"
@@ -88,7 +90,7 @@ class PlannedJob:
         return steps_in_words(config)
 
     def count_devices(self) -> int:
-        """The number of its devices; 1 if its own process will refuse the given number."""
+        """Return the number of the job's devices; 1 if the job's own process will refuse the given number."""
         trains = self.trains_in_full or (
             self.program == "cse-train" and "trainer.devices" in keys_of_person(self.arguments)
         )
@@ -97,7 +99,7 @@ class PlannedJob:
 
     @property
     def command_in_sweep(self) -> str:
-        """The command that runs only this job of its sweep."""
+        """The command that runs only this job of the sweep."""
         keys = ("sweep", "case", "seed", "smoke", "hydra.sweep.dir")
         return shell_line(self.program, *texts_of(argument for argument in self.arguments if argument.key in keys))
 

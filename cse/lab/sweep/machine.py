@@ -1,4 +1,4 @@
-"""This machine as a place of jobs. Several jobs run at a time. If there are GPUs, each job has its own GPUs."""
+"""This machine as a place of jobs. Several jobs run at a time, each on its share of the GPUs."""
 
 import os
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from cse.lab.sweep.outcomes import Outcome, Start
 
 
 class Machine:
-    """This machine as a place of jobs (see cse.lab.sweep.plan). parallel: how many jobs run at a time.
+    """This machine as a place of jobs (see cse.lab.sweep.plan). parallel: the number of jobs that run at a time.
 
     Raises UserError if the jobs need more GPUs than the machine has.
     """
@@ -26,7 +26,7 @@ class Machine:
 
     @property
     def advice(self) -> str:
-        """How many GPUs stay idle while jobs like the first one run."""
+        """A line on the GPUs that stay idle while jobs like the first job run; "" if no GPU stays idle."""
         idle = len(visible_gpus()) - self.jobs[0].count_devices() * self.parallel
         more = "jobs.parallel=N runs N jobs, trainer.devices=N one job on N"
         return f"{idle} of this machine's GPUs are idle: {more}" if idle > 0 else ""
@@ -53,7 +53,7 @@ class Machine:
 
 
 def shares_of(jobs: Sequence[PlannedJob], parallel: int) -> list[str | None]:
-    """The GPUs that each of `parallel` jobs sees, as a value of CUDA_VISIBLE_DEVICES; None: all GPUs of this machine.
+    """Return the value of CUDA_VISIBLE_DEVICES for each of `parallel` jobs; None for all GPUs of this machine.
 
     A job gets one GPU for each device. Jobs with one device may share a GPU. Raises UserError if jobs with more devices
     would share GPUs.
@@ -72,7 +72,7 @@ def shares_of(jobs: Sequence[PlannedJob], parallel: int) -> list[str | None]:
 
 
 def visible_gpus() -> list[str]:
-    """The GPUs of this process, by their names in CUDA_VISIBLE_DEVICES."""
+    """Return the names of this process's GPUs, as in CUDA_VISIBLE_DEVICES."""
     from cse.device import count_gpus
 
     count = count_gpus()

@@ -1,8 +1,8 @@
 """The memory of searches: .smac/*.jsonl in a sweep's folder, a file for each search.
 
 The first line of a file is {"ranges": ..., "fixed": ...}: the arguments that the search varies, and the arguments that
-its trials share, by key. Then comes a line {"asked": point} for each point, written before its job runs. So a restarted
-search continues, and a report finds a search's trials among other runs.
+its trials share, by key. Then comes a line {"asked": point} for each point, written before the point's job runs. So a
+restarted search continues, and a report finds a search's trials among other runs.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from cse.lab.folder.changes import changes, changes_in_words
 from cse.lab.folder.facts import as_facts
 
 Point = dict[str, object]
-"""The value of each key that is searched."""
+"""The value of each key that a search varies."""
 
 
 class PastSearch(NamedTuple):
@@ -32,7 +32,7 @@ class PastSearch(NamedTuple):
 
 
 def read_memory(file: Path) -> PastSearch:
-    """The search in a file; an empty search without the file."""
+    """Return the search in a file; an empty search if there is no file."""
     lines = [line for line in json_lines(file) if line]
     first: dict[str, dict[str, str]] = next((line for line in lines if "ranges" in line), {})
     asked = [line["asked"] for line in lines if "asked" in line]
@@ -41,7 +41,7 @@ def read_memory(file: Path) -> PastSearch:
 
 
 def past_searches(folder: Path) -> list[PastSearch]:
-    """The searches of a sweep's folder that have asked for points."""
+    """Return the searches of a sweep's folder that have asked for points."""
     files = sorted((folder / ".smac").glob("*.jsonl"))
     searches = [memory_as_written(file, file.stat().st_mtime_ns) for file in files]
     return [search for search in searches if search.points]
@@ -49,23 +49,23 @@ def past_searches(folder: Path) -> list[PastSearch]:
 
 @cache
 def memory_as_written(file: Path, written: int) -> PastSearch:
-    """The search in a file.
+    """Return the search in a file.
 
-    The file is read again only after a new write, because a report asks once for each of its runs.
+    The file is read again only after a new write, because a report calls this function for each of its runs.
     """
     return read_memory(file)
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The file of a running search. ranges, fixed: the content of its first line."""
+    """The file of a running search. ranges, fixed: the content of the file's first line."""
 
     file: Path
     ranges: dict[str, str]
     fixed: dict[str, str]
 
     def check(self) -> None:
-        """Raise UserError if the folder has a search with other ranges or settings: trials of both would be mixed."""
+        """Raise UserError if the folder has a search with other ranges or settings: both searches' trials would mix."""
         for file in self.file.parent.glob("*.jsonl"):
             past = read_memory(file)
             ranges = self.ranges if past.ranges is None else past.ranges
@@ -79,7 +79,7 @@ class Memory:
                 )
 
     def points(self) -> list[Point]:
-        """Each point that was asked for, once."""
+        """Return each point that the search asked for, once."""
         return read_memory(self.file).points
 
     def add(self, point: Point) -> None:
@@ -91,5 +91,5 @@ class Memory:
         add_json_lines(self.file, lines)
 
     def ranges_in_words(self) -> str:
-        """The ranges of the search, as given."""
+        """Return the ranges of the search, as in the command."""
         return " ".join(f"{key}={value}" for key, value in self.ranges.items())

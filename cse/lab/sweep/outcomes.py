@@ -16,7 +16,7 @@ from cse.training.signals import SignalForwarder
 class Outcome:
     """The outcome of a job in one start.
 
-    score: the score that selects. detail: the reason, or the next step. seconds: the duration of the job.
+    score: the run's score (see process.score_of). detail: the reason, or the next step. seconds: the job's duration.
     """
 
     job: str
@@ -34,9 +34,9 @@ class Outcome:
 class Start:
     """One start of a command.
 
-    folder: the folder that holds the jobs' folders. signals: after the first signal no further job starts. fail_fast:
-    no further job starts after a failure, either. outcomes: each recorded outcome, by the job's name, the first
-    recorded first.
+    folder: the folder that holds the jobs' folders. signals: after the first signal, no further job starts. fail_fast:
+    whether a failure also prevents further jobs. outcomes: the outcome of each job by its name, in the order of
+    recording.
     """
 
     def __init__(self, folder: Path, signals: SignalForwarder, *, fail_fast: bool = False):
@@ -44,9 +44,9 @@ class Start:
         self.outcomes: dict[str, Outcome] = {}
 
     def record(self, outcome: Outcome) -> None:
-        """Keep a job's outcome and print it.
+        """Store a job's outcome and print it.
 
-        If the job is neither done nor running, also write it into the folder's plan.
+        If the job is neither done nor running, also write the outcome into the folder's plan.
         """
         self.outcomes[outcome.job] = outcome
         if outcome.state not in (State.DONE, State.DONE_BEFORE, State.RUNNING):
@@ -61,17 +61,17 @@ class Start:
         return next((outcome for outcome in list(self.outcomes.values()) if outcome.failed), None)
 
     def why_not_started(self) -> str:
-        """Why no further job may start; "" if one may."""
+        """Return why no further job may start; "" if a job may start."""
         return "stopped by a signal" if self.signals.requested is not None else self.why_stopped_by_failure()
 
     def why_stopped_by_failure(self) -> str:
-        """Why no further job may start after a failure; "" if one may."""
+        """Return why no further job may start after a failure; "" if a job may start."""
         if self.fail_fast and self.failure is not None:
             return f"jobs.fail_fast=true, and {self.failure.job} failed"
         return ""
 
     def not_started(self, job: PlannedJob) -> Outcome | None:
-        """The outcome of a job that may not start any more, or None."""
+        """Return the outcome of a job that may not start any more; None if the job may start."""
         why = self.why_not_started()
         return Outcome(job.name, State.NOT_RUN, detail=why) if why else None
 
@@ -81,11 +81,11 @@ class Start:
         return any(outcome.state in (State.DONE, State.DONE_BEFORE) for outcome in self.outcomes.values())
 
     def runs_done(self) -> list[Run]:
-        """The finished runs of its jobs."""
+        """Return the finished runs of the recorded jobs."""
         runs = [read_run(self.folder / name) for name in self.outcomes]
         return [run for run in runs if run.is_done]
 
 
 def score_in_words(score: Score) -> str:
-    """A score's name and value."""
+    """Return a score's name and value."""
     return f"{score.name} {in_short(score.value)}"

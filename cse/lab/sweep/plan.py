@@ -1,7 +1,7 @@
-"""A Plan is the jobs of a command. A Place is where they run.
+"""A Plan has the jobs of a command. A Place runs the jobs.
 
 A Plan is a Grid (below) or Searches (search.py). A Place is a Machine (machine.py) or a Cluster (cluster.py). A plan
-writes each job into its folder's jobs.jsonl before the place runs it.
+writes each job into jobs.jsonl in the jobs' folder before the place runs the job.
 """
 
 from collections.abc import Sequence
@@ -30,31 +30,31 @@ class Plan(Protocol):
         """The number of jobs, and their folder."""
 
     def check(self) -> None:
-        """Raise UserError for a mistake in any job."""
+        """Raise UserError for a mistake that refuses the command (see cse.lab.sweep.job)."""
 
     def run(self, place: "Place", start: Start) -> list[str]:
         """Run the jobs. Returns the names of all jobs, also of jobs that did not start."""
 
 
 class Place(Protocol):
-    """Where jobs run: on this machine, or on a cluster."""
+    """The place where jobs run: this machine, or a cluster."""
 
     @property
     def advice(self) -> str:
-        """A line about the devices that a start leaves idle; "" if it leaves none."""
+        """A line about the devices that a start leaves idle; "" if no device is idle."""
 
     @property
     def submission(self) -> str:
         """The text of a dry run after the jobs; "" for no text."""
 
     def run(self, jobs: Sequence[PlannedJob], start: Start) -> list[Outcome]:
-        """Run jobs and record their outcomes. Returns these in the order of the jobs."""
+        """Run jobs and record their outcomes. Returns the outcomes in the order of the jobs."""
 
 
 class Grid:
     """The plan of a command without a search: every combination of the values of its axes is a job.
 
-    Raises UserError if it has no job.
+    Raises UserError if there is no job.
     """
 
     def __init__(self, command: SweepCommand):
@@ -70,7 +70,7 @@ class Grid:
         return list(by_name.values())
 
     def check(self) -> None:
-        """Raise UserError for a mistake in any job."""
+        """See Plan."""
         check_jobs(self.examples)
 
     @property
@@ -93,7 +93,7 @@ class Grid:
 
 
 def write_plan(folder: Path, jobs: Sequence[PlannedJob], search: str | None = None) -> None:
-    """Write the jobs into their folder's plan. search: the name of the search whose trials they are."""
+    """Write the jobs into their folder's plan. search: the name of the search, if the jobs are trials."""
     trial_of = {} if search is None else {"search": search}
     lines = [{"job": job.name, "program": job.program, "words": texts_of(job.arguments), **trial_of} for job in jobs]
     jobs_file.add_jobs(folder, lines)

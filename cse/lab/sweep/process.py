@@ -1,7 +1,7 @@
 """One job as a process.
 
-`run_job` runs the job from its last checkpoint on, unless the job is already done. The job's outcome is read from its
-folder. The heartbeat there prevents a second start from running the same job.
+`run_job` runs the job from its last checkpoint, unless the job is already done, and reads the job's outcome from the
+job's folder. The heartbeat in this folder prevents a second start from running the same job.
 """
 
 import os
@@ -28,13 +28,13 @@ from cse.lab.sweep.rows import hash_of
 from cse.score import Score
 from cse.training.signals import SIGNALS, SignalForwarder
 
-LOG_END = 2**16  # bytes at the end of a job's log that hold its last line
+LOG_END = 2**16  # the last line is looked for in this many bytes at the end of a job's log
 
 
 def run_job(job: PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
     """Run one job, unless it is done or already running.
 
-    signals: forwards signals to its process. gpus: the value of CUDA_VISIBLE_DEVICES for the process; None: all GPUs.
+    signals: forwards signals to the job's process. gpus: CUDA_VISIBLE_DEVICES of the process; None for all GPUs.
     """
     try:
         if (known := known_outcome(job, folder)) is not None:
@@ -51,7 +51,7 @@ def run_job(job: PlannedJob, folder: Path, signals: SignalForwarder, gpus: str |
 
 
 def known_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
-    """The outcome of a job that needs no process (done, running here, or scoring a run that is not done), or None."""
+    """Return the outcome of a job that is done, already runs, or scores a run that is not done; None for any other."""
     if running := running_outcome(job, folder):
         return running
     before = read_run(folder)
@@ -68,7 +68,7 @@ def known_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
 
 
 def doubts_about(run: Run) -> str:
-    """The doubts about a finished run's score: training did not help, or code has changed since."""
+    """Return the doubts about a finished run's score: training did not help, or code has changed since the run."""
     doubts = ["no better than untrained"] if run.no_better else []
     if changed := changed_code(run.results, run.config):
         doubts.append(f"by other code of {', '.join(change.name for change in changed)}")
@@ -76,23 +76,23 @@ def doubts_about(run: Run) -> str:
 
 
 def final_outcome(job: PlannedJob, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
-    """The outcome of a job whose process ended with `code`. stopped: whether a signal was forwarded to the process."""
+    """Return the outcome of a job whose process ended with `code`. stopped: whether the process got a signal."""
     run = read_run(folder)
     if code == 0 and run.is_done:
         return Outcome(job.name, State.DONE, score_of(run), detail=doubts_about(run), seconds=seconds)
-    if code > 128 or (stopped and -code in SIGNALS):  # it handled the signal, or died of it before it could
+    if code > 128 or (stopped and -code in SIGNALS):  # the process handled the signal, or died of it
         return Outcome(job.name, State.INTERRUPTED, detail="run the same command again to continue")
     if code < 0:
         detail = f"by signal {-code}; run the same command again to continue from its last checkpoint"
         return Outcome(job.name, State.KILLED, detail=detail, seconds=seconds)
-    if running := running_outcome(job, folder):  # by another start, so this process was refused
+    if running := running_outcome(job, folder):  # another start runs the job, so this process was refused
         return running
     last = last_logged_line(folder / LOG).removeprefix(f"{job.program}: ") or "it printed nothing"
     return Outcome(job.name, State.FAILED, detail=f"{last} ({folder / LOG})", seconds=seconds)
 
 
 def last_logged_line(file: Path) -> str:
-    """The last line of a file that is not blank, from its last LOG_END bytes; "" if there is none."""
+    """Return the last line of a file that is not blank, from its last LOG_END bytes; "" if there is none."""
     with open(file, "rb") as content:
         content.seek(max(0, file.stat().st_size - LOG_END))
         lines = content.read().decode(errors="replace").strip().splitlines()
@@ -114,7 +114,7 @@ def start_process(command: Sequence[str], folder: Path, gpus: str | None = None)
 
 
 def running_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
-    """The outcome of a job that a process works on at this moment, or None."""
+    """Return the outcome of a job that a process runs at this moment; None for another job."""
     beat = read_beat(folder)
     if beat is None or not beat.is_alive(time.time()):
         return None
@@ -122,7 +122,7 @@ def running_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
 
 
 def command_of(job: PlannedJob, folder: Path) -> list[str]:
-    """The command of a job's process. Results and model card show the program's name, W&B the job's group and name."""
+    """Return the command of a job's process. It sets the program's name for results, and W&B's group and name."""
     command = f"cse.lab.commands.{job.kind}"
     start = f"import sys; sys.argv[0] = {job.program!r}; from {command} import main; main()"
     names = []
@@ -135,27 +135,27 @@ def command_of(job: PlannedJob, folder: Path) -> list[str]:
             names.append(spell_argument("tracker.wandb.name", job.name))
         if "tracker.wandb.group" not in given and config.tracker.wandb.group is None:
             names.append(spell_argument("tracker.wandb.group", group))
-    python = [sys.executable, "-P"]  # like cse-train, import nothing from the working directory (a wandb.py)
+    python = [sys.executable, "-P"]  # like cse-train, import nothing from the working directory, such as a wandb.py
     return [*python, "-c", start, *texts_of(job.arguments), *names, spell_argument("hydra.run.dir", str(folder))]
 
 
 def differences(job: PlannedJob, run: Run) -> list[Change]:
-    """The settings of a finished run that differ from the job, then the changed files that the run read."""
-    if run.is_smoke:  # its settings were shrunk
+    """Return the settings of a finished run that differ from the job, then the changed files that the run read."""
+    if run.is_smoke:  # smoke=true has changed its settings
         return changed_files(run)
     config = without_hydra(job.config)
     if job.program == "cse-train":
         config.trainer.select = selected_score(config)
     changed = changed_settings(run.config, resolved(config))
-    if job.scores:  # a run's folder, which may have been moved with its sweep
+    if job.scores:  # the scored run may have been moved with its sweep
         changed = [change for change in changed if change.name != "checkpoint"]
     return [*changed, *changed_files(run)]
 
 
 def score_of(run: Run) -> Score | None:
-    """The score by which a finished run selected its checkpoint; else its first average, else its first score.
+    """Return the score by which a finished run selected its checkpoint; else its first average, else its first score.
 
-    None without a score, and for NaN (null in results.json).
+    Return None if there is no score, or if the score is NaN (null in results.json).
     """
     names, selected = list(run.results["metrics"]), str(run.get("trainer.select"))
     averages = [name for name in names if name.endswith("average")]

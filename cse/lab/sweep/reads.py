@@ -19,9 +19,9 @@ from cse.sources.fetch import DatasetNeed
 
 
 def names_of_datasets(texts: Sequence[str]) -> list[str]:
-    """The names of datasets in the arguments of cse-data.
+    """Return the names of datasets in the arguments of cse-data.
 
-    [] if the arguments are a command: they begin with its program, or each is KEY=VALUE or ~KEY.
+    Return [] if the arguments are a command: they begin with a program, or each argument is KEY=VALUE or ~KEY.
     """
     if texts and texts[0] in KINDS:
         return []
@@ -29,10 +29,10 @@ def names_of_datasets(texts: Sequence[str]) -> list[str]:
 
 
 def needs_asked(texts: Sequence[str]) -> list[Need]:
-    """The data that a command reads, or the named datasets.
+    """Return the data that a command reads, or the named datasets.
 
-    Settings of the runs that read these datasets may follow the names (data.rows.language=de). Raises UserError for an
-    unknown name or setting.
+    After the names may come settings of the runs that read these datasets (data.rows.language=de). Raises UserError for
+    an unknown name or setting.
     """
     if names := names_of_datasets(texts):
         return needs_of_datasets(names, [text for text in texts if text not in names])
@@ -42,14 +42,14 @@ def needs_asked(texts: Sequence[str]) -> list[Need]:
 
 
 def needs_of_command(texts: Sequence[str], kind: Kind) -> list[Need]:
-    """The data that the jobs of a command read. For a search, the data of one of its jobs."""
+    """Return the data that the jobs of a command read. For a search, these are the data of one example job."""
     command = read_command(texts, kind)
     with explaining(texts_of(command.arguments), kind):
         return needs_of_jobs(make_plan(read_sweep_command(command)).examples)
 
 
 def needs_of_datasets(names: Sequence[str], texts: Sequence[str]) -> list[Need]:
-    """The datasets of these names, as runs with these settings read them."""
+    """Return the datasets of these names, as runs with these settings read them."""
     settings = read_command(texts, "train").arguments
     if "sweep" in values_of(settings):
         given = " ".join([*names, *texts])

@@ -1,22 +1,23 @@
 """From a row to a job. A row has one value for each axis of a command, and the command's other arguments for jobs.
 
-    job_of_row          the job of a row of a sweep, made by the kind of its case
-    job_without_sweep   the job of a row of a command without a sweep; folder_without_sweep: the folder of all its jobs
-    folder_name         the name of a folder: of a job, or of all jobs of a command without a sweep
+    job_of_row             the job of a row of a sweep, by the kind of the row's case
+    job_without_sweep      the job of a row of a command without a sweep
+    folder_without_sweep   the folder of all jobs of such a command
+    folder_name            the name of a folder of one job, or of all jobs of a command without a sweep
 
 A name has arguments in short, for people, and then a hash: seed_1-0a1b2c3d. Only the hash identifies the job. Two
-commands for the same job give the same hash, and a finished job is not run again. The hash is over arguments, in any
+commands for the same job give the same hash. So a finished job is not run again. The hash is over arguments, in any
 order:
 
-    a job of a sweep      the arguments of its case and of its command that decide its numbers
-    a job of no sweep     the arguments of its command that decide its numbers, and its program
+    a job of a sweep      the arguments of its case and of its command that decide the job's numbers
+    a job of no sweep     the arguments of its command that decide the job's numbers, and its program
 
 Role.names_a_job (cse.lab.settings.roles) finds the keys that decide a job's numbers. The axes of a command are also in
-the hash, so that two of its jobs never share a folder.
+the hash, so that two jobs of a command never share a folder.
 
-The jobs of a sweep lie in runs/PAPER/TABLE. The jobs of a command without a sweep lie in multirun/AXES-SETTINGS-HASH.
-That hash is over the program, the keys of the axes and every other deciding argument. So a longer axis (seed=1,2,3
-instead of seed=1,2) keeps the folder.
+The jobs of a sweep are in runs/PAPER/TABLE. The jobs of a command without a sweep are in multirun/AXES-SETTINGS-HASH.
+This HASH is over the program, the keys of the axes, and every other argument that decides numbers. So a longer axis
+(seed=1,2,3 instead of seed=1,2) does not change the folder.
 """
 
 import hashlib
@@ -39,7 +40,7 @@ from cse.lab.sweep.sweeps import Case, Sweep, load_sweep
 KEYS_OF_EVAL = {"model", "hydra", *Evaluate.__annotations__}
 """The keys of cse-eval."""
 KEYS_OF_EVAL_ALONE = KEYS_OF_EVAL - {"model", "paths", "smoke", "tracker", "allow_partial"}
-"""The keys of cse-eval that a command gives to its scoring jobs alone, not to the runs that they score."""
+"""The keys of cse-eval that a command gives only to its scoring jobs, not to the scored runs."""
 SLUG = 80
 """The most characters of a folder's name before its hash."""
 
@@ -50,8 +51,8 @@ SLUG = 80
 class CaseJob(NamedTuple):
     """The job of a case, before it has a name.
 
-    arguments: all arguments of its program. shown, hashed: the arguments that make the name of its folder. scores: the
-    run that it scores.
+    arguments: all arguments of the job's program. shown, hashed: the arguments in the name of the job's folder, and in
+    the hash of this name. scores: the run that the job scores.
     """
 
     arguments: list[Argument]
@@ -61,7 +62,7 @@ class CaseJob(NamedTuple):
 
 
 class ReadOnce:
-    """What the jobs of one command read from disk, each once: folders of jobs, and sweeps by their names."""
+    """The cached readers of one command: its jobs read each folder of jobs, and each sweep, once."""
 
     def __init__(self) -> None:
         self.names_in, self.load_sweep = cache(names_by_hash), cache(load_sweep)
@@ -74,10 +75,10 @@ def job_of_row(
     axis_keys: Sequence[str] = (),
     once: ReadOnce | None = None,
 ) -> PlannedJob:
-    """The job of a row of a sweep. If `folder` already has the job under a name, the job keeps this name.
+    """Return the job of a row of a sweep. If `folder` already has the job under another name, the job keeps this name.
 
-    folder: the folder of the command's jobs. axis_keys: the keys of the command's axes, which always name a job's
-    folder. once: what the command's other jobs have read. Raises UserError for an unknown case.
+    folder: the folder of the command's jobs. axis_keys: the keys of the command's axes. These keys are always in the
+    name of a job's folder. once: the cached readers of the command. Raises UserError for an unknown case.
     """
     once = once or ReadOnce()
     given = [argument for argument in row if argument.key != "sweep"]
@@ -93,7 +94,7 @@ def job_of_row(
 
 
 def job_of_case(sweep: Sweep, case: Case, given: Sequence[Argument], folder: Path, once: ReadOnce) -> CaseJob:
-    """The job of a case, by its kind."""
+    """Return the job of a case, by its kind."""
     if case.program == "cse-train":
         own_keys = [key for key in SWEEP_KEYS if key in sweep.model_fields_set]
         return training(case, given, sweep.argument, own_keys)
@@ -103,9 +104,9 @@ def job_of_case(sweep: Sweep, case: Case, given: Sequence[Argument], folder: Pat
 
 
 def training(case: Case, given: Sequence[Argument], sweep: str, own_keys: Sequence[str]) -> CaseJob:
-    """The job of a case that trains. given: the values of its sweep's axes, and a command's arguments for jobs.
+    """Return the job of a case that trains. given: the values of the sweep's axes, and the command's job arguments.
 
-    sweep: the argument that names its sweep. own_keys: the keys of the sweep's YAML that are not settings of a run.
+    sweep: the argument that names the sweep. own_keys: the keys of the sweep's YAML that are not settings of a run.
     Raises UserError for a variant that would replace the variant of the case.
     """
     values = values_of(given)
@@ -122,28 +123,28 @@ def training(case: Case, given: Sequence[Argument], sweep: str, own_keys: Sequen
 
 
 def encoder_scoring(case: Case, given: Sequence[Argument]) -> CaseJob:
-    """The job of a case that scores an untrained encoder. given: see `training`."""
+    """Return the job of a case that scores an untrained encoder. given: see `training`."""
     taken = [argument for argument in given if argument.root in KEYS_OF_EVAL]
     settings = merged([*case.arguments, *taken])
     return CaseJob(settings, shown=taken, hashed=settings)
 
 
 def run_scoring(case: Case, given: Sequence[Argument], run: ScoredRun) -> CaseJob:
-    """The job of a case that scores a run. Its name shows the settings of the run, too. given: see `training`."""
+    """Return the job of a case that scores a run. The job's name also has the run's settings. given: see `training`."""
     taken = [argument for argument in given if argument.root in KEYS_OF_EVAL - {"model", "checkpoint"}]
     settings = merged([*case.arguments, *taken])
     folder = Argument(f"checkpoint={quoted(str(run.folder))}", by="sweep")
-    name = Argument(f"checkpoint=run:{run.folder.name}")  # its folder may be moved
+    name = Argument(f"checkpoint=run:{run.folder.name}")  # the run's folder may be moved
     return CaseJob([folder, *settings], shown=list(given), hashed=[name, *settings], scores=run)
 
 
 def scored_run(
     sweep: Sweep, place_of_case: str, arguments: Sequence[Argument], folder: Path, once: ReadOnce
 ) -> ScoredRun:
-    """The run that a case of a sweep scores. place_of_case: PAPER/TABLE/CASE.
+    """Return the run that a case of a sweep scores. place_of_case: PAPER/TABLE/CASE.
 
-    arguments: the arguments of the command that scores the run. Except those for scoring alone, the run has them, too.
-    folder: the folder of the command's jobs. It also holds the run if both sweeps share a folder.
+    arguments: the arguments of the command that scores the run. The run has these arguments, too, except the arguments
+    for scoring alone. folder: the folder of the command's jobs. It also holds the run if both sweeps share a folder.
     """
     name, _, case = place_of_case.rpartition("/")
     given = for_scored_run(arguments)
@@ -156,14 +157,14 @@ def scored_run(
 
 
 def for_scored_run(arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments that also belong to the scored run, from the command that scores it."""
+    """Return the arguments of a scoring command that also belong to the scored run."""
     return [argument for argument in arguments if argument.root not in KEYS_OF_EVAL_ALONE]
 
 
 def name_of_job(sweep: Sweep, job: CaseJob, case: str, axis_keys: Sequence[str]) -> str:
-    """The name of a job's folder: the case, then the other arguments in short, and a hash.
+    """Return the name of a job's folder: the case, then the other arguments in short, and a hash.
 
-    The case stands for its arguments. Of the other arguments, the sweep's axes come first, then the seed.
+    The case replaces the arguments that it sets. The sweep's axes come first, then the seed, then the other keys.
     """
     shown = [argument for argument in decisive(job.shown, axis_keys) if argument.key != "case"]
     hashed = [argument for argument in decisive(job.hashed, axis_keys) if argument.key != "case"]
@@ -179,7 +180,7 @@ def name_of_job(sweep: Sweep, job: CaseJob, case: str, axis_keys: Sequence[str])
 def job_without_sweep(
     program: str, row: Sequence[Argument], folder: Path, axis_keys: Sequence[str], once: ReadOnce
 ) -> PlannedJob:
-    """See job_of_row. The job's name shows the axes; without axes it shows all arguments that decide its numbers."""
+    """Return the job of a row (see job_of_row). Its name has the axes, or without axes all arguments of its hash."""
     arguments = merged(row)
     hashed = decisive(arguments, axis_keys)
     axes = [argument for key in axis_keys for argument in arguments if argument.key == key]
@@ -189,7 +190,7 @@ def job_without_sweep(
 
 
 def folder_without_sweep(program: str, arguments: Sequence[Argument]) -> Path:
-    """The folder of a command's jobs, relative to the working directory. arguments: the jobs' arguments."""
+    """Return the folder of a command's jobs, relative to the working directory. arguments: the jobs' arguments."""
     axis_keys = axis_keys_of(arguments)
     fixed = [argument for argument in decisive(merged(arguments), []) if argument.key not in axis_keys]
     axes = "+".join(key.split(".")[-1].split("/")[-1] for key in axis_keys)
@@ -199,7 +200,7 @@ def folder_without_sweep(program: str, arguments: Sequence[Argument]) -> Path:
 
 
 def axis_keys_of(arguments: Sequence[Argument]) -> list[str]:
-    """The keys that have several values, in order."""
+    """Return the keys that have several values, in the order of the arguments."""
     return list(dict.fromkeys(argument.key for argument in arguments if argument.is_axis))
 
 
@@ -207,12 +208,12 @@ def axis_keys_of(arguments: Sequence[Argument]) -> list[str]:
 
 
 def decisive(arguments: Iterable[Argument], axis_keys: Sequence[str]) -> list[Argument]:
-    """The arguments that decide a job's numbers, and its command's axes."""
+    """Return the arguments that decide a job's numbers, and the command's axes."""
     return [argument for argument in arguments if role_of(argument.key).names_a_job or argument.key in axis_keys]
 
 
 def folder_name(shown: Sequence[Argument], hashed: Iterable[str], first: str = "") -> str:
-    """A folder's name: `first`, the arguments `shown` in short, and a hash."""
+    """Return a folder's name: `first`, the arguments `shown` in short, and a hash."""
     lasts = [argument.key.split(".")[-1] for argument in shown]
     parts = [first] if first else []
     for last, argument in zip(lasts, shown, strict=True):
@@ -223,7 +224,7 @@ def folder_name(shown: Sequence[Argument], hashed: Iterable[str], first: str = "
 
 
 def names_by_hash(folder: Path) -> dict[str, list[str]]:
-    """The names in a folder of jobs, by the hash at their end; {} if there is no such folder."""
+    """Return the names in a folder of jobs, by the hash at the end of each name; {} if there is no such folder."""
     names: dict[str, list[str]] = {}
     with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
         for name in os.listdir(folder):
@@ -234,10 +235,10 @@ def names_by_hash(folder: Path) -> dict[str, list[str]]:
 def existing_name(
     names_there: Mapping[str, Sequence[str]], name: str, case: str = "", cases: Iterable[str] = ()
 ) -> str:
-    """The name of the existing folder of the job, found by its hash. Without such a folder: the given name.
+    """Return the name of the job's existing folder, found by its hash; the given name if there is no such folder.
 
-    The names may differ, because another command may have shown other arguments. names_there: the names in the folder
-    of the jobs, by their hash. case: the job's case. cases: the cases of the sweep, which may share a hash.
+    The two names may differ, because another command may have shown other arguments. names_there: the names in the
+    folder of the jobs, by their hash. case: the job's case. cases: the cases of the sweep, which may share a hash.
     """
     of_hash = names_there.get(name.rpartition("-")[2], [])
     names = [there for there in of_hash if case_in_name(there, cases) == as_file_name(case)]
@@ -245,7 +246,7 @@ def existing_name(
 
 
 def case_in_name(name: str, cases: Iterable[str]) -> str:
-    """The case at the beginning of a folder's name; "" for none.
+    """Return the case at the beginning of a folder's name; "" for none.
 
     If both `more` and `more-data` fit, the result is the longer case.
     """
@@ -257,10 +258,10 @@ def case_in_name(name: str, cases: Iterable[str]) -> str:
 
 
 def as_file_name(text: str) -> str:
-    """The text without characters that a folder's name cannot have."""
+    """Return the text with _ in place of the characters that a folder's name should not have."""
     return re.sub(r"[^\w.+-]+", "_", text)
 
 
 def hash_of(texts: Iterable[str]) -> str:
-    """Eight hexadecimal digits that identify texts in any order."""
+    """Return eight hexadecimal digits that identify the texts. The order of the texts does not matter."""
     return hashlib.sha1(" ".join(sorted(texts)).encode()).hexdigest()[:8]

@@ -24,20 +24,20 @@ DEFAULTS: dict[str, Any] = {
     "name": "cse",
     "signal_delay_s": 120,
     "max_num_timeout": 0,
-    "wckey": None,  # submitit's is its own name
+    "wckey": None,  # submitit's default is "submitit"
 }
 LINES = ("setup", "srun_args")
-"""The parameters that are lists of text. A single text may be given alone."""
+"""The parameters that are lists of text. A user may give a single text without a list."""
 LEAST = {"nodes": 1, "tasks_per_node": 1, "array_parallelism": 1, "timeout_min": 1, "max_num_timeout": 0}
-"""The least value of each parameter with which submitit computes. On 2-4 or 1:00:00, which sbatch accepts, submitit
-would fail and leave a job behind."""
+"""The least value of each parameter that submitit uses as a number. sbatch also accepts 2-4 or 1:00:00, but with such a
+value submitit would fail and leave a job behind."""
 
 
 def parameters_of(command: SweepCommand) -> dict[str, Any]:
-    """submitit's parameters: DEFAULTS, overridden by the command's hydra.launcher.*. null counts as not given.
+    """Return submitit's parameters: the command's hydra.launcher.*, and DEFAULTS for values that are null or not given.
 
-    submitit and sbatch define the parameters. Raises UserError for text of several lines, because sbatch's script would
-    run it.
+    submitit and sbatch define the parameters. Raises UserError for a number below LEAST, and for a text of several
+    lines, because sbatch's script would run the lines.
     """
     given: dict[str, Any] = {}
     for argument in command.start_arguments:
@@ -55,16 +55,16 @@ def parameters_of(command: SweepCommand) -> dict[str, Any]:
 
 
 def executor_of(command: SweepCommand, parameters: Mapping[str, Any], kind: type[SlurmExecutor]) -> SlurmExecutor:
-    """submitit's executor with these parameters. Raises UserError for an unknown parameter, or without SLURM.
+    """Return submitit's executor with these parameters. Raises UserError for an unknown parameter, or without SLURM.
 
     hydra.launcher.python: the interpreter on the nodes, or a command that ends in an interpreter (in a container). The
-    default is this process's interpreter. submitit's files include pickles. They are in a new folder with a random
-    name, so nobody can have put a pickle there.
+    default is this process's interpreter. submitit's files include pickles. These files are in a new folder with a
+    random name, so nobody can have put a pickle there.
     """
     given = dict(parameters)
     folder, restarts = command.folder / ".submitit" / secrets.token_hex(4) / "%j", given.pop("max_num_timeout")
     python = given.pop("python", None)
-    if cores := given.get("cpus_per_task"):  # which srun of SLURM 22.05 and 23.02 does not take from sbatch
+    if cores := given.get("cpus_per_task"):  # srun of SLURM 22.05 and 23.02 does not take it from sbatch
         given["srun_args"] = [f"--cpus-per-task={cores}", *given.get("srun_args", [])]
     try:
         interpreter = None if python is None else shlex.join(shlex.split(str(python)))
@@ -76,11 +76,11 @@ def executor_of(command: SweepCommand, parameters: Mapping[str, Any], kind: type
 
 
 class WithoutSlurm(SlurmExecutor):
-    """submitit's executor on a machine without SLURM: it can write sbatch's script, and is never asked to submit it."""
+    """submitit's executor on a machine without SLURM. It writes sbatch's script, and never submits the script."""
 
     @classmethod
     def affinity(cls) -> int:
-        """The affinity that a machine with SLURM returns."""
+        """Return the affinity of submitit on a machine with SLURM."""
         return 1
 
 
@@ -90,8 +90,8 @@ class WithoutSlurm(SlurmExecutor):
 def submission_in_words(
     command: SweepCommand, jobs: Sequence[PlannedJob], parameters: Mapping[str, Any], executor: SlurmExecutor
 ) -> str:
-    """The submission in words: the numbers of jobs and GPUs, advice, and the script that submitit writes."""
-    count = len(jobs) if command.sweeper is None else 1  # a search submits few at a time
+    """Return the submission in words: the numbers of jobs and GPUs, advice, and the script that submitit writes."""
+    count = len(jobs) if command.sweeper is None else 1  # a search submits few jobs at a time
     of_job = requested(jobs, parameters)
     gpus = of_job.gpus if of_job.gpus_per_node else "none by gpus_per_node or gres"
     asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
@@ -115,7 +115,7 @@ class Requested(NamedTuple):
 
 
 def requested(jobs: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> Requested:
-    """The request in submitit's parameters for each of these jobs."""
+    """Return the request for each job, from submitit's parameters and the jobs' devices."""
     nodes, tasks = parameters.get("nodes", 1), parameters.get("tasks_per_node", 1)
     gres = str(parameters.get("gres"))
     gpus = number_at_end(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
@@ -124,13 +124,13 @@ def requested(jobs: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> Requ
 
 
 def number_at_end(value: object) -> int:
-    """The number in sbatch's NUMBER, TYPE:NUMBER or (for gres) gpu:TYPE:NUMBER; 0 without a number."""
+    """Return the number in sbatch's NUMBER, TYPE:NUMBER or (for gres) gpu:TYPE:NUMBER; 0 without a number."""
     number = str(value).rpartition(":")[2]
     return int(number) if number.isdecimal() else 0
 
 
 def advice_on_parameters(command: SweepCommand, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """The values that a command leaves to the cluster's defaults, and the arguments that change them."""
+    """Yield a line on each value that a command leaves to a default, with the argument that changes the value."""
     if not any("gpu" in key or key == "gres" for key in [*parameters, *parameters.get("additional_parameters", {})]):
         yield "no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one"
     if parameters.get("cpus_per_task") is None:
@@ -142,7 +142,7 @@ def advice_on_parameters(command: SweepCommand, parameters: Mapping[str, Any]) -
 
 
 def advice_on_gpus(of_job: Requested) -> Iterator[str]:
-    """The number of GPUs that a job lacks or leaves idle, and the argument that changes this."""
+    """Yield a line on the GPUs that a job lacks or leaves idle, with the argument that changes their number."""
     gpus, devices = of_job.gpus_per_node, of_job.devices
     of_each_node = f"hydra.launcher.tasks_per_node={gpus} without trainer.devices uses all {gpus} of each node"
     if gpus and devices > gpus:
@@ -154,7 +154,7 @@ def advice_on_gpus(of_job: Requested) -> Iterator[str]:
 
 
 def script_of(executor: SlurmExecutor, count: int) -> str:
-    """The script with which submitit would submit this number of jobs."""
+    """Return the script with which submitit would submit this number of jobs."""
     described = copy.copy(executor)
     described.parameters = executor.parameters | ({"map_count": count} if count > 1 else {})
     return described._make_submission_file_text(described._submitit_command_str, "")

@@ -1,11 +1,11 @@
 """hydra/sweeper=smac: Bayesian optimisation by SMAC's ask and tell.
 
-This is VICReg's search in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade: a Sobol design for a quarter
-of the trials (at least five), then a random forest and expected improvement. A restarted search continues: the jobs of
-its remembered points (memory.py) come first, as in a restarted grid.
+This is the search for VICReg in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade: a Sobol design for a
+quarter of the trials (at least five), then a random forest and expected improvement. A restarted search continues: the
+jobs of its stored points (memory.py) come first, as in a restarted grid.
 
-To read: Searches, the plan of a command; Search, a single search, and its `run`; then the optimizer, and its points as
-arguments. The values of an axis are in axes.py.
+First comes Searches, the plan of a command. Then come Search, a single search with its `run`, and the functions for the
+optimizer. The values of an axis are in axes.py.
 """
 
 import contextlib
@@ -77,7 +77,7 @@ class Searches:
 
     @property
     def summary(self) -> str:
-        """See Plan; also what the trials vary."""
+        """See Plan. The text also has the ranges that the trials vary."""
         count = len(self.examples)
         jobs = f"{count} {'job' if count == 1 else 'jobs'} x {self.settings.n_trials} trials"
         return (
@@ -86,7 +86,7 @@ class Searches:
         )
 
     def run(self, place: Place, start: Start) -> list[str]:
-        """Run the searches in turn. Returns the names of the trials that were asked for."""
+        """Run the searches in turn. Returns the names of the trials that the searches asked for."""
         for search in self.searches:
             search.run(place, start)
         return list(start.outcomes)
@@ -95,8 +95,8 @@ class Searches:
 class Search:
     """One search. Searches in the same folder differ only in search_each.
 
-    arguments: the arguments of its jobs; an axis has its range. axes: the arguments that it varies. memory: the points
-    that it asked for.
+    arguments: the arguments of the search's jobs, with the range of each axis. axes: the arguments that the search
+    varies. memory: the points that the search asked for.
     """
 
     def __init__(self, command: SweepCommand, arguments: list[Argument], settings: DictConfig):
@@ -115,9 +115,9 @@ class Search:
         return self.command.job(first_values(self.arguments))
 
     def check_values(self, axis: Argument) -> None:
-        """Raise UserError if a key cannot have some of its values.
+        """Raise UserError if the key of an axis cannot have some value of the axis.
 
-        If the mistake stays without the axis, it is about another argument. check_jobs finds such a mistake.
+        A mistake that also occurs without the axis is about another argument. check_jobs finds such a mistake.
         """
         for text in values_to_try(axis):
             error = self.mistake_at(axis, text)
@@ -129,12 +129,12 @@ class Search:
             raise UserError(f"{axis}: {error}{hint}") from error
 
     def mistake_at(self, axis: Argument, text: str) -> UserError | None:
-        """The error of the example with this value of an axis, or None."""
+        """Return the error of the example with this value of an axis, or None."""
         arguments = merged([*first_values(self.arguments), replace(axis, text=f"{axis.key}={text}")])
         return self.command.job(arguments).find_mistake()
 
     def mistake_without(self, axis: Argument) -> UserError | None:
-        """The error of the example with the default of an axis, or None."""
+        """Return the error of the example with the default of an axis, or None."""
         arguments = [argument for argument in first_values(self.arguments) if argument.key != axis.key]
         return self.command.job(arguments).find_mistake()
 
@@ -143,7 +143,7 @@ class Search:
         scores.
 
         The axes may be `key=interval(a,b)` (uniform), `key=int(interval(a,b))` and `key=choice(...)`. The goal is the
-        best value of the score that selects. The search ends early if every point was tried.
+        best value of the selection score. The search ends early if every point was tried.
         """
         from smac.runhistory.dataclasses import TrialValue
 
@@ -153,7 +153,7 @@ class Search:
             jobs = [self.command.job(merged([*self.arguments, *at_point(self.axes, trial.config)])) for trial in trials]
             write_plan(start.folder, jobs, self.name)
             for trial, outcome in zip(trials, place.run(jobs, start), strict=True):
-                if score := outcome.score:  # a failure, which may be the machine's, is ignored by the optimizer
+                if score := outcome.score:  # the optimizer ignores a failure, which may be the machine's
                     optimiser.tell(trial, TrialValue(cost=score.value if score.lower_is_better else -score.value))
 
     @property
@@ -162,7 +162,7 @@ class Search:
         return self.memory.file.stem
 
     def batches(self, optimiser: "Facade", start: Start) -> Iterator[list["TrialInfo"]]:
-        """The trials, a batch at a time: first the points that earlier starts asked for, then new points."""
+        """Yield the trials, a batch at a time: first the points that earlier starts asked for, then new points."""
         from ConfigSpace import Configuration
         from smac.runhistory.dataclasses import TrialInfo
 
@@ -180,7 +180,7 @@ class Search:
             count += len(trials)
 
     def new_trials(self, optimiser: "Facade", number: int) -> list["TrialInfo"]:
-        """This number of new trials, or fewer if every point of the ranges was tried."""
+        """Return `number` new trials, or fewer if every point of the ranges was tried."""
         from smac.main.exceptions import ConfigurationSpaceExhaustedException
 
         known = self.memory.points()
@@ -189,7 +189,7 @@ class Search:
             while len(trials) < number:
                 trial = optimiser.ask()
                 point: Point = {key: as_python(value) for key, value in trial.config.items()}
-                if point in known:  # its job failed in an earlier start, so the optimizer does not know it
+                if point in known:  # its job failed in an earlier start, so the optimizer lacks the point
                     continue
                 self.memory.add(point)
                 trials.append(trial)
@@ -197,7 +197,7 @@ class Search:
 
 
 def optimiser_of(axes: Sequence[Argument], settings: DictConfig, folder: Path) -> "Facade":
-    """A SMAC optimiser over the axes of the search. It writes its own files, which nothing reads, into `folder`."""
+    """Return a SMAC optimiser over the axes of the search. SMAC writes files into `folder`, which nothing reads."""
     from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
     from smac import HyperparameterOptimizationFacade as Facade
     from smac import Scenario
@@ -216,21 +216,21 @@ def optimiser_of(axes: Sequence[Argument], settings: DictConfig, folder: Path) -
     scenario = Scenario(
         space, deterministic=True, n_trials=settings.n_trials, seed=settings.seed, output_directory=folder
     )
-    spread = min(max(5, settings.n_trials // 4), settings.n_trials)  # from fewer points the forest stays where it began
+    spread = min(max(5, settings.n_trials // 4), settings.n_trials)  # with fewer points the forest stays near them
     design = Facade.get_initial_design(scenario, n_configs=spread, max_ratio=1.0)
     return Facade(scenario, lambda config, seed: math.nan, initial_design=design, overwrite=True, logging_level=False)
 
 
 def at_point(axes: Sequence[Argument], point: Mapping[str, object]) -> list[Argument]:
-    """The axes at SMAC's values. Numbers have six significant digits."""
+    """Return the arguments that set the axes to SMAC's values. Numbers have six significant digits."""
     return [replace(axis, text=f"{axis.key}={value_in_digits(as_python(point[axis.key]))}") for axis in axes]
 
 
 def value_in_digits(value: object) -> str:
-    """A value in the spelling of an argument."""
+    """Return a value in the spelling of an argument."""
     return f"{value:.6g}" if isinstance(value, float) else f"{value}"
 
 
 def as_python(value: object) -> object:
-    """A value of SMAC (a NumPy type) as a Python type."""
+    """Return a value of SMAC (a NumPy type) as a Python type."""
     return value.item() if isinstance(value, np.generic) else value

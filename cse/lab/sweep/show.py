@@ -21,9 +21,9 @@ from cse.lab.tracking.wandb_folder import sync_line
 
 
 def show_plan(command: SweepCommand, plan: Plan, place: Place) -> int:
-    """Print each planned job (for a search, one example) with its steps, and the missing data.
+    """Print each planned job (for a search, one example) with its number of steps, and the missing data.
 
-    Returns 1 if a job would be refused, else 0. Raises the first refusal if all would be refused."""
+    Returns 1 if a job would be refused, else 0. Raises the first refusal if all jobs would be refused."""
     jobs = plan.examples
     steps = steps_or_refusals(jobs)
     refused = [outcome for outcome in steps if isinstance(outcome, UserError)]
@@ -41,7 +41,7 @@ def show_plan(command: SweepCommand, plan: Plan, place: Place) -> int:
 
 
 def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
-    """Print the data that the jobs lack, and the command that fetches it; then mistakes in other data."""
+    """Print the data that the jobs lack, and the command that fetches these data. Then print mistakes in other data."""
     missing: list[str] = []
     mistakes: list[str] = []
     for need in needs_of_jobs(jobs):
@@ -91,7 +91,7 @@ def print_table(title: str, outcomes: Sequence[Outcome]) -> None:
 
 
 def print_best(outcomes: Sequence[Outcome]) -> None:
-    """Print the job with the best score. If scores are equal, the first by name, as in a report."""
+    """Print the job with the best score. If several jobs have this score, print the first by name, as in a report."""
     best: Outcome | None = None
     for outcome in sorted(outcomes, key=lambda outcome: outcome.job):
         if outcome.score is not None and outcome.score.better_than(best.score if best else None):
@@ -103,7 +103,7 @@ def print_best(outcomes: Sequence[Outcome]) -> None:
 
 
 def report_command(command: SweepCommand, start: Start) -> str:
-    """The command that reports the finished runs, beside the paper's table if the sweep's report names their scores."""
+    """Return the command that reports the runs, beside the paper's table if the sweep's report names their scores."""
     scores = {name for run in start.runs_done() for name in run.metrics}
     sweep = command.sweep
     if sweep is None or scores.isdisjoint(sweep.names_in_report):

@@ -30,7 +30,7 @@ from cse.ranges import Mark
 LAUNCHERS = ("basic", "submitit_slurm")
 SUBMITIT = ("submitit", "-e '.[launchers]'")
 SMAC = ("smac", "-e '.[smac]'")
-"""The packages that a command may need, each with what to install for it."""
+"""The packages that a command may need, each with the arguments for pip."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class SweepCommand:
     start_arguments: the arguments that control the start. given: the arguments for the jobs. An argument with several
     values is an axis. axes: the axes of the sweep's file that no given argument replaces.
 
-    program: the jobs' program. sweep: the sweep that it names; None for none. folder: the folder that holds the jobs'
-    folders. options: jobs.* and dry_run. launcher: "basic" is this machine. sweeper: the config hydra.sweeper of a
-    search; None for a grid, which runs all combinations.
+    program: the jobs' program. sweep: the sweep that the command names, or None. folder: the folder that holds the
+    jobs' folders. options: jobs.* and dry_run. launcher: "basic" is this machine. sweeper: the config hydra.sweeper of
+    a search; None for a grid, which runs all combinations.
     """
 
     program: str
@@ -57,21 +57,21 @@ class SweepCommand:
 
     @property
     def name(self) -> str:
-        """The name of its sweep, else its program."""
+        """The name of the command's sweep; without a sweep, the program."""
         return self.program if self.sweep is None else self.sweep.name
 
     @property
     def search_each(self) -> list[str]:
-        """The axes that are not searched."""
+        """The axes that no search varies."""
         return [] if self.sweep is None else self.sweep.search_each
 
     @property
     def job_arguments(self) -> list[Argument]:
-        """All arguments of its jobs. An axis has all its values."""
+        """All arguments of the jobs. An axis has all its values."""
         return merged([*self.axes, *self.given])
 
     def job(self, arguments: Sequence[Argument]) -> PlannedJob:
-        """The job of one combination of values. If the job already has a folder, the job has the folder's name."""
+        """Return the job of one combination of values. A job that already has a folder gets the folder's name."""
         if self.sweep is None:
             return job_without_sweep(self.program, arguments, self.folder, self.axis_keys, self.once)
         return job_of_row(self.sweep, arguments, self.folder, self.axis_keys, self.once)
@@ -83,17 +83,17 @@ class SweepCommand:
 
     @cached_property
     def once(self) -> ReadOnce:
-        """What its jobs have read from disk, kept for the next job."""
+        """The cached readers of the jobs."""
         return ReadOnce()
 
     def no_job(self) -> UserError:
-        """The refusal of a command that starts nothing."""
+        """Return the error for a command that starts no job."""
         given = " ".join(texts_of(self.given or self.start_arguments))
         return UserError(f"{given}: there is no job: a range is empty, or there is no range to search")
 
 
 def starts_many(arguments: Sequence[Argument], flags: Sequence[str]) -> str:
-    """The flag or argument by which a command starts several jobs; "" for a command of one job."""
+    """Return the flag or argument by which a command starts several jobs; "" for a command of one job."""
     if RUN_ALONE in arguments:
         return ""
     given = values_of(arguments)
@@ -106,8 +106,9 @@ def starts_many(arguments: Sequence[Argument], flags: Sequence[str]) -> str:
 
 
 def read_sweep_command(command: Command) -> SweepCommand:
-    """The command as a SweepCommand, also without -m. Raises UserError if it cannot start jobs, MissingResource if a
-    package that it needs is missing."""
+    """Return the command as a SweepCommand, also without -m.
+
+    Raises UserError if the command cannot start jobs. Raises MissingResource if the command needs a missing package."""
     program = PROGRAMS[command.kind]
     start = [argument for argument in command.arguments if belongs_to_start(argument)]
     given = [argument for argument in command.arguments if not belongs_to_start(argument)]
@@ -134,7 +135,7 @@ def read_sweep_command(command: Command) -> SweepCommand:
 
 
 def belongs_to_start(argument: Argument) -> bool:
-    """Whether an argument controls the start of the jobs. No job gets such an argument."""
+    """Return whether an argument controls the start of the jobs. No job gets such an argument."""
     return Mark.START in role_of(argument.key).marks
 
 
@@ -154,7 +155,7 @@ def refuse_arguments_of_one_job(command: Command) -> None:
 
 
 def options_of(arguments: Sequence[Argument], sweep: Sweep | None) -> tuple[DictConfig, DictConfig | None]:
-    """The settings of a command's start and of its search, if any. arguments: the arguments for the start.
+    """Return the settings of a command's start and of its search, if any. arguments: the arguments for the start.
 
     Raises UserError for an unknown or invalid setting.
     """
@@ -173,7 +174,7 @@ def options_of(arguments: Sequence[Argument], sweep: Sweep | None) -> tuple[Dict
 
 
 def check_launcher(launcher: str, arguments: Sequence[Argument], parallel: int) -> None:
-    """Raise UserError for an unknown launcher, or an argument of another launcher; MissingResource if the launcher's
+    """Raise UserError for an unknown launcher or an argument of another launcher, and MissingResource if the launcher's
     package is missing."""
     if launcher not in LAUNCHERS:
         raise UserError(f"hydra/launcher={launcher} is not a choice; it has {', '.join(LAUNCHERS)}")
@@ -190,6 +191,6 @@ def check_launcher(launcher: str, arguments: Sequence[Argument], parallel: int) 
 
 
 def sweep_of(given: Mapping[str, str]) -> str:
-    """The sweep that a command's values name; "" for none or sweep=null."""
+    """Return the sweep that a command's values name; "" for none or sweep=null."""
     named = given.get("sweep", "")
     return "" if named == "null" else named

@@ -1,15 +1,15 @@
-"""A sweep's YAML: `load_sweep` makes a `Sweep` of it. The Sweep has a `Case` for each row of several settings.
+"""`load_sweep` makes a `Sweep` of a sweep's YAML. The Sweep has a `Case` for each row that sets several keys.
 
-A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds settings, like any config, and
+A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) has settings, like any config, and these keys:
 
     hydra.sweeper.params  the axes, in Hydra's notation; on the command line KEY=... replaces an axis
-    cases                 {name: [argument, ...]}: rows that differ in several settings at once. `case` is then one more
-                          axis, over all of them; case=a,b picks some. A case that trains nothing is
-                          {program: cse-eval, set: [argument, ...]}, with settings of cse-eval only; with
-                          `of: PAPER/TABLE/CASE` it scores the run of another sweep's case
-    same_runs_as          the sweep whose folder these jobs share, so that one run serves several tables
-    search_each           the axes that are not searched: every combination of their values gets its own search
-    report                what the runs are compared with (cse.lab.report.paper.report_block)
+    cases                 {name: [argument, ...]}: rows that differ in several settings. `case` is then a further axis,
+                          over all cases; case=a,b selects some cases. A case that trains nothing is
+                          {program: cse-eval, set: [argument, ...]}, with settings of cse-eval only. A case with
+                          `of: PAPER/TABLE/CASE` scores the run of another sweep's case
+    same_runs_as          the sweep whose folder these jobs share, so that one run fills cells of several tables
+    search_each           the axes that no search varies: every combination of their values has its own search
+    report                the published numbers to compare the runs with (cse.lab.report.paper.report_block)
 
 Settings that several tables of a paper share are in a file one folder deeper. The `defaults` of the tables name this
 file.
@@ -46,12 +46,12 @@ class Case(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def from_list(cls, content: object) -> object:
-        """A plain list has the arguments of a case that trains."""
+        """Return the case with its keys. A plain list has the arguments of a case that trains."""
         return {"set": content} if isinstance(content, list) else content
 
     @model_validator(mode="after")
     def check_of(self) -> "Case":
-        """Raise ValueError for `of` with cse-train, which would ignore it."""
+        """Raise ValueError for `of` with cse-train, which would ignore `of`."""
         if self.of is not None and self.program != "cse-eval":
             raise ValueError("`of` needs `program: cse-eval`")
         return self
@@ -63,14 +63,14 @@ class Case(BaseModel):
 
     @property
     def is_untrained(self) -> bool:
-        """Whether it scores an untrained encoder. One job then serves all seeds."""
+        """Whether the case scores an untrained encoder. One job is then enough for all seeds."""
         return self.program == "cse-eval" and self.of is None
 
 
 class Sweep(BaseModel):
-    """A sweep with a YAML: PAPER/TABLE, and the keys of the file that are not settings; see above.
+    """A sweep: its name PAPER/TABLE, and the keys of its YAML that are not settings (see this file's docstring).
 
-    params: the values of each axis, in Hydra's notation, by key.
+    params: for the key of each axis, its values in Hydra's notation.
     """
 
     name: str
@@ -88,16 +88,16 @@ class Sweep(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """The PAPER/TABLE whose runs the sweep shares, or its own."""
+        """The PAPER/TABLE whose runs the sweep shares; by default, the sweep's own."""
         return Path(self.same_runs_as or self.name)
 
     @property
     def is_grid(self) -> bool:
-        """Whether its jobs are known before they run. Otherwise a search proposes them."""
+        """Whether the sweep's jobs are known before they run. Otherwise a search proposes the jobs."""
         return self.sweeper == "basic"
 
     def folder_of_jobs(self, arguments: Sequence[Argument]) -> Path:
-        """The folder of its jobs, relative to the working directory. Smoke tests have a folder of their own.
+        """Return the folder of the sweep's jobs, relative to the working directory. Smoke tests have a separate folder.
 
         arguments: the jobs' arguments.
         """
@@ -105,12 +105,12 @@ class Sweep(BaseModel):
 
     @property
     def names_in_report(self) -> Set[str]:
-        """The names of scores, settings and figures in its report."""
+        """The names of scores, settings and figures in the sweep's report."""
         block = self.report or {}
         return texts_in([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
 
     def axes(self, given: Sequence[Argument] = ()) -> list[Argument]:
-        """The axes of its file that no given argument replaces."""
+        """Return the axes of the sweep's file that no given argument replaces."""
         axes = {"case": ",".join(self.cases)} if self.cases else {}
         axes |= self.params
         for argument in given:
@@ -118,7 +118,7 @@ class Sweep(BaseModel):
         return [Argument(f"{key}={values}", by="sweep") for key, values in axes.items()]
 
     def case_of(self, arguments: Sequence[Argument]) -> Case:
-        """The case that the arguments name, else a case that sets nothing. Raises UserError for an unknown name."""
+        """Return the case that the arguments name, or an empty case. Raises UserError for an unknown name."""
         name = values_of(arguments).get("case")
         if name is not None and name not in self.cases:
             near = nearest(name, list(self.cases))
@@ -127,7 +127,7 @@ class Sweep(BaseModel):
         return Case() if name is None else self.cases[name]
 
     def further_arguments(self, arguments: Sequence[Argument]) -> list[Argument]:
-        """The arguments of a run that change a table, without the sweep's axes and the arguments of the case."""
+        """Return the arguments of a run that change a table, without the sweep's axes and the arguments of the case."""
         axis_keys = {"case", "checkpoint", *self.params}
         case = self.cases.get(values_of(arguments).get("case", ""), Case())
         rest = [argument for argument in arguments if not argument.deletes and argument.text not in case.set]
@@ -137,7 +137,7 @@ class Sweep(BaseModel):
 
 
 def load_sweep(name: str) -> Sweep:
-    """The sweep of that name. Raises UserError for an unknown name, or a wrong value of one of SWEEP_KEYS."""
+    """Return the sweep of this name. Raises UserError for an unknown name, or a wrong value of one of SWEEP_KEYS."""
     config = composed("train", [f"sweep={name}"])
     content: PlainConfig = OmegaConf.to_container(without_hydra(config))  # type: ignore[assignment]
     if unknown := sorted(content.keys() - {*SWEEP_KEYS, *Train.__annotations__}):
@@ -158,12 +158,12 @@ def load_sweep(name: str) -> Sweep:
 
 
 def asks_for_smoke(arguments: Sequence[Argument]) -> bool:
-    """Whether a command's arguments make its jobs smoke tests."""
+    """Return whether a command's arguments make its jobs smoke tests."""
     return bool(BOOLEANS.get(values_of(arguments).get("smoke", "").lower()))
 
 
 def texts_in(node: object) -> set[str]:
-    """All texts of a config: keys and values, also in the lists and mappings inside it."""
+    """Return all texts of a config: keys and values, also in the lists and mappings inside it."""
     if isinstance(node, Mapping):
         return texts_in([*node.keys(), *node.values()])
     if isinstance(node, list):
