@@ -19,7 +19,7 @@ The reports share these parts:
 The docstring of each folder gives the order of reading. Several folders use these words:
 
     key         the dotted name of a run's setting (trainer.lr)
-    seed        the value of a run at the key that `seed=` names (seed_key); it decides the random numbers
+    seed        the value of a run at the key that `seed=` names (seed_key). This value decides the random numbers.
     departure   a key whose value in a run differs from the value in the run's sweep or paper
     published   from the paper, as recorded in published/*.yaml
     verdict     the result of a comparison, on a cell or a claim: PASS, HOLDS, ...

@@ -146,7 +146,7 @@ def unlike_jobs(jobs: Sequence[PlannedJob], told: Callable[[Argument], str]) -> 
 
 
 def what_composing_depends_on(argument: Argument) -> str:
-    """Return the part of an argument that decides whether a config composes: its key if its value is plain, else all.
+    """Return the part of an argument that decides whether a config composes: the key of a plain value, else all parts.
 
     Composing accepts any plain value. But a choice adds its own keys, the name of an objective in a mixture's source
     adds the objective's settings, and Hydra's own keys have types.

@@ -54,7 +54,7 @@ class PlannedJob:
 
     @property
     def kind(self) -> Kind:
-        """The kind of the job's command, "train" or "eval"."""
+        """The kind of the job's command, "train" or "evaluate"."""
         return KINDS[self.program]
 
     @property

@@ -32,7 +32,7 @@ LOG_END = 2**16  # the last line is looked for in this many bytes at the end of 
 
 
 def run_job(job: PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
-    """Run one job, unless it is done or already running.
+    """Run one job, unless the job is done or already running.
 
     signals: forwards signals to the job's process. gpus: CUDA_VISIBLE_DEVICES of the process; None for all GPUs.
     """
@@ -92,7 +92,7 @@ def final_outcome(job: PlannedJob, folder: Path, code: int, seconds: float, *, s
 
 
 def last_logged_line(file: Path) -> str:
-    """Return the last line of a file that is not blank, from its last LOG_END bytes; "" if there is none."""
+    """Return the last line that is not blank in the last LOG_END bytes of a file; "" if there is no such line."""
     with open(file, "rb") as content:
         content.seek(max(0, file.stat().st_size - LOG_END))
         lines = content.read().decode(errors="replace").strip().splitlines()
@@ -100,7 +100,7 @@ def last_logged_line(file: Path) -> str:
 
 
 def start_process(command: Sequence[str], folder: Path, gpus: str | None = None) -> "subprocess.Popen[bytes]":
-    """Start a job's process, which logs into its folder. gpus: see run_job."""
+    """Start a job's process, which logs into the job's folder. gpus: see run_job."""
     environment = {"PYTHONUNBUFFERED": "1"} | ({} if gpus is None else {"CUDA_VISIBLE_DEVICES": gpus})
     make_folder(folder, "hydra.sweep.dir")
     with open(folder / LOG, "ab") as log:

@@ -62,7 +62,7 @@ class CaseJob(NamedTuple):
 
 
 class ReadOnce:
-    """The cached readers of one command: its jobs read each folder of jobs, and each sweep, once."""
+    """The cached readers of one command. The command's jobs read each folder of jobs, and each sweep, only once."""
 
     def __init__(self) -> None:
         self.names_in, self.load_sweep = cache(names_by_hash), cache(load_sweep)
@@ -144,7 +144,7 @@ def scored_run(
     """Return the run that a case of a sweep scores. place_of_case: PAPER/TABLE/CASE.
 
     arguments: the arguments of the command that scores the run. The run has these arguments, too, except the arguments
-    for scoring alone. folder: the folder of the command's jobs. It also holds the run if both sweeps share a folder.
+    for scoring alone. folder: the folder of the command's jobs, and of the run if both sweeps share a folder.
     """
     name, _, case = place_of_case.rpartition("/")
     given = for_scored_run(arguments)
@@ -180,7 +180,7 @@ def name_of_job(sweep: Sweep, job: CaseJob, case: str, axis_keys: Sequence[str])
 def job_without_sweep(
     program: str, row: Sequence[Argument], folder: Path, axis_keys: Sequence[str], once: ReadOnce
 ) -> PlannedJob:
-    """Return the job of a row (see job_of_row). Its name has the axes, or without axes all arguments of its hash."""
+    """Return the job of a row (see job_of_row). The name has the axes; without axes, all arguments of the hash."""
     arguments = merged(row)
     hashed = decisive(arguments, axis_keys)
     axes = [argument for key in axis_keys for argument in arguments if argument.key == key]

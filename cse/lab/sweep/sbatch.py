@@ -64,7 +64,7 @@ def executor_of(command: SweepCommand, parameters: Mapping[str, Any], kind: type
     given = dict(parameters)
     folder, restarts = command.folder / ".submitit" / secrets.token_hex(4) / "%j", given.pop("max_num_timeout")
     python = given.pop("python", None)
-    if cores := given.get("cpus_per_task"):  # srun of SLURM 22.05 and 23.02 does not take it from sbatch
+    if cores := given.get("cpus_per_task"):  # srun of SLURM 22.05 and 23.02 does not take this from sbatch
         given["srun_args"] = [f"--cpus-per-task={cores}", *given.get("srun_args", [])]
     try:
         interpreter = None if python is None else shlex.join(shlex.split(str(python)))

@@ -79,7 +79,7 @@ def keys_as_axes(comparison: Comparison) -> tuple[dict[Key, dict[Setting, float]
 def as_axis(comparison: Comparison, key: Key, is_search: bool) -> dict[Setting, float] | None:
     """Return each setting's number at a key; NaN for a setting without the key.
 
-    Return None if a value is not a number. If there is no search, return None also for CATEGORIES or fewer numbers.
+    Return None if a value is not a number. Without a search, return None also for at most CATEGORIES distinct numbers.
     """
     texts = pd.Series([setting.values[key.dotted] for setting in comparison.ranked])
     numbers = pd.to_numeric(texts[texts != ""], errors="coerce")

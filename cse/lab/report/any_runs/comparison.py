@@ -145,10 +145,7 @@ class Comparison:
 
 
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str) -> Comparison:
-    """Compare runs.
-
-    patterns: the scores that tables show (test/sts/*); []: `scores_shown` decides.
-    """
+    """Return the comparison of runs. patterns: the scores that tables show (test/sts/*); []: `scores_shown` decides."""
     begun = [run for run in runs if run.has_results] or list(runs)  # all runs if none has results
     scores = pick_scores([run for run in runs if run.is_done], patterns)
     dotted = keys_of_settings(begun, seed_key)
@@ -173,10 +170,7 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
 def compare_without_smoke(
     runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str
 ) -> list[Comparison]:
-    """Compare real runs and smoke runs separately. A kind without runs has no comparison.
-
-    patterns: see `compare_runs`.
-    """
+    """Compare real runs and smoke runs separately, if there are runs of the kind. patterns: see `compare_runs`."""
     parts = [[run for run in runs if run.is_smoke == is_smoke] for is_smoke in (False, True)]
     return [compare_runs(part, folders, patterns, seed_key) for part in parts if part]
 

@@ -1,7 +1,7 @@
 """The table of differences: a row for each setting that is compared with the reference.
 
-Start at `differences_section`: it has the table as text (`differences_table`), its notes, and the meaning of its signs
-and tests (`legend_of_tests`). `differences_frame` returns the table of differences.csv.
+Start at `differences_section`. The section has the table as text (`differences_table`), notes, and the meaning of the
+signs and tests (`legend_of_tests`). `differences_frame` returns the table of differences.csv.
 """
 
 import math

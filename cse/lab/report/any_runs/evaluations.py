@@ -1,6 +1,6 @@
 """Later cse-evals of trained runs. A run gets each score that it lacks from a cse-eval of its best/.
 
-Start at `with_evaluations`. `scored_by` finds the run that an evaluation scored. `with_scores` gives it the scores.
+Start at `with_evaluations`. `scored_by` finds the run that an evaluation scored. `with_scores` completes the run.
 """
 
 from collections.abc import Mapping, Sequence

@@ -42,7 +42,7 @@ def own_choices(run: Run) -> list[str]:
 def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
     """Return the command that trains a setting with three more seeds.
 
-    Return "" if the setting was not trained, if a Python function scored it, or if a seed is not an integer.
+    Return "" if the setting was not trained, if a Python function scored its run, or if a seed is not an integer.
     """
     seed_key, run, seeds = comparison.seed_key, setting.runs[-1], further_seeds(comparison, setting)
     if run.program != "cse-train" or functions_in(run.config) or not seeds:
@@ -59,10 +59,7 @@ def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
 
 
 def further_seeds(comparison: Comparison, setting: Setting) -> list[int]:
-    """Return the three lowest integers, from the lowest seed of all runs up, that are not yet a seed of the setting.
-
-    Return [] if a seed is not an integer.
-    """
+    """Return the three lowest integers, from the lowest seed up, that a setting lacks; [] if a seed is no integer."""
     values = [run.get(comparison.seed_key) for run in comparison.runs]
     seeds = [value for value in values if value is not None]
     whole = [seed for seed in seeds if isinstance(seed, int)]

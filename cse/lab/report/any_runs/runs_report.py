@@ -96,7 +96,7 @@ def check_asked(asked: Asked, seed_key: str) -> None:
 
 
 def check_metrics(comparison: Comparison, asked: Asked, patterns: Sequence[str]) -> None:
-    """Refuse `metrics=` if no run has a score that it names."""
+    """Refuse `metrics=` if no run has any of the named scores."""
     if patterns and not comparison.scores.shown:
         have = first_few(sorted({score for run in asked.runs for score in run.scored})) or "none"
         raise UserError(f"metrics={patterns}: none of the {len(asked.runs)} runs has such a score; they have {have}")

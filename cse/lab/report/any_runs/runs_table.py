@@ -62,8 +62,8 @@ def runs_section(comparison: Comparison) -> Section:
 def in_text(table: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
     """Return the table as text; "" for None and NaN.
 
-    A column of scores has the same decimals in every table. Any other column of floats has as many decimals as it
-    needs.
+    A column of scores has the same decimals in every table. Any other column of floats has as many decimals as its
+    values need.
     """
     texts = table.astype(object).where(table.notna(), "")
     for name in texts:

@@ -99,7 +99,7 @@ def hidden_columns(comparison: Comparison) -> list[str]:
 
 
 def settings_frame(comparison: Comparison) -> pd.DataFrame:
-    """Return the table of settings.csv: a row for each setting, the best first. It has the same keys as runs.csv.
+    """Return the table of settings.csv: a row for each setting, the best first. Its keys are the keys of runs.csv.
 
     done: the number of included runs. runs: this number once all runs are finished. NAME, NAME sd: the mean and the
     standard deviation of the score NAME over seeds, the shown scores first. partial: the scores on modified data.
@@ -142,7 +142,7 @@ def marks(settings: Iterable[Setting], name: str) -> str:
 
 
 def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
-    """Return the (row, column) of the best mean of each score that several settings have. The table shows it in bold.
+    """Return the (row, column) of each score's best mean, which is bold. Several settings must have the score.
 
     Means over too few seeds for a verdict and means of smoke runs are not bold.
     """

@@ -89,7 +89,7 @@ def is_near(value: object, asked: object) -> bool:
 
 
 def search_of(trial: Run) -> str:
-    """Return a text that names a trial's search: its folder, and the trial's values at the keys of `searched_each`."""
+    """Return a text that names a trial's search: the folder, and the trial's values at the keys of `searched_each`."""
     name = values_of(trial.arguments).get("sweep")
     keys = searched_each(name) if name in choices("sweep") else ()
     return repr([str(trial.folder.parent), *map(trial.get, keys)])
@@ -97,5 +97,5 @@ def search_of(trial: Run) -> str:
 
 @cache  # a folder may have hundreds of trials of one sweep
 def searched_each(sweep: str) -> tuple[str, ...]:
-    """Return the keys `search_each` of a sweep. It has a search for every combination of values of these keys."""
+    """Return the keys `search_each` of a sweep. Every combination of values of these keys has its own search."""
     return tuple(load_sweep(sweep).search_each)

@@ -99,7 +99,7 @@ def out_of_brackets(text: str, value: object) -> list[str]:
 
 
 def stands_for(run: Run, key: str, value: object, text: str) -> bool:
-    """Return whether a text stands for a run's value at a key."""
+    """Return whether a text denotes a run's value at a key."""
     if run.has(key) and format_setting(run, key) == text:
         return True
     is_quoted = len(text) > 1 and text[0] in ("'", '"') and text[0] == text[-1]

@@ -54,7 +54,7 @@ def asked_for(folders: Sequence[Path], where: str | None, seed_key: str) -> Aske
 def places(folder: Path) -> list[Path]:
     """Return the folder itself if it exists, else every folder that matches its name as a glob.
 
-    A glob may also match files, such as jobs.jsonl. The result has no files. Without a match it has `folder` itself.
+    A glob may also match files, such as jobs.jsonl. The result has no files. Without a match, the result is [folder].
     """
     paths = [] if folder.exists() else sorted(map(Path, glob.glob(str(folder))))
     return [path for path in paths if path.is_dir()] or [folder]

@@ -95,7 +95,7 @@ class Group:
         return self.aggregate == "mean" and any(run.no_better for run in self.runs)
 
     def without_seeds(self) -> "Group":
-        """Return the same runs as one encoder that is only scored. Its value is the mean of the runs."""
+        """Return the same runs as one encoder that is only scored. The value is the mean over the seeds."""
         return replace(self, value_by_seed={"": float(np.mean(self.values))}, only_scored=True)
 
 
@@ -146,7 +146,7 @@ def one_run_of(copies: Sequence[Run]) -> Run:
 
 
 def mean_scores(runs: Sequence[Run]) -> dict[str, float]:
-    """Return each score's mean over the runs that have it."""
+    """Return each score's mean over the runs that have the score."""
     names = dict.fromkeys(name for run in runs for name in run.metrics)
     return {name: float(np.mean([run.metrics[name] for run in runs if name in run.metrics])) for name in names}
 

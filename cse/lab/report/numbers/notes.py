@@ -38,7 +38,7 @@ def seen_in_training(runs: Sequence[Run]) -> list[str]:
     """Return a line if 1% or more of a run's training texts are also in the evaluation sets; else []."""
     recorded = [run.results.get("overlap") for run in runs]
     dicts = [overlap for overlap in recorded if isinstance(overlap, dict)]
-    overlaps = [overlap for overlap in dicts if {"found", "texts"} <= overlap.keys()]  # older editions had other keys
+    overlaps = [overlap for overlap in dicts if {"found", "texts"} <= overlap.keys()]  # older files have other keys
     large = [overlap for overlap in overlaps if overlap["found"] * 100 >= max(1, overlap["texts"])]
     shares = dict.fromkeys(f"{overlap['found']:,} of {overlap['texts']:,}" for overlap in large)
     return [f"{', '.join(shares)} training texts occur in the evaluation sets"] if shares else []

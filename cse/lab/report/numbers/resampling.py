@@ -62,7 +62,7 @@ def why_items_differ(scores: Sequence["Resampled"]) -> str:
 
 
 def p_of_resamples(difference_R: np.ndarray, shift: float = 0.0) -> float:
-    """Return the two-sided p against a difference of `shift`, from the resamples beyond it. p is >= 2 / (R + 1)."""
+    """Return the two-sided p against a difference of `shift`, from the resamples beyond `shift`; p >= 2 / (R + 1)."""
     sides = ((difference_R <= shift).sum(), (difference_R >= shift).sum())
     return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(difference_R)))
 
@@ -94,7 +94,7 @@ def resampled(folder: Path, score: str, draw_names: Sequence[str]) -> Resampled:
 
 
 def scores_with_items(folder: Path, score: str) -> list[str]:
-    """Return [score] for a score with items. For a mean, return its scores with items, also those of means inside.
+    """Return [score] for a score with items. For a mean, return the scores with items in the mean and in inner means.
 
     Raises KeyError for a score without items.
     """
@@ -156,7 +156,7 @@ def resample(items: Items, seed: int) -> np.ndarray:
 
 
 def draw_items(items: Items, rng: np.random.Generator) -> np.ndarray:
-    """Return the indices of the items in one resample. An item occurs as often as it is drawn.
+    """Return the indices of the items in one resample. An item may occur several times.
 
     If items share units (two pairs may share a document), the function draws units. An item then occurs as often as the
     product of the counts of its units.

@@ -49,7 +49,7 @@ NO_RUNS = Group([], 0, {}, aggregate="")
 
 @dataclass(frozen=True)
 class Cell:
-    """A published number and our runs. If no run may fill the cell, the fields from `group` on have their defaults.
+    """A published number and our runs. If no run may fill the cell, `group` to `is_marked` have their defaults.
 
     published: the published number; None if the paper publishes no number.
     p_published: the p of the row's test against its baseline, as the paper publishes it.
@@ -124,7 +124,7 @@ def ranked_columns(groups: Mapping[CellPlace, Group], confidence: float) -> list
 
 
 def cells_of(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[Cell]:
-    """Return the cells of the published table, in its order. ranked: the columns of the cells that runs may fill."""
+    """Return the cells in the order of the published table. ranked: the columns of the cells that runs may fill."""
     ranked_at = {(row, column.column): column for column in ranked for row in column.groups}
     cells = []
     for row, numbers in sweep.published.cells.items():
@@ -182,7 +182,7 @@ def number_of_jobs(cell: Cell, sweep: SweepRuns) -> int | None:
 
 
 def gain_in(cell: Cell, group: Group, sweep: SweepRuns) -> tuple[Effect, float]:
-    """Return the gain of a cell's group over the cell's baseline by Welch's test, and its p by Student's test.
+    """Return the gain of a cell's group over the cell's baseline by Welch's test, and the gain's p by Student's test.
 
     If a side has no runs, the gain is empty. If a side has too few seeds for a test, the gain has no interval and no p.
     """
@@ -223,10 +223,7 @@ def verdict_on_cell(cell: Cell, group: Group, sweep: SweepRuns, seed_sd: float |
 
 
 def against_published(ours: Value, published: Value, tolerance: float, noise: float | None, confidence: float) -> str:
-    """Return PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED if there is only one seed and `noise` is unknown.
-
-    noise: see `noise_of`.
-    """
+    """Return PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED for one seed without known noise. noise: see `noise_of`."""
     distance = abs(ours.mean - published.mean)
     if distance <= tolerance + 1e-9:
         return PASS

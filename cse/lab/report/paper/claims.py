@@ -80,7 +80,7 @@ class TestedClaim:
 
     @property
     def effect(self) -> Effect:
-        """The effect of the deciding part. It is positive in the claimed direction; `alike` claims no direction."""
+        """The effect of the deciding part. A positive effect has the claimed direction. `alike` claims no direction."""
         return self.deciding.effect if self.deciding else Effect()
 
     @property
@@ -129,7 +129,7 @@ class TestedClaim:
 class JudgedClaim(TestedClaim):
     """A tested claim with its verdict.
 
-    p_holm: the p of the claim, corrected over all claims; NaN if the claim is not tested.
+    p_holm: the p of the claim, Holm-corrected over all claims; NaN if the claim is not tested.
     verdicts_of_parts: the verdict on each measured part; [] if the claim has only one part.
     why_not_tested: why the claim, or some of its parts, are not tested.
     """
@@ -286,9 +286,9 @@ def verdicts_of_parts(tested: TestedClaim, verdict: str, tests: int, level: floa
 
 
 def withdrawn_without_control(judged: JudgedClaim, holding: set[str]) -> JudgedClaim:
-    """Return the claim. If its control does not hold, its verdict becomes NOT TESTED.
+    """Return the claim, with the verdict NOT TESTED if the claim's control does not hold.
 
-    Without the control, runs may be alike because they learnt nothing. holding: the `says` of the claims that hold.
+    Without the control, scores may be equal because runs learned nothing. holding: the `says` of the claims that hold.
     """
     control = judged.claim.control
     if not control or control in holding or math.isnan(judged.p_holm):

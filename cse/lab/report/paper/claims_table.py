@@ -93,7 +93,7 @@ def digits_of_claim(judged: JudgedClaim) -> int | None:
 
 
 def published_difference(judged: JudgedClaim, digits: int | None) -> str:
-    """Return the published difference, and whether it supports the claim."""
+    """Return the published difference, and whether the difference supports the claim; "" if none is published."""
     if judged.published is None:
         return ""
     support = {True: "supports the claim", False: "does NOT support the claim", None: "a tie"}

@@ -1,4 +1,4 @@
-"""Departures: the settings in which a run differs from its sweep or its paper. They make the run another experiment.
+"""Departures: the settings in which a run differs from its sweep or paper. Departures make the run another experiment.
 
 `departures_of` returns all departures of a run. `without_departures` chooses the runs of a cell, and
 `notes_on_departures` makes the notes.

@@ -216,7 +216,7 @@ def scatter_figure(drawing: Drawing) -> Figure | None:
 
 
 def path_figure(drawing: Drawing) -> Figure | None:
-    """Return a figure with a line for each run, in the colour of its series. A ring marks the start of a line."""
+    """Return a figure with a line for each run, in the colour of the run's series. A ring marks the start of a line."""
     plot = drawing.plot
     figure, axes = new_figure()
     for color, (name, runs) in enumerate(drawing.series.items()):
@@ -275,7 +275,7 @@ FIGURES: dict[str, Callable[[Drawing], Figure | None]] = {
     "cosines": cosines_figure,
     "distribution": distribution_figure,
 }
-"""The function that draws each kind of figure. It returns None if no run has the figure's numbers."""
+"""The function that draws each kind of figure. The function returns None if no run has the figure's numbers."""
 
 
 def value_on(run: Run, axis: str) -> object:

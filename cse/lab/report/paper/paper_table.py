@@ -71,8 +71,8 @@ def as_section(table: PublishedTable, cells: Sequence[Cell], rows_are: str = "mo
 def what_rows_are(block: ReportBlock) -> str:
     """Return the heading over the names of the rows.
 
-    If one key alone chooses the rows, and this key is not `case`, the heading is the last part of the key. Else it is
-    "model".
+    If only one key selects the rows, and this key is not `case`, the heading is the last part of the key. Otherwise the
+    heading is "model".
     """
     keys = {key for line in block.rows.values() for key in line.where}
     return keys.pop().rpartition(".")[2] if len(keys) == 1 and keys != {"case"} else "model"
@@ -169,7 +169,7 @@ FACTS: dict[str, Callable[[Cell, int | None], str]] = {
     "p Welch": lambda cell, _: probability(cell.gain.p),
     "verdict": lambda cell, _: shown_verdict(cell),
 }
-"""For each column of facts, a function that returns the fact of a cell as text. Its second argument is the decimals."""
+"""{column: the function that returns a fact of a cell as text}. The second argument is the number of decimals."""
 
 
 def cells_frame(cells: Sequence[Cell]) -> pd.DataFrame:

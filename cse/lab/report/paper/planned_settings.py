@@ -39,7 +39,7 @@ class PlannedSettings:
 
 @dataclass(frozen=True)
 class Plans:
-    """The planned settings of jobs. The settings of a job are composed once for all its runs."""
+    """The planned settings of jobs. The settings of a job are composed once for all runs of the job."""
 
     seed_key: str
     composed: dict[tuple[str, ...], PlannedSettings | None] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def planned_settings(sweep: Sweep, arguments: Sequence[str], seed_key: str) -> P
     made_of = config.hydra.runtime.choices.items()
     return PlannedSettings(
         choices={key: choice for key, choice in made_of if key in GROUPS and key not in free},
-        settings={key: value for key, value in deciding.items() if value != "auto"},  # the machine decides it
+        settings={key: value for key, value in deciding.items() if value != "auto"},  # the machine decides auto
         derived={key for key in deciding if "${" in str(texts[key])},
     )
 

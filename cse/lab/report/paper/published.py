@@ -12,7 +12,7 @@
         column_decimals: {column: 2} # for columns with other decimals
         counts: [column]             # columns of integers that are no scores (parameters, widths) and have no split
         averages:                    # the columns in each mean; [a, b] counts as one column
-          Avg.: {of: [...], table: their table (default: this one), weights: {column: weight} in place of `of`}
+          Avg.: {of: [...], table: the columns' table (default: this), weights: {column: weight} in place of `of`}
         category_means: {table, rows, of}   # another table publishes means over rows of this table, for each column
         differences: {column: {of: column, from: row, sign}}
         exceptions: [{row, column, computed, reason}]     # published averages that differ from the computed ones
@@ -137,10 +137,7 @@ def read_paper(paper: str) -> Json:
 
 
 def published_table(paper: str, name: str | None) -> PublishedTable:
-    """Return a table by its key, e.g. ("whitenedcse", "table4"); an empty table for None.
-
-    Raises UserError for an unknown key.
-    """
+    """Return a table by its key ("whitenedcse", "table4"); empty for None. Raises UserError for an unknown key."""
     if name is None:
         return PublishedTable(title="", split="none", columns=[])
     return PublishedTable.model_validate({**entry_of(paper, "tables", name), "name": name})

@@ -28,7 +28,7 @@ Start at `checked_block`, which makes a `ReportBlock` with its `Row`s, `Column`s
         - {kind: curve, name: figure1, x: objective.lambd, y: dev/stsb/spearman, statistics: [max, q75], log: true}
 
 `rows: objective.m` means that the values of the config key objective.m name the rows. Without `columns`, `metric` fills
-all columns. A metric's first part is its split. It must be the split of the published table.
+all columns. A metric's first part is its split. This split must be the split of the published table.
 """
 
 from collections.abc import Iterable, Iterator
@@ -61,7 +61,7 @@ CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 class Row(BaseModel):
     """An entry of `rows`: the runs that belong to the row, and the number in its cells.
 
-    The entry in the YAML may be only the mapping `where`. metric, aggregate: used by columns that do not set them.
+    The entry in the YAML may be only the mapping `where`. Columns that set no metric or aggregate use the row's.
     """
 
     model_config = CLOSED
@@ -104,7 +104,7 @@ class Column(BaseModel):
 class TablePlace(TypedDict, total=False):
     """Cells of the table. A list names several rows or columns.
 
-    Without a key, the place has all rows or columns that runs may fill.
+    If `row` or `column` is missing, the place has all rows or columns that runs may fill.
     """
 
     row: str | list[str]
@@ -114,15 +114,15 @@ class TablePlace(TypedDict, total=False):
 class Claim(BaseModel):
     """An entry of `claims`: a claim of the paper. It compares two places of the table:
 
-    more: PLACE, than: PLACE            the first is higher; with `within`, it is at most this much lower
+    more: PLACE, than: PLACE            the first is higher; with `within`, the first is at most `within` lower
     less: PLACE, than: PLACE            the first is lower, for metrics where lower is better
     alike: PLACE, to: PLACE, within: 1  both differ by less than `within`, in the score's unit
 
-    A claim without places is about a figure. A reader compares it with the figure's curve.
+    A claim without places is about a figure. A reader compares such a claim with the figure's curve.
 
     says: the claim in our words.
     source: the place of the claim in the paper, with a few of the paper's words.
-    within: a margin. A claim with a margin needs a control, because runs that learnt nothing are also alike.
+    within: a margin. A claim with a margin needs a control, because runs that learned nothing are also equivalent.
     control: the `says` of another claim of the table. The control has no `within`, and must HOLD first.
     quantity: the quantity that the paper measured, if it is not one of our scores. Such a claim is not tested.
     """
@@ -142,7 +142,7 @@ class Claim(BaseModel):
 
     @model_validator(mode="after")
     def check_form(self) -> "Claim":
-        """Refuse half a comparison, two comparisons, `alike` without a margin, and a margin or control without use."""
+        """Refuse half a comparison, two comparisons, `alike` without a margin, and an unused margin or control."""
         given = {"more", "less", "alike", "than", "to"} & self.model_fields_set
         if given not in ({"more", "than"}, {"less", "than"}, {"alike", "to"}, set()):
             raise ValueError("a claim about cells needs one of: more and than, less and than, alike and to")
@@ -157,7 +157,7 @@ class Claim(BaseModel):
     def places(self) -> tuple[TablePlace, TablePlace] | None:
         """The two places; None for a claim about a figure.
 
-        The claim is that the number of the first place is higher, or that both are alike.
+        The claim is that the number of the first place is higher, or that both numbers are equivalent (`alike`).
         """
         if self.more is not None and self.than is not None:
             return self.more, self.than
@@ -175,7 +175,7 @@ class Claim(BaseModel):
 
 
 def names_in(place: TablePlace, key: Literal["row", "column"]) -> list[str]:
-    """Return the rows or columns that a place names; [] for all."""
+    """Return the rows or columns that a place names; [] if the place means all."""
     named = place.get(key, [])
     return [named] if isinstance(named, str) else named
 
@@ -408,9 +408,9 @@ def mistakes_in_cell(block: ReportBlock, table: PublishedTable, row: str, column
 
 
 def wrong_splits(plot: Plot, paper: str) -> Iterator[str]:
-    """Yield a message for dev scores if the paper's figure shows test scores, and for test scores if it shows dev.
+    """Yield a message for dev scores beside published test scores, and for test scores beside published dev scores.
 
-    Training curves (train/...) are allowed beside both.
+    Training curves (train/...) are allowed beside both kinds of scores.
     """
     published = published_beside(plot, paper)
     splits = {plot.split, *(name.partition("/")[0] for name in plot.metrics)}

@@ -116,7 +116,7 @@ def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) ->
 def planned_axes(sweep: sweeps.Sweep, seed_key: str) -> list[PlainConfig]:
     """Return the values of the axes for every job of a grid, the seed last.
 
-    Return [] for a search, because its trials are unknown.
+    Return [] for a search, because trials are unknown before a search.
     """
     rows: list[PlainConfig] = []
     for job in combinations(sweep.axes()) if sweep.is_grid else ():
@@ -133,8 +133,8 @@ def planned_axes(sweep: sweeps.Sweep, seed_key: str) -> list[PlainConfig]:
 def groups_of(block: ReportBlock, runs: list[Run]) -> dict[CellPlace, Group]:
     """Return the group of every cell that runs may fill, in the order of the published table.
 
-    The finished runs that the cell's row and column select fill the cell. If some of these runs have departures, only
-    the others fill it. If all have departures, all fill it.
+    The row and the column of a cell select finished runs. The selected runs without departures fill the cell. If all
+    selected runs have departures, all of them fill the cell.
     """
     done = [run for run in runs if run.is_done]
     groups = {}
