@@ -1,4 +1,4 @@
-"""Reports of runs, made from their files.
+"""Reports of runs, made from the runs' files.
 
 A report is a list of sections (cse.lab.sections): tables with notes. A report is shown on the terminal and written as
 Markdown, LaTeX, CSV and an HTML page.

@@ -1,4 +1,4 @@
-"""One start of a command: the outcome of each of its jobs so far, and whether a further job may start."""
+"""One start of a command: the outcome of each job so far, and whether a further job may start."""
 
 import time
 from dataclasses import dataclass

@@ -27,7 +27,7 @@ class Plan(Protocol):
 
     @property
     def summary(self) -> str:
-        """The number of jobs, and their folder."""
+        """A text with the number of jobs and the folder of the jobs."""
 
     def check(self) -> None:
         """Raise UserError for a mistake that refuses the command (see cse.lab.sweep.job)."""

@@ -58,8 +58,8 @@ class Searches:
         return list(by_name.values())
 
     def check(self) -> None:
-        """Raise UserError for a search over a seed or an empty range, for jobs without a dev score that selects, for
-        invalid values of a key, for a mistake in a job, and for a folder with other searches.
+        """Raise UserError for a search over a seed or an empty range, for jobs without a selection score, for invalid
+        values of a key, for a mistake in a job, and for a folder with other searches.
         """
         for search in self.searches:
             for axis in search.axes:

@@ -1,7 +1,7 @@
-"""A command with -m or sweep=: which arguments belong to its jobs, and which arguments control their start.
+"""The arguments of a command with -m or sweep=: arguments for the jobs, and arguments that control the start.
 
-`starts_many` recognises such a command. `read_sweep_command` makes a SweepCommand of it. `refuse_arguments_of_one_job`
-refuses arguments that only the command of one run can have.
+`starts_many` recognises such a command. `read_sweep_command` returns the command as a SweepCommand.
+`refuse_arguments_of_one_job` refuses arguments that only the command of one run can have.
 """
 
 import os
@@ -35,7 +35,7 @@ SMAC = ("smac", "-e '.[smac]'")
 
 @dataclass(frozen=True)
 class SweepCommand:
-    """A command that starts several jobs, as given.
+    """A command that starts several jobs, as the user gives the command.
 
     start_arguments: the arguments that control the start. given: the arguments for the jobs. An argument with several
     values is an axis. axes: the axes of the sweep's file that no given argument replaces.

@@ -55,8 +55,8 @@ def title_of_curves(comparison: Comparison) -> str:
 def curves_of(comparison: Comparison) -> pd.DataFrame:
     """Return the points of every metric that a run logged more than once: metric, setting, seed, step, value, run.
 
-    setting: the setting's place in the table. A long curve is thinned. Runs of a setting with the same seed share one
-    curve, their mean. If there are more than RUNS runs, only runs of the best settings have curves.
+    setting: the setting's place in the table. A long curve has fewer points (`thinned`). Runs of a setting with the
+    same seed share one curve, their mean. If there are more than RUNS runs, only runs of the best settings have curves.
     """
     parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
     best_first = [(place, run) for place, setting in enumerate(comparison.ranked) for run in setting.runs]

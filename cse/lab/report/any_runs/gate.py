@@ -89,7 +89,7 @@ def compare_with_others(
 
 
 def first_setting(comparison: Comparison, least: float, baseline: str | None, named: Sequence[Path]) -> Setting:
-    """Return the setting that should be better. Raises UserError if the arguments do not determine it."""
+    """Return the setting that should be better. Raises UserError if the arguments do not determine this setting."""
     if named:
         return single_setting(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
     if not baseline:

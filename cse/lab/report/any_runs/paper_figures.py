@@ -1,7 +1,7 @@
 """The figures of any runs for a paper, by matplotlib: the scores of settings, and curves.
 
 Start at `draw_paper_figures`. Below it, each figure has a function. The figures show the same numbers as the page's
-charts. A figure is as wide as a column of a two-column paper, or as both columns if its names are long. If there are
+charts. A figure is as wide as a column of a two-column paper, or as both columns if the names are long. If there are
 many settings, a figure shows only the best settings. Its title says so.
 """
 

@@ -56,7 +56,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Group:
-    """Runs, and one value for each of their seeds.
+    """Runs, and one value for each seed of the runs.
 
     Runs of seed 1 that score 70 and 72, and a run of seed 2 that scores 74, have value_by_seed={"1": 71.0, "2": 74.0}.
 

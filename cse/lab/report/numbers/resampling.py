@@ -137,7 +137,7 @@ def items_resampled(folder: Path, score: str, draw_name: str) -> Resampled:
 
 @cache
 def kept_items(folder: Path) -> ItemScores:
-    """Return the items behind each score of a run. Raises UserError if their file is damaged."""
+    """Return the items behind each score of a run. Raises UserError if the file of the items is damaged."""
     try:
         return read_items(folder)
     except ValueError as error:

@@ -114,7 +114,7 @@ Side = Mapping[str, float] | float
 def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
     """Return the mean of `ours` minus the mean of `theirs`, tested two-sided against a difference of `shift`.
 
-    The test is Welch's test, also if both sides have the same seeds: two methods share only the number of a seed, and
+    The test is Welch's test, even if both sides have the same seeds. Two methods share only the number of a seed, and
     pairing would halve the degrees of freedom. Against one score without seeds, the test is a one-sample t-test. There
     is no test if a side has one seed, if neither side has seeds, or if the scores do not vary.
     """
@@ -218,7 +218,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def is_significant(p: float, level: float) -> bool:
-    """Return whether p is below the level; False for NaN, because there is no test."""
+    """Return whether p is below the level; False for NaN, which means that there is no test."""
     return not math.isnan(p) and p < level
 
 

@@ -68,7 +68,7 @@ def changed_training_data(runs: Sequence[Run], same_file_names_only: bool = Fals
 def scoring_differences(runs: Sequence[Run]) -> list[str]:
     """Return the differences between runs that may have changed scores, with all values: "torch (2.11.0 | 2.10.0)".
 
-    These are differences in code, in libraries, in an evaluator's settings and in the checksum of its data.
+    These are differences in code, in libraries, in an evaluator's settings, and in the checksum of an evaluator's data.
     """
     values: dict[str, dict[str, None]] = {}
     for run in runs:

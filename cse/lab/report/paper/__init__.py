@@ -1,4 +1,4 @@
-"""A sweep's runs beside its paper's table and figures: `cse-report sweep=PAPER/TABLE`.
+"""The runs of a sweep beside the table and figures of the sweep's paper: `cse-report sweep=PAPER/TABLE`.
 
 Three steps make the table from a sweep's YAML and its runs:
 

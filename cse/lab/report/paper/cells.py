@@ -86,7 +86,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class RankedColumn:
-    """The rows of a column that have the same score and statistic, and so can be ranked.
+    """The rows of a column that can be ranked, because they have the same score and statistic.
 
     groups: the runs of each row.
     spread: the variation over seeds in the rows with several seeds; None without such rows.

@@ -1,4 +1,4 @@
-"""The report of a sweep: its runs beside its paper's table or figures.
+"""The report of a sweep: the runs of the sweep beside the paper's table or figures.
 
 Start at `report_of_sweep`. If no run fills a published cell, a separate table compares the runs with each other. Smoke
 runs, of tiny sizes, always have a separate table.

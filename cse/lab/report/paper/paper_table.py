@@ -221,7 +221,7 @@ def data_of_group(group: Group) -> str:
 
 
 def known_p(p: float) -> float | None:
-    """Return p; None if p is NaN, because there is no test."""
+    """Return p; None for NaN, which means that there is no test."""
     return None if math.isnan(p) else p
 
 

@@ -15,10 +15,10 @@
           Avg.: {of: [...], table: the columns' table (default: this), weights: {column: weight} in place of `of`}
         category_means: {table, rows, of}   # another table publishes means over rows of this table, for each column
         differences: {column: {of: column, from: row, sign}}
-        exceptions: [{row, column, computed, reason}]     # published averages that differ from the computed ones
+        exceptions: [{row, column, computed, reason}]     # published averages that are not the computed averages
         unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles (printed), and how this
                                      # project reads them; columns: [] if none of the row's numbers is garbled
-        tests: [{row, baseline, column, p}]               # or p_below, if the text gives a bound
+        tests: [{row, baseline, column, p}]               # p_below in place of p, if the paper gives a bound
     figures:
       figure1: {title, split, x, y, points: [{x, y, label}], lines: [{y, label}], points_of: {table, x, y}, claims}
 

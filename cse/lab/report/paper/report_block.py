@@ -10,7 +10,7 @@ Start at `checked_block`, which makes a `ReportBlock` with its `Row`s, `Column`s
       rows:                           # each published row, and the values or choices of groups that its runs have
         VisualCSE-BERT-base: {case: visual_bert}
         Barlow Twins BERT q75: {where: {objective: barlow, model: bert}, aggregate: q75}
-      columns:                        # each published column, and what fills it:
+      columns:                        # each published column, and what fills the column:
         STS-B: test/sts/STSB/spearman                                               # a metric,
         shuffled: {metric: test/sts/average, where: {objective.shuffle: true}}      # a metric of some runs,
         Text LR: {config: trainer.lr}                                               # or the value of a config key
@@ -24,7 +24,7 @@ Start at `checked_block`, which makes a `ReportBlock` with its `Row`s, `Column`s
       tolerance: 0.1                  # PASS: at most this difference; a column may set its own; default: cse-report's
       claims:                         # the paper's claims about this table or figure; see Claim
         - {says: m = 3 beats m = 2, source: Section 5.3, more: {row: "3"}, than: {row: "2"}}
-      figures:                        # see Plot
+      figures:                        # the figures to draw; see Plot
         - {kind: curve, name: figure1, x: objective.lambd, y: dev/stsb/spearman, statistics: [max, q75], log: true}
 
 `rows: objective.m` means that the values of the config key objective.m name the rows. Without `columns`, `metric` fills

@@ -1,7 +1,7 @@
-"""The runs of a sweep, and the runs that fill each cell of its paper's table.
+"""The runs of a sweep, and the runs that fill each cell of the paper's table.
 
-`read_sweep_runs` reads a sweep's YAML, its runs and its paper's table. `runs_of_sweep` finds the runs of the sweep, and
-`groups_of` finds the runs of each cell.
+`read_sweep_runs` reads a sweep's YAML, the sweep's runs and the paper's table. `runs_of_sweep` finds the runs of the
+sweep, and `groups_of` finds the runs of each cell.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class SweepRuns:
 
 
 def read_sweep_runs(config: PlainConfig, folders: list[Path]) -> SweepRuns:
-    """Read a sweep's YAML, its runs and its paper's table.
+    """Read a sweep's YAML, the sweep's runs and the paper's table.
 
     folders: the folders of the runs; []: the folder in which `cse-train sweep=...` trains.
     """

@@ -1,4 +1,4 @@
-"""A report as data: its sections, and the further content of its page and the terminal."""
+"""A report as data: the sections, and the further content of the page and of the terminal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The look of a report: its colours and type, and the signs beside its numbers.
+"""The look of a report: the colours, the type, and the signs beside numbers.
 
 The page's style (templates/page.css), the charts and the terminal read this file. The layout of a page is in its
 templates. The layout of LaTeX is in cse.lab.sections.

@@ -22,7 +22,7 @@ MANY = 10  # at most this many unfinished runs have a line each
 
 
 def show_report(report: Report, out: Path, console: Console) -> None:
-    """Print the report: unfinished runs, its sections and pictures, and the best setting. out: the report's folder."""
+    """Print the report: unfinished runs, sections, pictures, and the best setting. out: the report's folder."""
     console.print(Text.assemble((report.title, "bold"), f"  {report.subtitle}"), soft_wrap=True)
     for state, folder, why in report.pending[:MANY]:
         coloured = Text(f"{state:8}", style=terminal_style(state))

@@ -67,7 +67,7 @@ def draw(picture: Picture, out: Path) -> None:
 
 
 def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> str:
-    """Write the files, tables as CSV, and return a line with their names.
+    """Write the files (tables as CSV), and return a line with the names of the files.
 
     files: {name: content}; None removes the file of an earlier report. Raises UserError if `out` is not usable.
     """
