@@ -170,7 +170,7 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
 def compare_without_smoke(
     runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str
 ) -> list[Comparison]:
-    """Compare real runs and smoke runs separately, if there are runs of the kind. patterns: see `compare_runs`."""
+    """Return a comparison of the real runs and one of the smoke runs, if any. patterns: see `compare_runs`."""
     parts = [[run for run in runs if run.is_smoke == is_smoke] for is_smoke in (False, True)]
     return [compare_runs(part, folders, patterns, seed_key) for part in parts if part]
 
@@ -237,7 +237,7 @@ def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys
 
 
 def cost_of(setting: Setting, by: str, lower_is_better: bool) -> float:
-    """Return a setting's mean score for sorting: negated if higher is better; infinity without the score.
+    """Return a setting's mean score for sorting: negated if a higher score is better; infinity without the score.
 
     The mean is rounded to 12 significant digits. So rounding errors of floats do not rank equal settings.
     """

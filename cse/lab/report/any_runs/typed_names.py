@@ -25,7 +25,7 @@ BETWEEN_COMMAS = re.compile(
 def setting_named(comparison: Comparison, name: str) -> Setting:
     """Return the setting that `baseline=` names: by its label, by KEY=VALUE,..., or by a folder at or above its runs.
 
-    Raises UserError if no setting has this name, or several settings have it.
+    Raises UserError if no setting has this name, or if several settings have this name.
     """
     labelled = [setting for setting in comparison.settings if setting.label == name]
     if labelled:

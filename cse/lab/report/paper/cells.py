@@ -49,7 +49,7 @@ NO_RUNS = Group([], 0, {}, aggregate="")
 
 @dataclass(frozen=True)
 class Cell:
-    """A published number and our runs. If no run may fill the cell, `group` to `is_marked` have their defaults.
+    """A published number and our runs. If no run may fill the cell, the fields about our runs have their defaults.
 
     published: the published number; None if the paper publishes no number.
     p_published: the p of the row's test against its baseline, as the paper publishes it.
@@ -223,7 +223,7 @@ def verdict_on_cell(cell: Cell, group: Group, sweep: SweepRuns, seed_sd: float |
 
 
 def against_published(ours: Value, published: Value, tolerance: float, noise: float | None, confidence: float) -> str:
-    """Return PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED for one seed without known noise. noise: see `noise_of`."""
+    """Return PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED for one seed and noise=None. noise: see `noise_of`."""
     distance = abs(ours.mean - published.mean)
     if distance <= tolerance + 1e-9:
         return PASS

@@ -131,7 +131,7 @@ class JudgedClaim(TestedClaim):
 
     p_holm: the p of the claim, Holm-corrected over all claims; NaN if the claim is not tested.
     verdicts_of_parts: the verdict on each measured part; [] if the claim has only one part.
-    why_not_tested: why the claim, or some of its parts, are not tested.
+    why_not_tested: why the claim, or why some parts of the claim, are not tested.
     """
 
     verdict: str = SEE_FIGURE

@@ -31,7 +31,7 @@ SETTINGS = (BLUE, VERMILION, GREEN, PURPLE, "#b07d00", "#56b4e9", "#9467bd", "#8
 """The colours of settings, by Okabe and Ito: people with any colour vision can distinguish them."""
 
 HEAT = ((0.0, "#eef4fa"), (1.0, "#5aa5d8"))
-"""The colour scale of a heat map: dark text is legible on all of it."""
+"""The colour scale of a heat map. Dark text is legible on all its colours."""
 
 HEAT_FONT, BAND = {"size": 14, "color": "#111"}, 0.18
 """The text in the cells of a heat map, and the opacity of the band around a curve."""
