@@ -65,7 +65,7 @@ def choices_of(axis: Argument) -> list[str]:
 
 
 def check_range(axis: Argument) -> None:
-    """Raise UserError for seeds, for an interval without values, and for a logarithmic interval from 0 or below."""
+    """Raise UserError for an axis of seeds, an interval without values, or a logarithmic interval from 0 or below."""
     if axis.key.rpartition(".")[2] == "seed":
         raise UserError(
             f"{axis}: a search over seeds finds the luckiest seed. Give one seed; the report of the search has the "
@@ -79,7 +79,7 @@ def check_range(axis: Argument) -> None:
 
 
 def values_to_try(axis: Argument) -> list[str]:
-    """Return the choices of an axis, or the ends of its interval. An interval of fractions also has a value between."""
+    """Return the choices of an axis, or the ends of its interval; for fractions, also a value between both ends."""
     interval = interval_of(axis)
     if interval is None:
         return choices_of(axis)

@@ -87,7 +87,7 @@ def untested(a: np.ndarray, b: np.ndarray, n: str, why: str) -> Effect:
 
 
 def mean_and_sd(values: Iterable[float]) -> Value:
-    """Return the mean, the sample's standard deviation and the number of the values. There must be at least one."""
+    """Return the mean, the sample's standard deviation and the number of values (at least one)."""
     values = list(values)
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return Value(float(np.mean(values)), sd, len(values))

@@ -112,7 +112,7 @@ def outside_axes(run: Run, sweep: Sweep, seed_key: str) -> list[str]:
 
 
 def is_on_axis(values: str, value: object) -> bool:
-    """Return whether an axis lists a value or has an interval around it. values: the axis's values, for Hydra."""
+    """Return whether an axis lists a value or has an interval around it. values: the axis, in Hydra's notation."""
     axis = Argument(f"axis={values}")
     interval = interval_of(axis)
     if interval is not None:

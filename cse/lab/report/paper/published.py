@@ -8,7 +8,7 @@
         rows: {name: [...]}          # numbers in the order of columns; null: not published, or lost in the paper's text
                                      # {mean, sd, n}: a number with its standard deviation over n seeds
         others: [row, ...]           # rows with models of other groups; no run fills these rows
-        decimals: 2                  # as published; 2 by default
+        decimals: 2                  # the decimals as published; 2 by default
         column_decimals: {column: 2} # for columns with other decimals
         counts: [column]             # columns of integers that are no scores (parameters, widths) and have no split
         averages:                    # the columns in each mean; [a, b] counts as one column

@@ -61,7 +61,7 @@ CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 class Row(BaseModel):
     """An entry of `rows`: the runs that belong to the row, and the number in its cells.
 
-    The entry in the YAML may be only the mapping `where`. Columns that set no metric or aggregate use the row's.
+    The entry in the YAML may be only the mapping `where`. A column without metric or aggregate uses the row's.
     """
 
     model_config = CLOSED
