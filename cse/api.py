@@ -1,15 +1,16 @@
-"""The commands as Python functions, with the same configuration and runs. Errors are exceptions instead of exit codes.
+"""The commands as Python functions. They read the commands' settings and write the same runs. An error is an exception.
 
     run = cse.train("objective=barlow", "model=roberta", seed=3)
     vectors = run.encoder().encode(["A sentence.", "Another one."])
     scores = cse.evaluate(run.encoder(), eval=["stsb", "sts"])
     table = cse.runs("multirun")  # a pandas.DataFrame with a row for each run
 
-Every function takes the arguments of its command. A key that is a Python name may be a keyword: seed=3,
-model="roberta". eval={"mine": function} adds the scores of your own function as dev/mine/NAME. The function is (encode,
-split) -> {name: number}. In eval=["stsb", {"mine": function}] a text chooses an evaluator. A process or a notebook may
-call the functions any number of times, one call at a time. Each call restores the environment. A run seeds the random
-states itself. cse.errors.UserError is a mistake in the call; cse.errors.RunError is a run that cannot continue.
+cse.train and cse.evaluate take the arguments of their commands. If a key is a Python name, it may be a keyword: seed=3,
+model="roberta". eval={"mine": function} adds the scores of your own function as dev/mine/NAME. This function takes
+(encode, split) and returns {name: number}. In eval=["stsb", {"mine": function}] "stsb" chooses an evaluator. A process
+or a notebook may call the functions any number of times, one call at a time. Each call restores the environment
+variables. A run seeds the random states itself. cse.errors.UserError means a mistake in the call, cse.errors.RunError a
+run that cannot continue.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ if TYPE_CHECKING:  # importing cse does not import numpy and torch
     from cse.model.encoder import Encoder
 
 SCORING = ("eval", "splits", "paths", "allow_partial")
-"""The settings of cse-eval that say what is scored: a key, or the first part of dotted keys."""
+"""The settings of cse-eval that choose the scores. Each is a key, or the first part of dotted keys."""
 
 
 class TrainingRun(Run):
-    """A run, read from its folder: its state, config and results (results.json), scores, curve, and encoder.
+    """A run, read from its folder: state, config and results (results.json), scores, curve, and encoder.
 
-    state: done, running, stopped, failed or not started; `why` says more. A dry run and a preview (data.preview) leave
-    no folder, so they are not started. scores and curve raise UserError if the run is not done.
+    state: done, running, stopped, failed or not started; `why` gives the reason. A dry run and a preview (data.preview)
+    leave no folder, so their state is `not started`. scores and curve raise UserError if the run is not done.
     """
 
     def __init__(self, folder: str | Path):
@@ -62,7 +63,7 @@ class TrainingRun(Run):
         super().__init__(**{field.name: getattr(run, field.name) for field in fields(run)})
 
     def __repr__(self) -> str:
-        """The folder; for a finished run also the score that selected the checkpoint."""
+        """Return the folder and, for a finished run, the score that selected the checkpoint."""
         return f"TrainingRun({str(self.folder)!r}, {self._outcome})"
 
     @property
@@ -77,13 +78,13 @@ class TrainingRun(Run):
 
     @property
     def scores(self) -> dict[str, float | None]:
-        """Every score of the best checkpoint, by name (`test/stsb/spearman`, x100). None stands for NaN."""
+        """Every score of the best checkpoint, by name: `test/stsb/spearman` is times 100. None stands for NaN."""
         self._check_finished()
         return self.results["metrics"]
 
     @property
     def curve(self) -> list[tuple[int, dict[str, float]]]:
-        """(step, dev scores) during training."""
+        """The dev scores during training, as (step, {name: score})."""
         self._check_finished()
         curve = []
         for event in self.events():
@@ -94,11 +95,11 @@ class TrainingRun(Run):
 
     @property
     def best(self) -> Path:
-        """The folder of the best checkpoint's encoder. SentenceTransformer and AutoModel load it too."""
+        """The folder of the best checkpoint's encoder. SentenceTransformer and AutoModel can load this folder too."""
         return self.folder / "best"
 
     def encoder(self) -> Encoder:
-        """The encoder of the best checkpoint."""
+        """Return the encoder of the best checkpoint."""
         return load(self.best)
 
     def _check_finished(self) -> None:
@@ -109,14 +110,14 @@ class TrainingRun(Run):
 
 @runtime_checkable
 class Encodes(Protocol):
-    """Anything with an `encode`: our encoder, or a sentence-transformers model."""
+    """An object with an `encode` method, such as cse's encoder or a sentence-transformers model."""
 
     def encode(self, sentences: list[str]) -> np.ndarray:
-        """n texts -> (n, D)."""
+        """Return the vectors of n texts, (n, D)."""
 
 
 def compose(*arguments: str, command: Kind = "train", **settings: object) -> DictConfig:
-    """The configuration of `cse-train` with these arguments; with command="evaluate", of `cse-eval`.
+    """Return the configuration of `cse-train` with these arguments, or of `cse-eval` if command="evaluate".
 
     Raises UserError for an argument that the command would refuse.
     """
@@ -130,8 +131,8 @@ def train(*arguments: str, folder: str | Path | None = None, **settings: object)
     """Train in this process as `cse-train` does, and return the finished run.
 
     folder: the folder of a new run. None: hydra.run.dir, by default outputs/DATE/TIME below the working directory.
-    Raises UserError before any work and before it writes a file. Raises RunError if the run cannot continue. Several
-    jobs (-m, sweep=) need the command line.
+    Raises UserError for a mistake, before any work and before any file is written. Raises RunError if the run cannot
+    continue. Several jobs (-m, sweep=) need the command line.
 
     eval={"mine": function} adds the scores of the function to the scores of the configured evaluators, on both splits.
     A higher number is better. "trainer.select=dev/mine/NAME" selects the checkpoint on the function's number NAME.
@@ -141,10 +142,10 @@ def train(*arguments: str, folder: str | Path | None = None, **settings: object)
 
 
 def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> Encoder:
-    """The encoder of a run's folder, a sentence-transformers or Hugging Face folder, or a hub name, in eval mode.
+    """Load an encoder, in eval mode, from a run, a sentence-transformers or Hugging Face folder, or a name on the hub.
 
-    pooling: None keeps the recorded pooling, head and unit length; the encoder's `described` names all three.
-    Raises UserError, or MissingResource if the encoder is missing.
+    pooling: None keeps the pooling and the head that the checkpoint records. Any pooling drops this head. `described`
+    of the encoder names its pooling and its head. Raises MissingResource if the encoder is missing, or else UserError.
     """
     from cse.model.load import load_encoder
 
@@ -164,13 +165,13 @@ def evaluate(
     *arguments: str | Sequence[str | Mapping[str, ScoringFunction]] | Mapping[str, ScoringFunction],
     **settings: object,
 ) -> dict[str, float]:
-    """Every score of an encoder, by name (`test/sts/average`, x100), as `cse-eval` computes it. Writes nothing.
+    """Return every score of an encoder by name (`test/sts/average`), as `cse-eval` computes them. Write no file.
 
-    encoder: a run, any argument of `load`, an object with an `encode` (a sentence-transformers model), or a function
-    from n texts to (n, D). arguments, settings: the evaluators' settings of cse-eval, such as splits=["test"] or
+    encoder: any argument of `load`, an object with an `encode` method (a sentence-transformers model), or a function
+    from n texts to (n, D). arguments, settings: the settings of cse-eval for its evaluators, such as splits=["test"] or
     "paths.senteval=FOLDER". The first argument may be the value of `eval`: "stsb", {name: function}, or a list of both,
-    ["stsb", "sts", {"mine": function}]. A function is (encode, split) -> {name: number}. Raises UserError for bad input
-    and for any other setting. Raises one MissingResource that names all missing data.
+    ["stsb", "sts", {"mine": function}]. A function takes (encode, split) and returns {name: number}. Raises UserError
+    for bad input and for any other setting. Raises one MissingResource that names all missing data.
     """
     from cse.eval.scoring import EncodesSides, MemoizedEncode, by_side, check_encode, score
     from cse.score import values
@@ -186,7 +187,7 @@ def evaluate(
         try:
             scores = score(evaluators, memoized, level=logging.DEBUG)
         except UserError:
-            memoized.check_varied()  # which would be the reason
+            memoized.check_varied()  # equal vectors would be the reason of this error
             raise
         memoized.check_varied()
         memoized.warn_of_zeros()
@@ -194,14 +195,14 @@ def evaluate(
 
 
 def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
-    """One row for every run at or below the folders: the table that `cse-report runs=[...]` writes as runs.csv.
+    """Return a row for every run in or below the folders: the table that `cse-report runs=[...]` writes as runs.csv.
 
-    Real runs come first, then smoke runs, then jobs of a sweep that have no run yet. The columns, from left to right:
-    folder, state (done, running, stopped, failed, not started) and why; `origin`, if the call names several folders:
-    the folder with the run; the settings that differ between the runs, by dotted key, and the seed; every unrounded
-    score of the best checkpoint; partial, untrained, best_step, steps, wall_seconds and more facts; the command that
-    repeats the run. None stands for a missing value. seed: the key of the runs' seed. Raises UserError for a folder
-    that does not exist.
+    Real runs come first, then smoke runs, then jobs of a sweep that have no run yet. The first columns are folder,
+    state (done, running, stopped, failed, not started) and why. If the call names several folders, `origin` names the
+    folder with the run. Then follow the settings that differ between the runs, by dotted key, and the seed; every
+    unrounded score of the best checkpoint; partial, untrained, best_step, steps, wall_seconds and more facts; the
+    command that repeats the run. None stands for a missing value. seed: the key of the setting that is the seed of the
+    runs. Raises UserError for a folder that does not exist.
     """
     from cse.lab.report.any_runs.comparison import compare_without_smoke
     from cse.lab.report.any_runs.runs_table import runs_frame
@@ -213,7 +214,7 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
 
 @contextmanager
 def _arguments_of_call(kind: Kind, given: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Argument]]:
-    """A call's arguments as text of a command. In the block, the functions in the call's `eval` are known by name."""
+    """Yield a call's arguments as arguments of a command. In the block, the functions in `eval` are in KNOWN."""
     functions, texts = _functions_and_texts(kind, given, settings)
     if not functions:
         yield _arguments_of_job(kind, texts)
@@ -228,10 +229,10 @@ def _arguments_of_call(kind: Kind, given: Sequence[object], settings: Mapping[st
 def _functions_and_texts(
     kind: Kind, given: Sequence[object], settings: Mapping[str, object]
 ) -> tuple[list[Mapping[str, ScoringFunction]], list[str]]:
-    """(the functions in a call's `eval`, each as {name: function}; the rest of the call, as text of a command).
+    """Return the functions in a call's `eval`, each as {name: function}, and the rest as texts of a command.
 
-    If `eval` is a list, its names of evaluators belong to the rest. If `eval` is {name: function}, training adds the
-    function to the evaluators of the command, and `evaluate` scores the function alone.
+    If `eval` is a list, the rest keeps the names of evaluators in this list. If `eval` is {name: function}, training
+    adds the function to the command's evaluators, and `evaluate` computes only the function's scores.
     """
     rest, settings = _with_eval_as_keyword(kind, given, settings)
     chosen = settings.get("eval")
@@ -250,7 +251,7 @@ def _functions_and_texts(
 def _with_eval_as_keyword(
     kind: Kind, given: Sequence[object], settings: Mapping[str, object]
 ) -> tuple[list[object], dict[str, object]]:
-    """A call's arguments and keywords. A first argument of `evaluate` without `=` becomes the keyword `eval`."""
+    """Return a call's arguments and keywords. If the first argument of `evaluate` has no `=`, it becomes `eval`."""
     rest = list(given)
     if kind == "train" or not rest or (isinstance(rest[0], str) and "=" in rest[0]):
         return rest, dict(settings)
@@ -260,9 +261,9 @@ def _with_eval_as_keyword(
 
 
 def _texts_of_call(given: Sequence[object], settings: Mapping[str, object]) -> list[str]:
-    """A call's arguments and keywords, as text of a command's arguments.
+    """Return a call's arguments and keywords as the texts of a command's arguments.
 
-    Raises UserError for a value that cannot be such text.
+    Raises UserError for a value that cannot be part of a command.
     """
     if wrong := [argument for argument in given if not isinstance(argument, str)]:
         raise UserError(
@@ -272,7 +273,7 @@ def _texts_of_call(given: Sequence[object], settings: Mapping[str, object]) -> l
 
 
 def _arguments_of_job(kind: Kind, texts: Sequence[str]) -> list[Argument]:
-    """The arguments of a command of one job. Raises UserError for several jobs, and for a flag."""
+    """Return the arguments of a command that starts one job. Raises UserError for several jobs, and for a flag."""
     one_job = read_command(adopt_folders(normalized(texts)), kind)
     if several := starts_many(one_job.arguments, one_job.flags):
         raise UserError(f"{several} starts several jobs: use the command line, {PROGRAMS[kind]} {several}")
@@ -282,7 +283,7 @@ def _arguments_of_job(kind: Kind, texts: Sequence[str]) -> list[Argument]:
 
 
 def _check_scoring(arguments: Sequence[Argument]) -> None:
-    """Raise UserError for an argument that is no setting of the evaluators."""
+    """Raise UserError for an argument that is not a setting of the evaluators."""
     if idle := [argument for argument in arguments if argument.key.partition(".")[0] not in SCORING]:
         raise UserError(
             f"cse.evaluate scores the encoder as you loaded it, so {idle[0]} has no effect: choose the pooling with "

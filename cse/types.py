@@ -1,5 +1,5 @@
-"""The data that the parts of cse pass to each other, and the interface of each part. Optional members have a default.
-Names carry shapes: B rows of a batch, T tokens, D embedding width, M views of a sentence."""
+"""The interface of each kind of part, and the data that the parts pass to each other. An optional member of an
+interface has a default. The ending of a name gives its shape: B rows, T tokens, D embedding width, M views of a row."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -19,11 +19,11 @@ if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
 
 Encode = Callable[[list[str]], np.ndarray]
-"""n texts -> (n, D) float32: the embeddings used at test time, in eval mode. A text may be a Query or a Document."""
+"""A function from n texts to their test-time embeddings, (n, D) float32. A text may be a Query or a Document."""
 
 
 class Sided(str):
-    """A text of one side of a search. It is never equal to a plain text, so that both get their own vectors."""
+    """A query or a document of a search. It never equals a plain text, because the two may have different vectors."""
 
     __slots__ = ()
 
@@ -38,23 +38,24 @@ class Sided(str):
 
 
 class Query(Sided):
-    """A text to search with. An encoder with two prefixes (model.prefix) puts the prefix of queries before it."""
+    """A text to search with. An encoder with two prefixes (model.prefix) puts its query prefix before the text."""
 
     __slots__ = ()
 
 
 class Document(Sided):
-    """A text to find. An encoder with two prefixes (model.prefix) puts the prefix of documents before it."""
+    """A text to find. An encoder with two prefixes (model.prefix) puts its document prefix before the text."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """One view of a batch, padded to its longest row.
+    """The token ids of one view of a batch, padded to the view's longest row.
 
-    ids_BT: int64. mask_BT: 1 for a real token, 0 for padding. labels_BT: the original id of a masked token and -100
-    elsewhere, or None. masked_N: the indices of the masked tokens among all B * T; `to` computes them on the CPU.
+    ids_BT: int64. mask_BT: 1 for a real token, 0 for padding. labels_BT: the original id of each masked token, and -100
+    for every other token; None if no token may be masked. masked_N: the positions of the masked tokens in the flattened
+    labels. `to` computes them before it copies the labels.
     """
 
     ids_BT: Tensor
@@ -63,7 +64,7 @@ class Tokens:
     masked_N: Tensor | None = None
 
     def to(self, device: torch.device) -> "Tokens":
-        """The tokens on `device`; see to_device."""
+        """Return the tokens on `device`; see to_device."""
         ids_BT, mask_BT = to_device(self.ids_BT, device), to_device(self.mask_BT, device)
         if self.labels_BT is None:
             return Tokens(ids_BT, mask_BT)
@@ -75,8 +76,8 @@ class Tokens:
 class Batch:
     """All views of one step, joined in one padded block. The encoder reads the block at once.
 
-    sizes: the number of rows of each view; `tokens` has their sum. known: see Encoded. source: the name of the source
-    of the rows, in a mixture of several.
+    sizes: the number of rows of each view; `tokens` has the rows of all views. known: see Encoded. source: in a mixture
+    of several sources, the name of the source of the rows.
     """
 
     tokens: Tokens
@@ -90,18 +91,18 @@ class Encoded:
     """The encoder's vectors for the rows of one view. `known` has further data of each row, by name:
 
     mlm_nll_B, mlm_count_B: for a view with labels, the sum of -log p(original token) over the masked tokens of a row,
-    and the number of these tokens. targets_B: the score of a row from 0 to 1, for text with scores (data.scores).
-    teacher_BE: vectors whose products are the cosines of the objective's `teachers`. momentum_BD: the row's vector by
-    the momentum encoder. rows_B: the numbers of the rows in the data, for an objective that reads them. missing_B: for
-    text with missing negatives, whether the row has no text in this view's column. The vector of such a row is the
-    vector of an empty text.
+    and the number of these tokens. targets_B: for text with scores (data.scores), the score of a row, from 0 to 1.
+    teacher_BE: the teachers' vectors. The product of two of them is the mean of the teachers' cosines, weighted as in
+    `teachers`. momentum_BD: the momentum encoder's vector of the row. rows_B: for an objective with `reads_rows`, the
+    number of the row in the data. missing_B: for text in which some rows have no hard negative, whether the row has no
+    text in this view's column. The vector of such a row is the vector of an empty text.
     """
 
     pooled_BD: Tensor
     known: dict[str, Tensor] = field(default_factory=dict)
 
     def mlm_loss(self) -> Tensor:
-        """The mean of -log p(original token) over all masked tokens, a scalar; 0 without any.
+        """Return the mean of -log p(original token) over all masked tokens, a scalar; 0 if no token is masked.
 
         Raises ValueError for a view without labels.
 
@@ -117,52 +118,55 @@ class Encoded:
 
 
 def missing_rows(views: list[Encoded]) -> Tensor | None:
-    """Which rows of these views are missing, (N,) bool; None if no row of the data is missing."""
+    """Return missing_B of these views, joined to (N,) bool; None if no view has missing_B."""
     missing = [view.known["missing_B"] for view in views if "missing_B" in view.known]
     return torch.cat(missing) if missing else None
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A scalar to minimise, and its named terms: scalars. The loop logs them as train/<name>."""
+    """`total`, the scalar to minimise, and `parts`, the scalar terms of the loss by name. The loop logs each term as
+    train/<name>."""
 
     total: Tensor
     parts: dict[str, Tensor] = field(default_factory=dict)
 
 
 class Objective(Part, nn.Module, ABC):
-    """A paper's loss, and its training head. This base class has the defaults of optional members.
+    """A paper's loss, with the paper's training head. This base class has the defaults of optional members.
 
-    The loop calls an objective with the global batch, gathered from all processes with its gradient. So code for one
-    process is exact on several. The equations of cse.objective share their rows between processes, so every process
-    must call them with the same rows. Randomness must depend only on the objective's seed and its own buffers, so that
-    every process draws the same numbers. The constructor takes `dim`, the encoder's width, and the keys of its YAML.
+    The loop gathers the global batch from all processes, with gradients, and calls the objective with this batch. So
+    code for one process is exact on several. In an equation of cse.objective each process computes a share of the rows,
+    so every process must call the equation with the same rows. Random numbers may depend only on the objective's seed
+    and buffers, so that every process draws the same numbers. The constructor takes `dim`, the encoder's width, and the
+    keys of the objective's YAML.
     """
 
     num_views: int = 2
-    """How many views of each row the objective needs."""
+    """The number of views of each row that the objective needs."""
     masking: str = "none"
-    """"none"; "first": view 0 is masked for the MLM loss; "copies": masked copies of all views are one more view."""
+    """"none"; "first": view 0 is masked for the MLM loss; "copies": one more view has masked copies of all views."""
     min_rows: int = 1
-    """The smallest batch: 2 rows if the loss compares rows, or takes statistics over them."""
+    """The smallest number of rows in a batch: 2 if the loss compares rows, or computes statistics over rows."""
     averages_positives: bool = False
-    """Whether view 1 may have several rows for each row of view 0. Their mean is the positive (DeCLUTR's spans)."""
+    """Whether view 1 may have several rows for each row of view 0. The mean of these rows is the positive (DeCLUTR)."""
     further_are_negatives: bool = False
-    """Whether the views after the second are hard negatives. Each is from its own column, and a row may lack it
-    (missing_B)."""
+    """Whether the views after the second are hard negatives. Each hard negative has its own column. A row may have no
+    text in this column (missing_B)."""
     pairs_texts: bool = False
-    """Whether its views are two different texts of a row, not one text twice. A guide or a score compares them."""
+    """Whether each view must have its own column, because a guide or a score compares two texts of a row."""
     reads_scores: bool = False
-    """Whether it learns from a score of each row, targets_B."""
+    """Whether the loss reads a score of each row, targets_B."""
     memory_size: int = 0
-    """How many vectors of earlier batches it keeps as negatives."""
+    """The number of vectors of earlier batches that the objective keeps as negatives."""
     reads_rows: bool = False
-    """Whether it reads rows_B, to recognise rows that it keeps from earlier batches."""
+    """Whether the objective reads rows_B, to recognise the rows that it keeps from earlier batches."""
     teachers: Mapping[str, float] = {}
-    """The checkpoints that compute teacher_BE, and the weights of their cosines. All use `teacher_pooling`."""
+    """The checkpoints that compute teacher_BE, and the weight of each checkpoint's cosines."""
     teacher_pooling: str | None = None
+    """The pooling of all teachers; None: the pooling that each teacher records."""
     momentum: float | None = None
-    """Momentum of a second encoder (cse.training.momentum); it computes momentum_BD. None: no second encoder."""
+    """The momentum of a second encoder, which computes momentum_BD (cse.training.momentum). None: no second encoder."""
     head: nn.Module | None
     """The training head, or None. A second modality may share it (aux_modality.head_mode)."""
 
@@ -173,36 +177,36 @@ class Objective(Part, nn.Module, ABC):
         return self
 
     def __init__(self) -> None:
-        """Do nothing: a subclass may omit super().__init__(), or call it after setting its own modules."""
+        """Do nothing. So a subclass may omit super().__init__(), or set its modules before this call."""
 
     def of(self, source: str | None) -> "Objective":
-        """The objective of a batch: this objective, or in a mixture the objective of the batch's source."""
+        """Return the objective of a batch: this objective, or in a mixture the objective of the batch's source."""
         return self
 
     def through_head(self, x_BD: Tensor) -> Tensor:
-        """(B, dim) -> the input of the loss: the head's output, or the embeddings if there is no head."""
+        """Return the input of the loss for embeddings (B, dim): the head's output, or without a head the embeddings."""
         return x_BD if self.head is None else self.head(x_BD)
 
     @classmethod
     def views_of(cls, settings: Settings) -> int:
-        """num_views of an objective with these settings (from its YAML). Needs no encoder."""
+        """Return num_views for the settings in an objective's YAML, before the objective is made."""
         return settings.get("num_views") or cls.num_views
 
     @abstractmethod
     def forward(self, views: list[Encoded]) -> Loss:
-        """The loss of one global batch, and its terms."""
+        """Return the loss of one global batch, with its terms."""
 
     def negatives(self, anchors: int) -> int:
-        """The number of negatives of each anchor, in a batch of `anchors` rows. 0, the default: a loss without any."""
+        """Return the number of negatives of each anchor in a batch of `anchors` rows; by default 0, no negatives."""
         return 0
 
     def test_head(self) -> nn.Module | None:
-        """The head that also applies to the pooled embedding at test time, or None."""
+        """Return the head that also transforms the pooled embedding at test time, or None."""
         return None
 
 
 class Rows(Protocol):
-    """The prepared text for an augmentation: rows, by number and column."""
+    """The prepared text that an augmentation reads, by row number and column."""
 
     @property
     def num_columns(self) -> int:
@@ -211,64 +215,65 @@ class Rows(Protocol):
     def __len__(self) -> int: ...
 
     def text(self, i: int, column: int = 0) -> str:
-        """The text of row i in that column."""
+        """Return the text of row i in this column."""
 
     def measured(self, number_of: Callable[[str], int], key: str) -> np.ndarray:
-        """(N,) int64: number_of(text) for the first text of each row. It is computed once for the same key, and kept in
-        the cache. key: everything else that a number depends on."""
+        """Return number_of(text) for the first text of each row, (N,) int64. The cache keeps the numbers of each key.
+        key: everything except the text that a number depends on."""
 
 
 class Augmentation(Part):
-    """Makes the views of a row. A subclass has `views` or `tokens`, as `level` says. rng depends on
-    (seed, epoch, row, view)."""
+    """A part that makes the views of a row. For level "text" a subclass has `views`, for level "tokens" `tokens`. Both
+    get an rng that depends only on (seed, epoch, row, view)."""
 
     level: Literal["text", "tokens"] = "tokens"
-    """"text": `views` is called with texts; "tokens": `tokens` is called with token ids."""
+    """"text": `views` gets texts; "tokens": `tokens` gets token ids."""
     model_dropout: float | None = None
-    """The encoder's dropout in training; None: the checkpoint's own."""
+    """The dropout probability of the encoder in training; None: the probability of the checkpoint."""
     positives: int = 1
-    """Rows of view 1 for each row of view 0."""
+    """The number of rows of view 1 for each row of view 0."""
     max_views: int | None = None
-    """The most views of a row that it can make; None: any number."""
+    """The largest number of views of a row; None: no limit."""
     needs_columns: bool = False
     """Whether each view must have its own column, because nothing else makes the views of a row differ."""
     keeps_first: bool = False
-    """Whether view 0 is the row unchanged, and only the other views are augmented."""
+    """Whether view 0 is the unchanged row, and only the other views are augmented."""
     longest: int = sys.maxsize
-    """The most ids that `tokens` may return for a row; see `limit_length`."""
+    """The largest number of ids that `tokens` may return for a row; see `limit_length`."""
     keeps_text: bool = False
-    """Whether texts are left unchanged. Then only dropout makes two views of one column differ."""
+    """Whether the augmentation leaves texts unchanged. Then only dropout makes two views of one column differ."""
 
     def inputs(self) -> dict[str, str]:
-        """Digests of the data that it reads, by their names in messages."""
+        """Return the digests of the data that the augmentation reads, by the names that messages use."""
         return {}
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
-        """Keep the needed facts of the encoder's Hugging Face tokenizer. Called once, before any view is made."""
+        """Keep what the views need of the encoder's Hugging Face tokenizer. Called once, before any view is made."""
 
     def limit_length(self, longest: int) -> None:
-        """Keep the most ids that the encoder reads in a row. Called after `bind`, before any view is made."""
+        """Limit a row to the ids that the encoder can read. Called after `bind`, before any view is made."""
         self.longest = min(self.longest, longest)
 
     def usable_rows(self, text: Rows) -> np.ndarray:
-        """The numbers (int64) of the rows that can have views; by default all rows."""
+        """Return the numbers (int64) of the rows that can have views; by default of all rows."""
         return np.arange(len(text))
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
-        """For level "text": num_views views of one text. A view may be several texts (DeCLUTR's spans)."""
+        """Return num_views views of one text, for level "text". A view may be several texts (DeCLUTR's spans)."""
         raise NotImplementedError
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """For level "tokens": one view of the ids of one row (int, special tokens at both ends, no padding)."""
+        """Return one view of the ids of one row, for level "tokens". The ids are int, with special tokens at both ends
+        and without padding."""
         raise NotImplementedError
 
 
 class AuxModality(Part, nn.Module):
-    """Images or sound through the same transformer, with their own patch embedding, head and optimizer settings.
+    """A second modality, images or sound, for the same transformer. It has its own patch embedding and loss.
 
-    weight: omega, the factor of its loss. optimizer: "separate": a second AdamW over the encoder and this module;
-    "joint": one sum of losses and one update.
-    no_decay: parameters whose names contain one of these have no weight decay.
+    weight: omega, the factor of this loss. optimizer: "separate": a second AdamW updates the encoder and this module;
+    "joint": one update for the sum of both losses.
+    no_decay: parameters whose names contain one of these texts have no weight decay.
     """
 
     weight: float
@@ -280,48 +285,49 @@ class AuxModality(Part, nn.Module):
     schedule: str
     clip: float | None
     needs_dropout: bool = False
-    """Whether only the encoder's dropout makes its two views differ."""
+    """Whether only the encoder's dropout makes the two views of an item differ."""
 
     @property
     def seconds_waited(self) -> float:
-        """Seconds spent waiting for data so far."""
+        """The seconds that this process has waited for the modality's data so far."""
         raise NotImplementedError
 
     def bind(self, text_head: nn.Module | None) -> None:
         """Share the objective's head, if the settings say so. Called once, before the optimizers are made."""
 
     def inputs(self) -> dict[str, str]:
-        """Digests of its data, by their names in messages. They do not depend on the place of the data."""
+        """Return digests of the data, by the names that messages use. A digest does not depend on the data's folder."""
         return {}
 
     def provenance(self) -> dict[str, object]:
-        """Its data and its loss, JSON-ready; see cse.data.stream.Stream.provenance."""
+        """Return a record of the data and the loss, JSON-ready; see cse.data.stream.Stream.provenance."""
         return {}
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
-        """This process's part of endless reshuffled batches, from number `first` on.
+        """Yield this process's part of every batch from number `first` on, without end.
 
-        A batch depends only on (seed, its number).
+        The items of a batch depend only on the seed and the batch's number. Each epoch has its own order.
         """
         raise NotImplementedError
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """(x_BTD, labels_B): 2B rows, all views 1 and then all views 2; the labels of the B items, on the CPU."""
+        """Return (x_BTD, labels_B) for B items. x_BTD: the patch embeddings of 2B rows, all views 1 and then all views
+        2. labels_B: the labels of the items, on the CPU."""
         raise NotImplementedError
 
     def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:
-        """The loss of 2B pooled rows, before the factor `weight`."""
+        """Return the loss of 2B pooled rows, not yet multiplied by `weight`."""
         raise NotImplementedError
 
 
 class Evaluator(Part, ABC):
-    """Scores an encoder through `encode` alone. Its config key is the prefix of its metrics:
-    `test/<key>/STS12/spearman`."""
+    """A part that scores an encoder. It gets only `encode`, never the model. The name of a score includes the
+    evaluator's config key: `test/<key>/STS12/spearman`."""
 
     splits: tuple[str, ...] = ("dev", "test")
-    """The splits that it can score: "dev", "test" or both."""
+    """The splits that the evaluator can score: "dev", "test" or both."""
     primary: str | None = None
-    """The name of its main score. `trainer.select=<key>` selects the checkpoint on `dev/<key>/<primary>`."""
+    """The name of the main score. `trainer.select=<key>` selects the checkpoint on `dev/<key>/<primary>`."""
 
     @abstractmethod
     def prepare(self) -> None:
@@ -329,12 +335,12 @@ class Evaluator(Part, ABC):
 
     @abstractmethod
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Every score of a split. Called after `prepare`."""
+        """Return every score of a split. Called after `prepare`."""
 
     def texts(self) -> Iterable[str]:
-        """Every text that it scores, to find overlap with the training data. By default none."""
+        """Return every text that the evaluator encodes, to find overlap with the training data; by default none."""
         return ()
 
     @abstractmethod
     def source(self) -> Source:
-        """The data and the protocol of the scores. Called after `prepare`, before and after scoring."""
+        """Return the data and the protocol of the scores. Called after `prepare`, before and after scoring."""

@@ -2,13 +2,13 @@
 
     corpus.jsonl       {"_id": "d1", "title": "", "text": "..."}; the title is optional, and comes before the text
     queries.jsonl      {"_id": "q1", "text": "..."}
-    qrels/SPLIT.tsv    query-id, corpus-id, score: a header, and then a line for each judged document; dev, test or both
+    qrels/SPLIT.tsv    query-id, corpus-id, score: a header, then a line for each judged document; SPLIT is dev or test
 
-Each query ranks all documents by cosine. The measures are the measures of trec_eval. BEIR computes them with
-pytrec_eval. Documents of equal cosine are ranked as trec_eval ranks them: the last id in the order of bytes comes
-first. A document with the id of the query stays in the ranking.
+Each query ranks all documents by cosine. The measures are trec_eval's, which BEIR computes with pytrec_eval. If
+documents have equal cosines, the document with the last id in the order of bytes comes first, as in trec_eval. A
+document with the same id as the query stays in the ranking.
 
-Q is the number of queries, N the documents, K the ranks, B the queries of a chunk, and D the embedding width.
+Q is the number of queries, N of documents, K of ranks, and B of queries in a chunk. D is the embedding width.
 """
 
 import json
@@ -30,7 +30,7 @@ from cse.types import Document, Encode, Evaluator, Query
 log = logging.getLogger(__name__)
 
 Judged = dict[str, dict[int, int]]
-"""By query: the relevance of each judged document, by its number in the corpus. 1 or more is relevant."""
+"""{query id: {number of a judged document in the corpus: relevance}}. A relevance of 1 or more means relevant."""
 
 SPLITS = ("dev", "test")
 QRELS = "qrels/{}.tsv"
@@ -39,9 +39,9 @@ DEPTH = 100  # ranks
 
 
 class Beir(Evaluator):
-    """`ndcg@10`, `mrr@10`, `recall@10` and `recall@100`, in percent. Queries and documents have their own prefix.
+    """An evaluator of search: `ndcg@10`, `mrr@10`, `recall@10` and `recall@100`, in percent.
 
-    folder: see the module. Raises UserError if it is not set.
+    folder: see the module. Raises UserError if `folder` is None.
     """
 
     primary = "ndcg@10"
@@ -59,7 +59,7 @@ class Beir(Evaluator):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The folder."""
+        """Return the folder as a need."""
         return [FileNeed(settings["folder"], "folder")] if settings.get("folder") else []
 
     def prepare(self) -> None:
@@ -74,7 +74,7 @@ class Beir(Evaluator):
             log.info("%-10s %s: %d queries; %d without a judged document are left out", "beir", split, *about)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Encode the queries of the split and the corpus in one call."""
+        """Return the scores of a split. One call of `encode` gets the split's queries and the corpus."""
         judged = self.judged[split]
         queries, documents = [self.queries[name] for name in judged], [*self.corpus.values()]
         vectors = encode([*map(Query, queries), *map(Document, documents)])
@@ -89,16 +89,16 @@ class Beir(Evaluator):
         return scores
 
     def texts(self) -> Iterator[str]:
-        """The queries and the documents."""
+        """Yield the queries and the documents."""
         yield from self.queries.values()
         yield from self.corpus.values()
 
     def source(self) -> Source:
-        """The protocol and the files."""
+        """Return the protocol and the files."""
         return self.folder.source("trec_eval's measures of rankings by cosine; a document of a query's id stays")
 
     def _texts(self, name: str) -> dict[str, str]:
-        """The texts of a file, by id. Raises UserError for a repeated id."""
+        """Return the texts of a file, by id. Raises UserError for a repeated id."""
         rows = self.folder.rows(name, "utf-8", text_with_id, None)
         texts: dict[str, str] = {}
         for line, (key, text) in enumerate(rows, 1):
@@ -108,7 +108,7 @@ class Beir(Evaluator):
         return texts
 
     def _judged(self, name: str, places: dict[str, int]) -> Judged:
-        """The judgements of a file. Raises UserError for an id that the other files do not have."""
+        """Return the judgements of a file. Raises UserError for an id that is not in the queries or the corpus."""
         path = self.folder.root / name
         header, *rows = self.folder.rows(name, "utf-8", lambda line: line.split("\t"), None)
         if header != HEADER:
@@ -126,7 +126,7 @@ class Beir(Evaluator):
 
 
 def text_with_id(line: str) -> tuple[str, str]:
-    """The id and the text of a line. Raises ValueError."""
+    """Return the id and the text of a line. Raises ValueError, or KeyError if the line has no _id."""
     row = json.loads(line)
     if not isinstance(row, dict) or not isinstance(row.get("text"), str):
         raise ValueError('not {"_id": ..., "text": "..."}')
@@ -134,9 +134,9 @@ def text_with_id(line: str) -> tuple[str, str]:
 
 
 def ranking(queries_QD: np.ndarray, corpus_ND: np.ndarray, depth: int = DEPTH) -> np.ndarray:
-    """(Q, K) int: the numbers of the nearest documents of each query, best first.
+    """Return the numbers of each query's nearest documents, (Q, K) int, nearest first.
 
-    If two cosines are equal, the lower number is first. K is `depth`, or N if that is less.
+    If two cosines are equal, the lower number is first. K is `depth`, or N if N is less than `depth`.
     """
     unit_QD, unit_ND = unit_rows(queries_QD), unit_rows(corpus_ND)
     depth = min(depth, len(unit_ND))
@@ -151,7 +151,7 @@ def ranking(queries_QD: np.ndarray, corpus_ND: np.ndarray, depth: int = DEPTH) -
 
 
 def measures(found_QK: np.ndarray, judged: Sequence[dict[int, int]]) -> dict[str, np.ndarray]:
-    """Each measure of each query, (Q,) from 0 to 1. judged: the relevance of documents, by number, for each query.
+    """Return each measure's values, (Q,) from 0 to 1. judged: for each query, {number of a document: relevance}.
 
     For example, two documents are relevant, and document 7 is ranked first:
 

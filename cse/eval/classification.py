@@ -1,8 +1,8 @@
-"""Texts of the user's own with labels: eval=classification eval.train=FILE eval.test=FILE.
+"""Classification of the user's own labelled texts: eval=classification eval.train=FILE eval.test=FILE.
 
-SentEval's linear classifier learns the labels of the training texts from their embeddings. Dev selects the
-regularisation strength and stops training early. The dev scores are this classifier's scores on dev, as in SentEval.
-Without a file for dev, dev is a random tenth of the training texts.
+SentEval's linear classifier learns the labels of the training texts from their embeddings. The accuracy on dev selects
+the strength of the L2 penalty and stops training early. The dev scores are the same classifier's scores on dev, as in
+SentEval. If there is no file for dev, a random tenth of the training texts becomes dev.
 """
 
 import logging
@@ -32,9 +32,9 @@ DEV = 10  # without a file for dev, one in this many training texts is in dev
 
 
 class Classification(Evaluator):
-    """`accuracy` and `macro_f1` in percent. conf/eval/classification.yaml explains the settings.
+    """An evaluator with `accuracy` and `macro_f1` in percent. conf/eval/classification.yaml explains the settings.
 
-    Raises UserError without a file to train the classifier on.
+    Raises UserError if `train` is None.
     """
 
     primary = "accuracy"
@@ -59,7 +59,7 @@ class Classification(Evaluator):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The files."""
+        """Return the files as needs."""
         columns, encoding = names_typed(settings.get("columns")), settings.get("encoding") or "utf-8"
         named = {part: settings.get(part) for part in ("train", "dev", "test")}
         return [TextNeed(file, part, columns=columns, encoding=encoding) for part, file in named.items() if file]
@@ -88,7 +88,7 @@ class Classification(Evaluator):
             self.parts[part] = Examples(([text for text, _ in found],), classes_N)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Train the classifier, and score it on the split."""
+        """Train the classifier, and return its scores on the split."""
         from sklearn.metrics import f1_score
 
         tested = self.parts[split]
@@ -107,11 +107,11 @@ class Classification(Evaluator):
         ]  # fmt: skip
 
     def texts(self) -> Iterator[str]:
-        """The texts of all parts."""
+        """Yield the texts of train, dev and test."""
         for examples in self.parts.values():
             yield from examples.texts()
 
     def source(self) -> Source:
-        """The protocol and the files."""
+        """Return the protocol and the files."""
         dev = "" if "dev" in self.files else f"; dev is a random tenth of train (seed {SEED})"
         return self.folder.source(f"SentEval's torch logistic regression, mode {self.mode}; dev selects{dev}")

@@ -1,13 +1,14 @@
-"""SentEval's image-caption retrieval on COCO: two linear maps bring image features and captions together.
+"""SentEval's image-caption retrieval on COCO: two linear maps project image features and sentences into one space.
 
     L = sum over pairs (x, y) and their contrasts of  max(0, m - s(x, y) + s(x, y_c)) + max(0, m - s(x, y) + s(x_c, y))
 
-s is the cosine after the maps, m the margin. Dev and test are scored in folds of 1000 images and 5000 captions.
-SentEval's released rank.py sorts the captions, so they no longer belong to their images. This may explain two scores at
-chance (0.40) in DeCLUTR's Table S3. Here the captions keep their order.
+x is an image, y a caption of this image, x_c another image, and y_c another caption. s is the cosine after the maps, m
+the margin. Dev and test are scored in folds of 1000 images and 5000 captions. SentEval's released rank.py sorts the
+captions, so they no longer belong to their images. This may explain two scores at chance (0.40) in DeCLUTR's Table S3.
+Here the captions keep their order.
 
-N is the number of captions (five per image, in the order of the images), I the images, F the image features, D the
-sentence width, P the projected width, B the captions of a batch, and C the contrasts.
+N is the number of captions (five per image, in the order of the images), I of images, F of image features, B of
+captions in a batch, and C of contrasts. D is the width of the embeddings, P of the projections.
 """
 
 from typing import Any
@@ -33,13 +34,13 @@ CAPTIONS = 5  # of each image, the first five
 PARTS = {"train": "train.pkl", "dev": "valid.pkl", "test": "test.pkl"}
 
 Images = tuple[Tensor, list[str]]
-"""Features (I, F) and five captions for each image, in the images' order."""
+"""The features of the images (I, F), and five captions of each image, in the order of the images."""
 
 
 class Coco(Evaluator):
-    """Recall at 1, 5 and 10 in percent and median rank, `i2t/...` and `t2i/...`; `average` of the six recalls.
+    """Recall at 1, 5 and 10 in percent, and median rank, from image to text (`i2t/...`) and back (`t2i/...`).
 
-    conf/eval/coco.yaml explains the settings. The pickles may hold arrays and text, but no code.
+    `average` is the mean of the six recalls. conf/eval/coco.yaml explains the settings. A pickle with code is refused.
     """
 
     splits = ("test",)
@@ -69,7 +70,7 @@ class Coco(Evaluator):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """SentEval's pickles of COCO."""
+        """Return SentEval's pickles of COCO as a need."""
         return [DatasetNeed("coco", settings.get("folder"))]
 
     def prepare(self) -> None:
@@ -77,7 +78,7 @@ class Coco(Evaluator):
         self.data = {part: read_images(self.folder, name) for part, name in PARTS.items()}
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Recalls and ranks on test, the average on dev. The maps are trained on train; dev selects the epoch."""
+        """Return recalls and median ranks on test, and the average on dev. Dev selects the epoch of the maps."""
         ends = np.cumsum([len(captions) for _, captions in self.data.values()])
         vectors = np.split(np.asarray(encode(self.texts()), np.float32), ends[:-1])
         rows = {
@@ -98,7 +99,7 @@ class Coco(Evaluator):
         return [*scores, average, dev]
 
     def _fit(self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor]) -> tuple[nn.ModuleList, float]:
-        """The maps of images and of sentences at the highest sum of recalls on dev, and that sum."""
+        """Train the maps of images and of sentences. Return them at the highest sum of recalls on dev, and this sum."""
         stream = np.random.RandomState(self.seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
@@ -123,21 +124,21 @@ class Coco(Evaluator):
         return maps, train_until_worse(maps, one_pass, dev_score, range(self.max_epoch + 1), self.tenacity)
 
     def texts(self) -> list[str]:
-        """The captions of all parts."""
+        """Return the captions of train, dev and test."""
         return [caption for _, captions in self.data.values() for caption in captions]
 
     def source(self) -> Source:
-        """The protocol, and the pickles with their checksums."""
+        """Return the protocol, and the pickles with their checksums."""
         how = f"SentEval's COCO ranking, folds of {self.fold_images} images, captions in their images' order"
         return self.folder.source(how)
 
     def _loss(
         self, maps: nn.ModuleList, data: tuple[Tensor, Tensor], rows: tuple[np.ndarray, np.ndarray, np.ndarray]
     ) -> Tensor:
-        """The sum of hinges over a batch.
+        """Return the loss of a batch.
 
-        data: features of train's images and sentences. rows: row numbers of the batch's captions, of the captions that
-        give contrastive images, and of contrastive captions.
+        data: the features of train's images, and the embeddings of train's captions. rows: row numbers of the batch's
+        captions, of captions whose images are the contrasting images, and of the contrasting captions.
         """
         (images_IF, sentences_ND), (rows_B, image_BC, sentence_BC) = data, rows
         image_BP = self._project(maps[0], images_IF[rows_B // CAPTIONS])
@@ -154,7 +155,7 @@ class Coco(Evaluator):
 
     @torch.no_grad()
     def _recalls(self, maps: nn.ModuleList, images_IF: Tensor, sentences_ND: Tensor) -> dict[str, float]:
-        """The scores of `recalls`, averaged over the folds."""
+        """Return the scores of `recalls`, each averaged over the folds."""
         folds = []
         for start in range(0, len(images_IF), self.fold_images):
             image_IP = self._project(maps[0], images_IF[start : start + self.fold_images])
@@ -164,12 +165,12 @@ class Coco(Evaluator):
 
 
 def recalls(cosine_IN: Tensor) -> dict[str, float]:
-    """Recall at 1, 5, 10 in percent and median rank, image to text (its best caption) and text to image."""
+    """Return recall at 1, 5, 10 in percent and median rank. The rank from image to text is of the best caption."""
     rows_I1 = torch.arange(len(cosine_IN), device=cosine_IN.device)[:, None]
     own_I5 = rows_I1 * CAPTIONS + torch.arange(CAPTIONS, device=cosine_IN.device)
     caption_I5 = cosine_IN.gather(1, own_I5)
     others_IN = cosine_IN.scatter(1, own_I5, -torch.inf)
-    ranks = {  # 0 is the first place; a tie is ranked as worse
+    ranks = {  # 0 is the best rank; in a tie the correct item is ranked last
         "i2t": (others_IN >= caption_I5.amax(1, keepdim=True)).sum(1),
         "t2i": (others_IN >= caption_I5.reshape(-1)).sum(0),
     }
@@ -181,7 +182,7 @@ def recalls(cosine_IN: Tensor) -> dict[str, float]:
 
 
 def read_images(folder: DataFolder, name: str) -> Images:
-    """The image features and five captions per image of one part; captions end in " ." as in SentEval."""
+    """Return the image features of one part, and five captions per image. Captions end in " ." as in SentEval."""
     path = folder.root / name
     content: Any = read_pickle(folder.read_bytes(name), path)
     try:

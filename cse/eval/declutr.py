@@ -1,10 +1,10 @@
-"""DeCLUTR's row: Downstream (18 tasks), Probing (10 tasks) and their average (D + P) / 2 (Tables 1, S1, S3, S4).
+"""DeCLUTR's averages: Downstream (18 tasks), Probing (10 tasks) and their mean (D + P) / 2 (Tables 1, S1, S3, S4).
 
-Each task has one number. On test most tasks have their accuracy. MRPC has the mean of accuracy and F1. SICK-R and STS-B
-have Spearman x100 of the trained regression. STS12..16 have the mean Spearman x100 over subsets. Caption retrieval has
-the mean of six recalls. On dev most tasks have their accuracy on dev, also MRPC. SICK-R and STS-B have Pearson.
-STS12..16 have the same number as on test. `all` is the mean of all 28 tasks. The authors' script prints `all` in
-addition to the paper's average, and encodes an empty sentence as "."; so do we.
+Each task has one number. On test this number is the accuracy of most tasks. For MRPC it is the mean of accuracy and F1.
+For SICK-R and STS-B it is Spearman x100 of the trained regression. For STS12..16 it is the mean Spearman x100 over
+subsets. For caption retrieval it is the mean of six recalls. On dev it is the accuracy on dev of most tasks, also of
+MRPC. For SICK-R and STS-B it is Pearson x100 on dev. For STS12..16 it is the number on test. `all` is the mean of all
+28 tasks. The authors' script also prints `all`. An empty sentence is encoded as ".", as in this script.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from cse.sources.senteval import SUBSETS
 from cse.types import Encode, Evaluator
 
 Counted = tuple[Average, Average]
-"""The scores of a task's number, on test and on dev. Several scores are averaged."""
+"""The scores whose mean is the number of a task: the scores on test, and the scores on dev."""
 
 ACCURACY = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "SNLI", "SICK-E")
 DOWNSTREAM: dict[str, Counted] = {  # the tasks of Table S3
@@ -35,10 +35,10 @@ PROBING: dict[str, Counted] = {task: ([f"probing/{task}/accuracy"], [f"probing/{
 
 
 class Declutr(Evaluator):
-    """On test every score of the parts, and `downstream`, `probing`, `average`, `all`; on dev only these four.
+    """The averages of DeCLUTR's tables: `downstream`, `probing`, `average` and `all`; on test also the parts' scores.
 
-    parts: evaluators by name (transfer, sts, probing, coco); None leaves one out. The name of an average says which
-    tasks are missing: `downstream_without_CapRet`.
+    parts: evaluators by name (transfer, sts, probing, coco); None leaves a part out. If tasks are missing, the names of
+    the averages list them: `downstream_without_CapRet`.
     """
 
     splits = ("test", "dev")
@@ -49,7 +49,7 @@ class Declutr(Evaluator):
         self.last: tuple[Encode | None, list[Score]] = (None, [])
 
     def prepare(self) -> None:
-        """Prepare every part. Raises UserError with the key of the part, and one MissingResource for all parts."""
+        """Prepare every part. Raises UserError with the key of the part, or one MissingResource for all parts."""
         missing = []
         for name, part in self.parts.items():
             try:
@@ -62,7 +62,7 @@ class Declutr(Evaluator):
             raise combine(missing)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """The scores of the parts and their averages. The parts are scored once for both splits."""
+        """Return the averages of a split, and on test the parts' scores. The parts are scored once for both splits."""
         if self.last[0] is not encode:  # SentEval's fits give both splits at once
             words, scores = with_full_stops(encode), []
             for name, part in self.parts.items():
@@ -78,12 +78,12 @@ class Declutr(Evaluator):
         return [*known.values(), *found] if split == "test" else found
 
     def texts(self) -> Iterator[str]:
-        """The texts of every part."""
+        """Yield the texts of every part."""
         for part in self.parts.values():
             yield from part.texts()
 
     def source(self) -> Source:
-        """The protocols, files and problems of all parts."""
+        """Return the protocols, files and problems of all parts."""
         sources = {name: part.source() for name, part in self.parts.items()}
         protocols = "; ".join(f"{name}: {of['protocol']}" for name, of in sources.items())
         return {
@@ -94,12 +94,12 @@ class Declutr(Evaluator):
 
 
 def with_full_stops(encode: Encode) -> Encode:
-    """`encode` with a full stop for each empty text."""
+    """Return an `encode` that replaces each empty text by a full stop."""
     return lambda texts: encode([text or "." for text in texts])
 
 
 def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
-    """The scores in each average of a split, as one list for each task. Tasks without a score are left out."""
+    """Return the names of the scores in each average of a split. A task that lacks one of its scores is left out."""
     column, known = ("test", "dev").index(split), set(scores)
     downstream, probing = (
         {task: counted[column] for task, counted in tasks.items() if known.issuperset(counted[column])}
@@ -120,11 +120,11 @@ def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
 
 
 def average_of(average: Average, scores: dict[str, float]) -> float:
-    """The mean of the named scores. An inner list is averaged first."""
+    """Return the mean of the named scores. An inner list is averaged first."""
     return float(np.mean([average_of(one, scores) if isinstance(one, list) else scores[str(one)] for one in average]))
 
 
 def _named(name: str, missing: set[str]) -> str:
-    """The name of an average, with its missing tasks in the order of the tables."""
+    """Return the name of an average, followed by the missing tasks in the order of the tables."""
     lacking = [task for task in (*DOWNSTREAM, *PROBING) if task in missing]
     return f"{name}_without_{'_'.join(lacking)}" if lacking else name

@@ -1,11 +1,11 @@
-"""Human similarity judgements from gensim's wheel, without a hub: Lee's documents, SimLex-999 and WordSim-353.
+"""Human similarity judgements that need no hub, from gensim's wheel: Lee's documents, SimLex-999 and WordSim-353.
 
     lee      50 news documents, 1225 pairs i < j, mean human similarity in [0, 1] (Lee, Pincombe & Welsh 2005)
     simlex   999 word pairs, similarity 0..10 (Hill et al. 2015)
     wordsim  353 word pairs, relatedness 0..10 (Finkelstein et al. 2002)
 
-The sets are small, and words are not sentences. They can show that training has an effect. Their scores cannot be
-compared with a paper.
+The sets are small, and words are not sentences. The scores can show that training has an effect. They cannot be
+compared with a paper's scores.
 """
 
 from functools import partial
@@ -24,7 +24,7 @@ WORD_PAIRS = {"simlex": ("simlex999.txt", 999), "wordsim": ("wordsim353.tsv", 35
 
 
 class Demo(ScoredPairs):
-    """Spearman x100 of cosines with human scores on each set, and the plain average of the three."""
+    """Spearman x100 of cosines with human scores on each set, and the mean over the three sets."""
 
     splits = ("dev",)
     primary = "average"
@@ -38,11 +38,11 @@ class Demo(ScoredPairs):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The package gensim."""
+        """Return the package gensim as a need."""
         return [DatasetNeed("demo")]
 
     def readers(self, split: str) -> Readers:
-        """One reader for each of the three sets."""
+        """Return one reader for each of the three sets."""
         words = {
             name: [partial(read_word_pairs, name=file, official=rows)] for name, (file, rows) in WORD_PAIRS.items()
         }
@@ -50,7 +50,7 @@ class Demo(ScoredPairs):
 
 
 def read_lee(folder: DataFolder) -> Examples:
-    """All pairs of Lee's documents; the units are the documents."""
+    """Return all pairs of Lee's documents. The units of a pair are its two documents."""
     documents = folder.rows("lee.cor", "latin-1", str, LEE_DOCUMENTS)
     matrix, row = "similarities0-1.txt", lambda line: [float(cell) for cell in line.split("\t")]
     human_NN = np.array(folder.rows(matrix, "utf-8", row, LEE_DOCUMENTS))
@@ -60,7 +60,7 @@ def read_lee(folder: DataFolder) -> Examples:
 
 
 def read_word_pairs(folder: DataFolder, name: str, official: int) -> Examples:
-    """Pairs of words, below two comment lines."""
+    """Return the pairs of words in a file. Its first two lines are comments."""
 
     def convert(line: str) -> Row:
         first, second, score = line.split("\t")

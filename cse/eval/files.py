@@ -1,4 +1,4 @@
-"""Read data files, check their number of rows, and keep their checksums. So a score can state its data."""
+"""Read an evaluator's data files, check their numbers of rows, and keep their checksums for the source of a score."""
 
 import gzip
 import hashlib
@@ -20,11 +20,11 @@ Raw = TypeVar("Raw")
 
 
 class DataFolder:
-    """A folder of data files. A missing or modified file is an error or, with allow_partial, a noted problem.
+    """A folder of data files. A missing or modified file is an error; with allow_partial it is listed in `problems`.
 
-    path: the folder, and its name in the provenance. key: the parameter that names the folder. what: what the folder
-    must hold, for messages. allow_partial: None for an evaluator that cannot leave anything out. find: returns the
-    folder, if `path` is only a name.
+    path: the folder, or a name for it; `source` has `path` as the place. key: the parameter that names the folder.
+    what: what the folder must hold, for messages. allow_partial: None for an evaluator that needs all of its data.
+    find: returns the folder, if `path` is only a name.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class DataFolder:
 
     @cached_property
     def root(self) -> Path:
-        """The folder. Raises MissingResource if the setting is empty or the folder does not exist."""
+        """The folder. Raises MissingResource if `path` is None or the folder does not exist."""
         if self.find is not None:
             return self.find()
         if self.path is None:
@@ -53,7 +53,7 @@ class DataFolder:
         return Path(self.path)
 
     def attempt(self, read: Callable[["DataFolder"], T]) -> T | None:
-        """read(self). If a file is missing and data may be partial, returns None and notes the problem."""
+        """Return read(self). If a file is missing and allow_partial is true, add to `problems` and return None."""
         assert self.root  # a missing folder is always an error
         try:
             return read(self)
@@ -64,13 +64,13 @@ class DataFolder:
             return None
 
     def require(self, data: Sized) -> None:
-        """Raise MissingResource if `data` is empty: there is nothing to score."""
+        """Raise MissingResource if `data` is empty, because there is nothing to score."""
         if not data:
             why = f" ({self.problems[0]})" if self.problems else ""
             raise MissingResource(f"none of the files to score exists{why}", key=self.key, value=self.path)
 
     def read_bytes(self, name: str) -> bytes:
-        """The content of a file. Its sha256 goes into the provenance."""
+        """Return the content of a file, and keep the sha256 of the content for `source`."""
         path = self.root / name
         if not path.is_file():
             raise MissingResource(f"{path} is missing: `{self.key}` must be {self.what}{self.hint}.")
@@ -82,7 +82,7 @@ class DataFolder:
         return data
 
     def read(self, name: str, encoding: str) -> str:
-        """The text of a file, unpacked if its name ends in .gz."""
+        """Return the text of a file. A file whose name ends in .gz is decompressed."""
         data = self.read_bytes(name)
         try:
             return (gzip.decompress(data) if name.endswith(".gz") else data).decode(encoding)
@@ -92,7 +92,7 @@ class DataFolder:
     def rows(
         self, name: str, encoding: str, convert: Callable[[str], T], official: int | None, header: int = 0
     ) -> list[T]:
-        """convert(line) for every line of a file after its `header` lines; see `converted`.
+        """Return convert(line) for every line of a file except the first `header` lines; see `converted`.
 
         Lines end at newlines only: str.splitlines would also split at characters inside sentences. Empty lines at the
         end are ignored.
@@ -104,9 +104,9 @@ class DataFolder:
     def converted(
         self, name: str, rows: Iterable[Raw], convert: Callable[[Raw], T], official: int | None, first: int = 1
     ) -> list[T]:
-        """convert(row) for every row, checked against the official number of rows.
+        """Return convert(row) for every row, and check the number of rows with `expect`.
 
-        Raises UserError with the file and the line for a row that `convert` refuses. first: the line of the first row.
+        Raises UserError with the file and the line if `convert` refuses a row. first: the line number of the first row.
         """
         found = []
         for number, row in enumerate(rows, first):
@@ -120,7 +120,8 @@ class DataFolder:
         return found
 
     def expect(self, name: str, rows: int, official: int | None) -> None:
-        """Raise or note a problem if a file (or several, "a + b") has no rows, or not the official number of rows."""
+        """Keep the number of rows of a file, or of several ("a + b"). Raise MissingResource if there are no rows. If
+        the number is not `official`, raise UserError or, with allow_partial, add to `problems`."""
         self.files.setdefault(name, {})["rows"] = rows
         if rows and official in (rows, None):
             return
@@ -139,20 +140,20 @@ class DataFolder:
         return bool(self.problems)
 
     def source(self, protocol: str) -> Source:
-        """The place, the sha256 and the rows of every file read so far, and the noted problems."""
+        """Return the protocol, the place, the sha256 and number of rows of every file read so far, and the problems."""
         return {"protocol": protocol, "place": self.path, "files": self.files, "problems": self.problems}
 
 
 def senteval_needs(settings: Settings) -> list[Need]:
-    """SentEval's data: the folder in the setting `senteval`, or the hub's copy."""
+    """Return SentEval's data as a need: the folder in the setting `senteval`, or the hub's copy."""
     return [DatasetNeed("senteval", settings.get("senteval"))]
 
 
 def senteval_folder(path: str | None, allow_partial: bool = False) -> DataFolder:
-    """SentEval's downstream/ folder at `path`, or the hub's copy if path is None.
+    """Return SentEval's downstream/ folder: `path`, or the hub's copy if `path` is None.
 
-    The text is as SentEval's download script writes it. STS and SICK have Moses tokens, the classification sets have
-    PTB tokens.
+    SentEval's download script has tokenized the texts: STS and SICK with Moses' tokenizer, the classification sets with
+    PTB's tokenizer.
     """
     about, what = DATASETS["senteval"], "SentEval's downstream/ folder"
     find = None if path else partial(fetch.senteval, "SentEval's data")

@@ -15,17 +15,17 @@ from cse.score import Score, Source
 from cse.types import Encode, Evaluator
 
 ScoringFunction = Callable[[Encode, str], Mapping[str, float]]
-"""(encode, split) -> {name: number}; {} for a split without data."""
+"""A function that takes (encode, split) and returns {name: number}, or {} for a split without data."""
 
 KNOWN: dict[str, ScoringFunction] = {}
-"""The functions of the running call, by the name in their scores."""
+"""The functions of the running call, by the names that the call gives them."""
 
 
 @contextmanager
 def known(given: Sequence[Mapping[str, ScoringFunction]], taken: Collection[str]) -> Iterator[list[str]]:
-    """A block in which these functions are known as evaluators. It gets their names. taken: names in use.
+    """Keep these functions in KNOWN during the block, and yield their names. taken: the names of other evaluators.
 
-    Raises UserError if a name is not one word, is taken or is given twice, and if an object cannot be called.
+    Raises UserError if a name is not one word, is in `taken` or is given twice, and if an object is no such function.
     """
     names = [name for functions in given for name in functions]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -57,7 +57,7 @@ def known(given: Sequence[Mapping[str, ScoringFunction]], taken: Collection[str]
 
 
 class Function(Evaluator):
-    """The scores from the function of this name, for every split."""
+    """An evaluator that calls a function of KNOWN, for every split."""
 
     def __init__(self, name: Name):
         if name not in KNOWN:
@@ -68,10 +68,10 @@ class Function(Evaluator):
         self.name, self.function = name, KNOWN[name]
 
     def prepare(self) -> None:
-        """Do nothing: the function has its data."""
+        """Do nothing: the function reads its own data."""
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Call the function. Raises UserError unless it returns {name: number}, without NaN and infinity."""
+        """Return the function's scores. Raises UserError unless it returns {name: number} with finite numbers."""
         found = self.function(encode, split)
         if isinstance(found, Mapping):  # a tensor or an array of one number is that number
             of_one = (torch.Tensor, np.ndarray)
@@ -85,5 +85,5 @@ class Function(Evaluator):
         return [Score(str(name), float(value)) for name, value in found.items()]
 
     def source(self) -> Source:
-        """The name of the function. Its data is unknown."""
+        """Return the name of the function as the protocol. The function's data is unknown."""
         return {"protocol": f"the function {self.name} of the script or notebook that started this"}

@@ -1,7 +1,7 @@
-"""The geometry of sentences on the unit sphere: alignment, uniformity, effective rank, isotropy, mean cosine.
+"""The geometry of embeddings on the unit sphere: alignment, uniformity, effective rank, isotropy, mean cosine.
 
 Wang & Isola 2020 (arXiv:2005.10242), on unit vectors x_i:
-    alignment  = mean over positive pairs of |x - y|^2
+    alignment  = mean over positive pairs (x, y) of |x - y|^2
     uniformity = log mean over i < j of exp(-t |x_i - x_j|^2),  t = 2
 
 N is the number of sentences, D the embedding width, and B the rows of a chunk. uniformity has one (B, B) block of
@@ -34,24 +34,24 @@ from cse.types import Encode
 StsbFile = Literal["train", "dev", "test"]
 
 CHUNK = 4096  # rows; a (4096, 4096) float32 block takes 64 MiB
-MAX_COSINES = 2**26  # of a search's chunk: 256 MiB
+MAX_COSINES = 2**26  # the cosines in a chunk of a search: 256 MiB
 
 
 def unit_rows(x_ND: Tensor | np.ndarray) -> Tensor:
-    """The rows scaled to length 1, in the precision of the input, but at least float32. Rows of zeros stay zero."""
+    """Return the rows scaled to length 1, in float32 or the input's higher precision. Rows of zeros stay zero."""
     x_ND = torch.as_tensor(x_ND)
     return normalize(x_ND.to(torch.promote_types(x_ND.dtype, torch.float32)), dim=-1)
 
 
 def cosines_in_chunks(queries_QD: Tensor, corpus_ND: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """(numbers (B,) of the queries, their cosines (B, N) with the corpus) of unit vectors, a chunk at a time."""
+    """Yield for each chunk of queries their numbers (B,) and their cosines with the corpus (B, N), for unit vectors."""
     for rows_B in track(torch.arange(len(queries_QD)).split(max(1, MAX_COSINES // len(corpus_ND))), "chunk"):
         yield rows_B, queries_QD[rows_B] @ corpus_ND.T
 
 
 @equation(x_BD=real, y_BD=real)
 def alignment(x_BD: Tensor | np.ndarray, y_BD: Tensor | np.ndarray) -> Tensor:
-    """mean |x - y|^2 over rows (positive pairs), in [0, 4]: a scalar with a gradient.
+    """Return the mean of |x - y|^2 over rows, positive pairs scaled to length 1: a scalar in [0, 4] with a gradient.
 
     For example:
 
@@ -65,9 +65,9 @@ def alignment(x_BD: Tensor | np.ndarray, y_BD: Tensor | np.ndarray) -> Tensor:
 
 @equation(B=at_least(2), x_BD=real)
 def uniformity(x_BD: Tensor | np.ndarray, t: Positive = 2.0, log: bool = True, chunk: Count = CHUNK) -> Tensor:
-    """log mean_{i<j} exp(-t |x_i - x_j|^2), in [-4t, 0]: a scalar with a gradient.
+    """Return log mean_{i<j} exp(-t |x_i - x_j|^2) of rows scaled to length 1: a scalar in [-4t, 0] with a gradient.
 
-    log=False leaves out the log, as NonLing-CSE's text does. chunk: rows at a time.
+    log=False leaves out the log, as NonLing-CSE's text does. chunk: the number of rows of a block in memory.
 
     For example:
 
@@ -77,7 +77,7 @@ def uniformity(x_BD: Tensor | np.ndarray, t: Positive = 2.0, log: bool = True, c
     """
     x_ND = unit_rows(x_BD)
     rows = len(x_ND)
-    squares_N = x_ND.square().sum(-1)  # 1, or 0 for a vector of zeros; its squared distance to all others is 1, not 2
+    squares_N = x_ND.square().sum(-1)  # 1; 0 for a vector of zeros, whose squared distance to a unit vector is 1, not 2
     total = x_ND.new_zeros((), dtype=torch.float64)
     for start in track(range(0, rows, chunk), "chunk"):
         block_BD, squares_B1 = x_ND[start : start + chunk], squares_N[start : start + chunk, None]
@@ -90,10 +90,11 @@ def uniformity(x_BD: Tensor | np.ndarray, t: Positive = 2.0, log: bool = True, c
 
 
 def effective_rank(x_ND: Tensor | np.ndarray) -> float:
-    """exp of the entropy of the singular values' shares, in [1, min(N, D)] (Roy & Vetterli 2007; RankMe 2210.02885).
+    """Return the exponential of the entropy of the singular values' shares of their sum, in [1, min(N, D)].
 
-    The singular values are the square roots of the eigenvalues of X^T X. If N < D, X X^T takes its place: all further
-    singular values are 0. X is neither centred nor normalised. Raises LinAlgError if the eigenvalues do not converge.
+    Roy & Vetterli 2007; RankMe (2210.02885). The singular values are the square roots of the eigenvalues of X^T X. If
+    N <= D, X X^T has the same nonzero eigenvalues. X is neither centred nor normalised. Raises LinAlgError if the
+    eigenvalues do not converge.
 
     For example:
 
@@ -109,7 +110,7 @@ def effective_rank(x_ND: Tensor | np.ndarray) -> float:
 
 
 def isotropy(x_ND: Tensor | np.ndarray) -> float:
-    """min_c Z(c) / max_c Z(c), Z(c) = sum_i exp(c.x_i), over c = +-eigenvectors of X^T X; 1 is isotropic.
+    """Return min_c Z(c) / max_c Z(c), Z(c) = sum_i exp(c.x_i), over c = +-eigenvectors of X^T X; 1 is isotropic.
 
     Mu & Viswanath 2018 (arXiv:1702.01417), section 2.2. Rows are scaled to length 1, so that encoders of different
     norms are comparable. Both signs of c are used, because the sign of an eigenvector is arbitrary.
@@ -127,9 +128,9 @@ def isotropy(x_ND: Tensor | np.ndarray) -> float:
 
 
 def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
-    """Mean cosine over i != j, the anisotropy of Ethayarajh 2019 (arXiv:1909.00512), without an N x N product.
+    """Return the mean cosine over i != j, the anisotropy of Ethayarajh 2019 (arXiv:1909.00512).
 
-    sum_{i != j} x_i.x_j = |sum_i x_i|^2 - sum_i |x_i|^2
+    Without an N x N product: sum_{i != j} x_i.x_j = |sum_i x_i|^2 - sum_i |x_i|^2
 
     For example:
 
@@ -143,7 +144,7 @@ def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
 
 
 class GeometrySource(Source):
-    """zero_vectors: for each split, the number of sentences with a vector of zeros."""
+    """The source of these scores. zero_vectors: for each split, the number of sentences with a vector of zeros."""
 
     zero_vectors: dict[str, int]
 
@@ -175,11 +176,11 @@ class Geometry(ScoredPairs):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """SentEval's data."""
+        """Return SentEval's data as a need."""
         return senteval_needs(settings)
 
     def readers(self, split: str) -> Readers:
-        """STS-B's files of the split."""
+        """Return the readers of STS-B's files for the split."""
         return {"STS-B": [partial(read_table, task="STS-B", split=file) for file in self.parts[split]]}
 
     def prepare(self) -> None:
@@ -190,13 +191,13 @@ class Geometry(ScoredPairs):
                 raise UserError(f"no pair of {split} has so high a score", key="threshold", value=self.threshold)
 
     def whole(self, split: str) -> Examples:
-        """The pairs of all files of a split."""
+        """Return the pairs of all files of a split."""
         files = self.tasks[split]["STS-B"]
         sides = (list(chain.from_iterable(one.sentences[side] for one in files)) for side in range(2))
         return Examples(tuple(sides), np.concatenate([one.labels_N for one in files]))
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Alignment, uniformity (with and without the log), effective rank, isotropy and mean cosine."""
+        """Return alignment, uniformity (with and without the log), effective rank, isotropy and mean cosine."""
         pairs = self.whole(split)
         sentences = pairs.texts()
         vectors_ND = torch.from_numpy(encode(sentences))
@@ -221,7 +222,7 @@ class Geometry(ScoredPairs):
         ]
 
     def source(self) -> GeometrySource:
-        """The protocol, the files and, after scoring, the vectors of zeros."""
+        """Return the protocol, the files and, after scoring, the number of zero vectors in each split."""
         return {**super().source(), "zero_vectors": self.zeros}
 
     def _positive(self, pairs: Examples) -> np.ndarray:

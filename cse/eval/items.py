@@ -1,10 +1,10 @@
-"""The files that a run keeps of its evaluators: the items of every score, and the cosines of pairs for its plots.
+"""Two kinds of files that a run writes: the items of every score, and the cosines of pairs for the run's plots.
 
-items.npz, for intervals over test items, is a zip of numpy arrays without pickles. Each score with items has
-`<number>.values`, `<number>.gold` and, if items share units, `<number>.units`. `about` is JSON: {"version",
-"scores": {score: {"kind", "array": number, "digest"}}, "averages": {score: [score, ...]}}. Scores are named as in
-results.json, `<split>/<evaluator>/<score>`.
-plots/cosines_<when>.json has {"<evaluator>/<task>": {split: [cosines, gold scores]}}, before and after training.
+items.npz is a zip of numpy arrays without pickles. Confidence intervals over test items read this file. A score with
+items has the arrays `<number>.values`, `<number>.gold` and, if items share units, `<number>.units`. `about` is JSON:
+{"version", "scores": {score: {"kind", "array": number, "digest"}}, "averages": {score: [score, ...]}}. The names of
+scores are the names in results.json, `<split>/<evaluator>/<score>`.
+plots/cosines_before.json and cosines_after.json have {"<evaluator>/<task>": {split: [cosines, gold scores]}}.
 """
 
 import json
@@ -26,7 +26,7 @@ VERSION = 1
 
 
 class KeptItems(TypedDict):
-    """What results.json says of items.npz: its name and format, and how many scores have items."""
+    """The entry of items.npz in results.json: the file's name and version, and the number of scores with items."""
 
     file: str
     version: int
@@ -34,15 +34,15 @@ class KeptItems(TypedDict):
 
 
 def keep_items(folder: Path, scores: Iterable[Score]) -> KeptItems:
-    """Write the items of the scores. Returns the entry for results.json. Raises RunError if the disk refuses.
+    """Write the items of the scores. Return the entry for results.json. Raises RunError if the file cannot be written.
 
-    A member of an average that is not a score itself is named by its place in the average.
+    If a member of an average is not a score, its name is the name of the average and its place in the average.
     """
     arrays: dict[str, np.ndarray] = {}
     about: Json = {"version": VERSION, "scores": {}, "averages": {}}
 
     def keep(name: str, items: Behind) -> str:
-        """Keep the items of a score. Returns the name under which they are kept."""
+        """Add the items of a score to `about` and `arrays`. Return the name of the items in `about`."""
         if isinstance(items, str):
             return items
         if isinstance(items, list):
@@ -65,8 +65,8 @@ def keep_items(folder: Path, scores: Iterable[Score]) -> KeptItems:
 
 
 def read_items(folder: Path) -> ItemScores:
-    """The items that `keep_items` wrote; {} if there is no such file, or if it has another version. Raises ValueError
-    if it is damaged."""
+    """Return the items that `keep_items` wrote; {} if the file does not exist, or has another version. Raises
+    ValueError if the file is damaged."""
     path = folder / FILE
     if not path.exists():
         return {}
@@ -87,14 +87,14 @@ def read_items(folder: Path) -> ItemScores:
 
 
 def scores_behind(average: Average) -> list[str]:
-    """The names of all scores in an average, also of the scores in the averages inside it."""
+    """Return the names of all scores in an average, also of the scores in its inner averages."""
     return [part for one in average for part in ([one] if isinstance(one, str) else scores_behind(one))]
 
 
 def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterable[Score]) -> None:
-    """Write the cosines and gold scores of each evaluator's first score of pairs, for each split.
+    """Write cosines and gold scores of pairs. Each evaluator's first score with cosines gives them for its split.
 
-    The name is the score's without split and statistic: `sts/STS12`, or `stsb` if its scores name no task.
+    Their name is the score's name without split and statistic: `sts/STS12`, or `stsb` if the score's name has no task.
 
     Raises RunError if the file cannot be written.
     """
@@ -112,7 +112,7 @@ def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterabl
 
 
 def _small(values: np.ndarray) -> np.ndarray:
-    """The values as float32, or as the smallest integers that hold them."""
+    """Return the values as float32, or integers in the smallest type that holds them."""
     if values.dtype.kind == "f":
         return values.astype(np.float32)
     low, high = int(values.min(initial=0)), int(values.max(initial=0))

@@ -1,9 +1,9 @@
-"""MTEB through mteb 2: a benchmark or any list of its tasks, resumable task by task.
+"""MTEB through mteb 2: a benchmark, or any list of mteb's tasks. A repeated evaluation skips the tasks in mteb's cache.
 
-mteb caches each result under the model's name and revision. A local model without name and revision is stored as
-`no_model_name__available`, so the next such model would get the scores of the first. Here the revision ends in a digest
-of the encoder's vectors of a few fixed sentences. Two encoders, or two steps of one training, never share this digest.
-A task over data of your own is always scored again, because your data has no revision.
+mteb caches each result under the model's name and revision. It stores a local model without name and revision as
+`no_model_name__available`, so a second such model would get the scores of the first model. Here the revision is a
+digest of the encoder's vectors of a few fixed sentences. Two encoders, or two steps of one training, never share this
+digest. A task over data of your own is always scored again, because your data has no revision.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:  # mteb takes 20 s to import
 log = logging.getLogger(__name__)
 
 PAPERS = "MTEB(eng, v1)"  # the benchmark that the papers report
-# The papers report mteb's main score (x100), except for pairs: there the main score is the best of several similarities
+# The papers report mteb's main score (x100). For pairs it is the best of several similarities; they report the cosine.
 PAPER_METRIC = {"PairClassification": "cosine_ap"}
-# The last has some 20,000 tokens, so that encoders that truncate at different lengths differ
+# The last text has some 20,000 tokens, so that encoders that truncate at different lengths have different vectors
 PROBES = ["A sentence.", "The cat sat on the mat.", "Stocks fell sharply on Monday.", " ".join(map(str, range(10_000)))]
 
 
 class MtebSource(Source):
-    """model: the name and revision under which mteb caches the results."""
+    """The source of these scores. model: the name and revision under which mteb caches the results."""
 
     model: dict[str, str]
 
 
 class Mteb(Evaluator):
-    """`<task>/<metric>` x100, `<category>/average`, and `average` over all datasets ("Mean (Task)").
+    """An evaluator with `<task>/<metric>` x100, `<category>/average`, and `average` over all tasks ("Mean (Task)").
 
-    conf/eval/mteb.yaml explains the settings. An average is left out if a task is missing.
+    conf/eval/mteb.yaml explains the settings. If a task of an average is missing, the average is left out.
     """
 
     splits = ("test",)
@@ -70,16 +70,16 @@ class Mteb(Evaluator):
         self.name, self.cache, self.batch_size = name, cache, batch_size
         self.allow_partial = allow_partial
         self.tasks: list[AbsTask] = []
-        self.revision = ""  # of the last encoder
-        self.problems: dict[str, str] = {}  # by task that could not be scored
+        self.revision = ""  # the digest of the last encoder
+        self.problems: dict[str, str] = {}  # {task: why it could not be scored}
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The package mteb; mteb fetches a task's data when it scores it."""
+        """Return the package mteb as a need. mteb fetches a task's data when it scores the task."""
         return [DatasetNeed("mteb")]
 
     def prepare(self) -> None:
-        """Find the tasks; mteb loads their data when it scores them."""
+        """Find the tasks. mteb loads a task's data when it scores the task."""
         if importlib.util.find_spec("mteb") is None:
             raise MissingResource("eval=mteb needs the package mteb: pip install -e '.[mteb]'")
         import mteb
@@ -94,9 +94,9 @@ class Mteb(Evaluator):
             raise UserError(f"{error} (languages {self.languages}).", key=key) from error
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Score every task that is not in the cache, and average the categories whose tasks are all scored.
+        """Return the scores of all tasks, cached or computed, and each average whose tasks all have scores.
 
-        Raises MissingResource if tasks cannot be scored and allow_partial does not leave them out.
+        If a task has no score, raises MissingResource; with allow_partial only if no task has a score.
         """
         self.revision = encoder_digest(encode)
         self.problems, scores = {}, {}
@@ -121,7 +121,7 @@ class Mteb(Evaluator):
         return [*scores.values(), *(mean_of(key, [scores[name] for name in names]) for key, names in whole.items())]
 
     def _score(self, task: AbsTask, encode: Encode) -> float:
-        """100 x the metric's mean over splits and subsets, rounded to six decimals as in mteb's cache."""
+        """Return 100 x the metric's mean over splits and subsets. Each value has six decimals, as in mteb's cache."""
         import mteb
 
         results = mteb.evaluate(
@@ -137,14 +137,14 @@ class Mteb(Evaluator):
         return 100 * float(scored.get_score(getter=lambda subset: round(subset[metric(task)], 6)))
 
     def groups(self) -> dict[str, list[str]]:
-        """The tasks of each average: one average for each category, and one over all tasks."""
+        """Return the tasks of each average: one average for each category, and one over all tasks."""
         groups: dict[str, list[str]] = {}
         for task in self.tasks:
             groups.setdefault(f"{task.metadata.type}/average", []).append(task.metadata.name)
         return groups | {"average": [task.metadata.name for task in self.tasks]}
 
     def source(self) -> MtebSource:
-        """The revision of each task's data, and the name under which mteb caches the results."""
+        """Return the revision of each task's data, and the name and revision under which mteb caches the results."""
         import mteb
 
         return {
@@ -156,9 +156,9 @@ class Mteb(Evaluator):
 
 
 def find_task(name: str, languages: list[str] | None) -> AbsTask:
-    """mteb's task on its test split, in these languages only (for STS22: en, not de-en).
+    """Return mteb's task on its test split, in these languages only (for STS22: en, not de-en).
 
-    English tasks come from the papers' benchmark. That benchmark leaves out a subset that the language filter would
+    English tasks come from the papers' benchmark. This benchmark leaves out a subset that the language filter would
     keep.
     """
     import mteb
@@ -171,14 +171,14 @@ def find_task(name: str, languages: list[str] | None) -> AbsTask:
 
 
 def metric(task: AbsTask) -> str:
-    """The name of the score that the papers report for a task."""
+    """Return the name of the score that the papers report for a task."""
     return PAPER_METRIC.get(task.metadata.type, task.metadata.main_score)
 
 
 def encoder_digest(encode: Encode) -> str:
-    """The identity of an encoder: 16 hex digits over the bytes of its vectors of PROBES.
+    """Return the identity of an encoder: 16 hex digits over the bytes of the encoder's vectors of PROBES.
 
-    If the encoder has another prefix for documents, the digest also includes the vector of a document.
+    If the encoder encodes documents differently, the digest also includes the vector of a document.
     """
     short_ND, long_1D = encode(PROBES[:-1]), encode(PROBES[-1:])  # the long text would pad the others
     vectors = [short_ND, long_1D]
@@ -190,9 +190,9 @@ def encoder_digest(encode: Encode) -> str:
 
 
 def _adapter(encode: Encode, name: str, revision: str) -> EncoderProtocol:
-    """`encode` as a model for mteb.
+    """Return `encode` as a model for mteb.
 
-    A search task says whether its texts are queries or documents; each side has its own prefix.
+    In a search task, mteb marks each text as a query or a document, and the encoder adds the prefix of either.
     """
     from mteb.models.abs_encoder import AbsEncoder
     from mteb.models.model_meta import ModelMeta

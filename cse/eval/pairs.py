@@ -20,9 +20,9 @@ from cse.ranges import Encoding, File, Name, Widths
 
 
 class Pairs(ScoredPairs):
-    """Spearman and Pearson x100 of each split's file, `<file>/spearman`. conf/eval/pairs.yaml explains the settings.
+    """An evaluator of pairs: `<file>/spearman` and `<file>/pearson`, times 100, of the file of each split.
 
-    Raises UserError if there is no file.
+    conf/eval/pairs.yaml explains the settings. Raises UserError if `dev` and `test` are None or the same file.
     """
 
     protocol = "Spearman and Pearson x100 of cosines with the scores of a file of the user's own"
@@ -50,7 +50,7 @@ class Pairs(ScoredPairs):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The files of both splits."""
+        """Return the files of both splits as needs."""
         encoding = settings.get("encoding") or "utf-8"
         named = {split: settings.get(split) for split in ("dev", "test")}
         return [
@@ -60,14 +60,14 @@ class Pairs(ScoredPairs):
         ]
 
     def readers(self, split: str) -> Readers:
-        """The split's file."""
+        """Return the reader of the split's file."""
         file = self.files[split]
         read = partial(read_pairs, name=file, columns=self.columns, key=split, encoding=self.encoding)
         return {name_of_file(file): [read]}
 
 
 def name_of_file(file: str) -> str:
-    """The name of a file's scores: the file's name without its ending, as one word."""
+    """Return the name of a file's scores: the file's name without its ending, as one word."""
     ending = ending_of(Path(file))
     name = Path(file).name.removesuffix(".gz").removesuffix(ending if ending in KINDS else "")
     return re.sub(r"\W+", "_", name)
@@ -76,7 +76,7 @@ def name_of_file(file: str) -> str:
 def read_pairs(
     folder: DataFolder, name: str, columns: list[str | ScoreColumn], key: str, encoding: str = "utf-8"
 ) -> Examples:
-    """The pairs of a file with columns, or of a folder of such files; see `read_own`."""
+    """Return the pairs of a file with columns, or of a folder of such files; see `read_own`."""
     rows: list[Row] = [
         (one, other, float(score)) for one, other, score in read_own(folder, name, columns, key, encoding)
     ]
@@ -84,15 +84,14 @@ def read_pairs(
 
 
 def read_own(folder: DataFolder, name: str, columns: Columns, key: str, encoding: str) -> list[tuple[str, ...]]:
-    """The rows of a file with columns, or of a folder of such files, with their white space unchanged. key: the
-    parameter that names the file or folder.
+    """Return the rows of a file with columns, or of a folder of such files. White space in the cells is unchanged.
 
-    Raises MissingResource or UserError, also for an empty cell.
+    key: the parameter that names the file or folder. Raises MissingResource, or UserError also for an empty cell.
     """
     rows: list[tuple[str, ...]] = []
     with naming(path=key, scores="score"):
         for file in files_of(Path(name).expanduser()):
-            folder.read_bytes(str(file))  # for its digest; read_rows opens it once more, as it does a Parquet file
+            folder.read_bytes(str(file))  # only for the digest: read_rows opens the file again
             rows += read_rows(file, columns, encoding)
     if empty := [number for number, row in enumerate(rows, 1) if not all(cell.strip() for cell in row)]:
         raise UserError(f"{name}: {len(empty)} of {len(rows)} rows have an empty cell, first row {empty[0]}")

@@ -1,7 +1,7 @@
-"""SentEval probing (Conneau et al. 2018, arXiv:1805.01070): the linguistic properties that a linear classifier finds.
+"""SentEval probing (Conneau et al. 2018, arXiv:1805.01070): can a linear classifier find ten linguistic properties?
 
-Ten tasks of 100k / 10k / 10k sentences, one file each: `tr|va|te TAB label TAB ... TAB sentence`. The classifier is
-trained as for SST (with a given dev set).
+Each property is a task with one file: 100k sentences for train, 10k for dev and 10k for test. A line of the file is
+`tr|va|te TAB label TAB ... TAB sentence`. The classifier is trained as for SST, with the given dev set.
 """
 
 from functools import partial
@@ -38,7 +38,7 @@ ROWS = {"train": 100_000, "dev": 10_000, "test": 10_000}
 
 
 class Probing(Suite):
-    """Accuracy in percent, `<task>/accuracy` and `<task>/dev_accuracy`; `average` over the ten tasks, if all have data.
+    """Accuracy in percent, `<task>/accuracy` and `<task>/dev_accuracy`. `average` needs the data of all ten tasks.
 
     conf/eval/probing.yaml explains the settings.
     """
@@ -63,23 +63,23 @@ class Probing(Suite):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The folder of the ten tasks."""
+        """Return the folder of the ten tasks as a need."""
         beside = beside_senteval(settings.get("senteval"))
         there = beside if beside and Path(beside).is_dir() else None
         return [DatasetNeed("probing", settings.get("folder") or there)]
 
     def score_task(self, task: str, parts: Parts, encode: Encode) -> list[Score]:
-        """Accuracy and dev accuracy of a task; only this task's 120k embeddings are in memory."""
+        """Return a task's accuracy and dev accuracy. Only the 120k embeddings of this task are in memory."""
         return super().score_task(task, parts, embedded(encode, parts.values()))
 
 
 def beside_senteval(senteval: str | None) -> str | None:
-    """The folder of the probing tasks beside SentEval's downstream/, as in SentEval's repository."""
+    """Return the folder `probing` beside the folder `senteval`, as in SentEval's repository."""
     return None if senteval is None else str(Path(senteval).parent / "probing")
 
 
 def read_probing(folder: DataFolder, task: str) -> Parts:
-    """The three parts of a task. Labels are numbered in the alphabetical order of the labels in train."""
+    """Return train, dev and test of a task. A label becomes its number in the alphabetical order of train's labels."""
 
     def convert(line: str) -> Row:
         part, label, *_, text = line.rstrip().split("\t")

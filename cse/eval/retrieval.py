@@ -1,11 +1,11 @@
-"""Search in image captions: the captions nearest to a query, and whether captions of one image find each other.
+"""Search in image captions: the captions nearest to a query, and how often captions of one image find each other.
 
-    search   the k nearest captions of each query by cosine (VisualCSE's Table C.1), kept as `top` in the source
-    recall   each caption searches the others of its split; it is a hit at k if a caption of its image is among
-             the first k. Ties count as misses, so an encoder that maps everything to one point finds nothing.
+    search   the k nearest captions of each query by cosine (VisualCSE's Table C.1); the source has them as `top`
+    recall   each caption is a query for the other captions of its split. It is a hit at k if one of the k nearest
+             captions is of the same image. A tie is a miss, so an encoder that maps all texts to one point has no hit.
 
-N is the number of captions, D the embedding width, Q the queries, K the hits, and B the captions of a chunk. Recall has
-the cosines of one chunk in memory at a time.
+N is the number of captions, Q of queries, K of nearest captions, and B of captions in a chunk. D is the embedding
+width. Only the cosines of one chunk are in memory at a time.
 """
 
 import logging
@@ -31,20 +31,21 @@ Caption = tuple[str, str]
 """(name of the image, caption)."""
 
 Hits = dict[str, list[list[float | str]]]
-"""By query: [cosine, caption] of the nearest captions, best first."""
+"""{query: [[cosine, caption], ...]}: the nearest captions, nearest first."""
 
 
 class RetrievalSource(Source):
-    """searched: the number of captions searched. top: the captions found for each query."""
+    """The source of these scores. searched: the number of captions in the search. top: the nearest captions of each
+    query."""
 
     searched: int
     top: Hits
 
 
 class Retrieval(Evaluator):
-    """`recall@<k>` in percent and `median_rank` of each split. The source holds the captions found for `queries`.
+    """An evaluator with `recall@<k>` in percent and `median_rank`. The source has the captions nearest to `queries`.
 
-    conf/eval/retrieval.yaml explains the settings. The search runs with the split `test`.
+    conf/eval/retrieval.yaml explains the settings. `queries` are searched for when the split `test` is scored.
     """
 
     primary = "recall@1"
@@ -70,7 +71,7 @@ class Retrieval(Evaluator):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The captions."""
+        """Return the captions as a need."""
         return [DatasetNeed("flickr", settings.get("captions"))]
 
     def prepare(self) -> None:
@@ -90,7 +91,7 @@ class Retrieval(Evaluator):
                 raise UserError(f"{files} of eval=retrieval: no image has two captions, so there is nothing to find")
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Recalls and median rank of the split's captions. On test this also searches for the queries."""
+        """Return recalls and median rank of the split's captions. On test, also search for `queries`."""
         rows = self._captions(self.parts[split])
         captions = [caption for _, caption in rows]
         search = self.search if split == "test" and self.queries else []
@@ -116,21 +117,21 @@ class Retrieval(Evaluator):
         return [*scores, about("median_rank", median, unit="median rank", lower_is_better=True)]
 
     def texts(self) -> list[str]:
-        """The captions of all files."""
+        """Return the captions of all files."""
         return [caption for _, caption in self._captions([*self.files])]
 
     def source(self) -> RetrievalSource:
-        """The protocol, the files, and the hits of the last search."""
+        """Return the protocol, the files, and the hits of the last search."""
         how = "cosine; a caption's positives are the other captions of its image, ties count against it"
         return {**self.folder.source(how), "searched": len(self._captions(self.search)), "top": self.hits}
 
     def _captions(self, names: list[str]) -> list[Caption]:
-        """The captions of the existing files."""
+        """Return the captions of these files. A file that is missing has no captions."""
         return [caption for name in names for caption in self.files.get(name, [])]
 
 
 def read_captions(folder: DataFolder, name: str, official: int | None) -> list[Caption]:
-    """The lines `image TAB index TAB caption` of a file."""
+    """Return image and caption of each line of a file: `image TAB index TAB caption`."""
 
     def convert(line: str) -> Caption:
         image, _, caption = line.split("\t")
@@ -140,7 +141,7 @@ def read_captions(folder: DataFolder, name: str, official: int | None) -> list[C
 
 
 def top_k(queries_QD: np.ndarray, corpus_ND: np.ndarray, queries: list[str], corpus: list[str], k: int) -> Hits:
-    """The k nearest texts of each query."""
+    """Return the k nearest texts of each query, with their cosines."""
     cosines_QN = unit_rows(queries_QD) @ unit_rows(corpus_ND).T
     values_QK, rows_QK = cosines_QN.topk(min(k, len(corpus)))
     hits: Hits = {}
@@ -150,10 +151,10 @@ def top_k(queries_QD: np.ndarray, corpus_ND: np.ndarray, queries: list[str], cor
 
 
 def ranks_of_same_image(vectors_ND: np.ndarray, image_N: np.ndarray) -> np.ndarray:
-    """The rank (N,) of the nearest other caption of the same image, 1 or more.
+    """Return for each caption the rank (N,) of the nearest other caption of its image, from 1.
 
-    The rank is 1 + the number of captions of other images that are at least as near. If there is no other caption of
-    the image, the rank has no meaning.
+    The rank is 1 + the number of captions of other images with the same or a higher cosine. If the image has no other
+    caption, the rank has no meaning.
     """
     unit_ND = unit_rows(vectors_ND)
     images_N = torch.from_numpy(image_N)

@@ -1,4 +1,4 @@
-"""Score an encoder with every evaluator. Scores are named <split>/<evaluator>/<score>; each text is encoded once."""
+"""Score an encoder with every evaluator, and check what evaluators and encoders return. Each text is encoded once."""
 
 import logging
 import math
@@ -24,8 +24,8 @@ MAX_MEMOIZED = 200_000  # texts: the seven STS tasks have 29,469, all SentEval t
 class MemoizedEncode:
     """An `encode` that encodes each distinct text once, for an encoder whose weights do not change.
 
-    limit: the most texts to keep; larger sets (MTEB, probing) are not kept at all. None: no limit. encoded, zeros: the
-    numbers of encoded texts and of zero vectors. constant: whether all vectors were equal.
+    limit: the largest number of texts with kept vectors. A call with more texts (MTEB, probing) keeps no vector. None:
+    no limit. encoded, zeros: numbers of encoded texts and of zero vectors. constant: whether all vectors were equal.
     """
 
     def __init__(self, encode: Encode, limit: int | None = MAX_MEMOIZED):
@@ -35,7 +35,7 @@ class MemoizedEncode:
         self.constant, self.first_D = True, np.empty(0)
 
     def __call__(self, texts: Iterable[str]) -> np.ndarray:
-        """n texts -> (n, D), as `encode` returns them; no text -> (0, D). Raises UserError for a single str."""
+        """Return the vectors of n texts, (n, D), also for n = 0. Raises UserError for a single str."""
         if isinstance(texts, str):
             raise UserError(f"an evaluator called encode({texts!r:.60}): give it a list of texts")
         texts = [*texts]
@@ -48,7 +48,7 @@ class MemoizedEncode:
         return np.stack([self.rows[text] for text in texts])
 
     def add(self, texts: Iterable[str]) -> None:
-        """Encode the new texts in one call."""
+        """Encode the texts without a kept vector in one call, and keep their vectors."""
         unknown = [text for text in dict.fromkeys(texts) if text not in self.rows]
         if unknown:
             self.rows.update(zip(unknown, self._encode(unknown), strict=True))
@@ -65,13 +65,13 @@ class MemoizedEncode:
         return rows_nD
 
     def warn_of_zeros(self) -> None:
-        """Log how many texts had a vector of zeros. Word vectors give zeros for a text without a known word."""
+        """Log the number of texts with a vector of zeros. Word vectors give zeros for a text without a known word."""
         if self.zeros:
             of = f"{self.zeros:,} of {self.encoded:,}"
             log.warning("%s texts have a vector of zeros; its cosine with any other vector is taken as 0", of)
 
     def check_varied(self) -> None:
-        """Raise UserError if all texts so far, two or more, had the same vector."""
+        """Raise UserError if two or more texts were encoded, and all had the same vector."""
         if self.constant and self.encoded > 1:
             raise UserError(
                 f"the encoder returned the same vector for each of {self.encoded:,} texts: nothing can be scored"
@@ -79,9 +79,9 @@ class MemoizedEncode:
 
 
 def refuse_nan(encode: Encode) -> Encode:
-    """The same `encode`, but it raises UserError for vectors with NaN or infinity: they have no score.
+    """Return an `encode` that raises UserError for vectors with NaN or infinity, which have no score.
 
-    A training run does not use this: it has its own error for divergence.
+    A training run does not use `refuse_nan`, because it has its own error for divergence.
     """
 
     def vectors_of(texts: list[str]) -> np.ndarray:
@@ -98,17 +98,17 @@ class EncodesSides(Protocol):
     """An encoder that encodes queries and documents differently, such as a sentence-transformers model."""
 
     def encode(self, sentences: list[str]) -> np.ndarray:
-        """n texts -> (n, D)."""
+        """Return the vectors of n texts, (n, D)."""
 
     def encode_query(self, sentences: list[str]) -> np.ndarray:
-        """n queries -> (n, D)."""
+        """Return the vectors of n queries, (n, D)."""
 
     def encode_document(self, sentences: list[str]) -> np.ndarray:
-        """n documents -> (n, D)."""
+        """Return the vectors of n documents, (n, D)."""
 
 
 def by_side(encoder: EncodesSides) -> Encode:
-    """An Encode that calls `encode` for plain texts, `encode_query` for Queries, `encode_document` for Documents."""
+    """Return an Encode that calls `encode_query` for Queries, `encode_document` for Documents, or else `encode`."""
 
     def vectors_of(texts: list[str]) -> np.ndarray:
         ways = {Query: encoder.encode_query, Document: encoder.encode_document}
@@ -125,10 +125,10 @@ def by_side(encoder: EncodesSides) -> Encode:
 
 
 def check_encode(encode: Callable[[list[str]], Any]) -> Encode:
-    """The user's own `encode`, with checks.
+    """Return the user's own `encode` with checks.
 
-    Raises UserError unless each text gets a vector of finite numbers. If there is no text, the user's `encode` is
-    called with one text, and its vector is dropped.
+    It raises UserError unless each text gets a vector of finite numbers. For an empty list of texts, the user's
+    `encode` gets one text to find the width.
     """
     if not callable(encode):
         raise UserError(f"{encode!r} is not an encoder: give a name, an object with encode, or a function of texts")
@@ -167,7 +167,7 @@ def check_source(name: str, evaluator: Evaluator) -> None:
 
 
 def check_returned(evaluator: str, found: object) -> None:
-    """Raise UserError unless an evaluator returned a list of scores, each with a number and a different name."""
+    """Raise UserError unless an evaluator returned a list of scores with numbers and different names."""
     if not isinstance(found, list):
         raise UserError(f"{evaluator} must return a list of cse.score.Score, not {type(found).__name__}")
     for one in found:
@@ -188,10 +188,10 @@ def score(
     level: int = logging.INFO,
     into: Scores | None = None,
 ) -> Scores:
-    """Every score of every evaluator, by `<split>/<evaluator>/<score>`. Shows the progress.
+    """Return every score of every evaluator, by its name `<split>/<evaluator>/<score>`. Show the progress.
 
-    only: the split to score; None: all splits. level: the level of the log line after each evaluator. into: a dict to
-    fill and return, so that scores from before a failure are kept.
+    only: the split to score; None: all splits. level: the level of the log line after each evaluator. into: the dict to
+    fill and return. After a failure it has the scores from before the failure.
     """
     scores = {} if into is None else into
     for name, evaluator in evaluators.items():
@@ -212,7 +212,7 @@ def score(
 
 
 def mean_of(name: str, scores: Sequence[Score]) -> Score:
-    """The mean of several scores."""
+    """Return the mean of several scores, as a score."""
     return Score(
         name,
         float(np.mean([one.value for one in scores])),

@@ -1,11 +1,11 @@
 """Semantic textual similarity: the correlation of cosines with human scores, times 100.
 
-STS12..16 have subsets. Papers join them in three ways:
-    all    one correlation over the pairs of all subsets (SimCSE's tables; the headline, without a suffix)
+STS12..16 have subsets. Papers join the subsets in three ways:
+    all    one correlation over the pairs of all subsets (SimCSE's tables); this headline score has no suffix
     mean   the mean of the subsets' correlations (DeCLUTR)
-    wmean  the same, weighted by the subsets' numbers of pairs
-STS-B and SICK-R are scored on their test split. The average is over the seven Spearman scores, each rounded to two
-decimals first (SimCSE's print_table).
+    wmean  the mean of the subsets' correlations, weighted by their numbers of pairs
+STS-B and SICK-R are scored on their test split. The average is the mean of the seven Spearman scores. Each score is
+first rounded to two decimals (SimCSE's print_table).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,9 +37,9 @@ Readers = Mapping[str, Sequence[Callable[[DataFolder], Examples]]]
 
 
 def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
-    """Row-wise cosines (N,) in float64, in [-1, 1]; 0 for a pair with a zero or NaN vector, as in SentEval.
+    """Return the cosines of N pairs of rows, (N,) float64; 0 for a pair with a zero or NaN vector, as in SentEval.
 
-    Equal vectors give exactly 1, not 1 - 1e-16. Otherwise rounding would rank pairs with equal vectors.
+    Equal vectors have exactly the cosine 1, not 1 - 1e-16. Otherwise rounding errors would rank pairs of equal vectors.
     """
     first_ND, second_ND = np.asarray(first_ND, np.float64), np.asarray(second_ND, np.float64)
     norms_N = np.linalg.norm(first_ND, axis=1) * np.linalg.norm(second_ND, axis=1)
@@ -50,7 +50,7 @@ def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
 
 
 def correlations(subsets: list[Items], statistics: Iterable[str] = CORRELATIONS) -> list[Score]:
-    """Spearman and Pearson x100 of cosines with human scores. The subsets are joined as `all`, `mean` and `wmean`."""
+    """Return Spearman and Pearson x100 of cosines with human scores, for subsets also as `mean` and `wmean`."""
     whole, sizes = subsets[0], [len(one.gold_N) for one in subsets]
     if len(subsets) > 1:
         values_N, gold_N = (np.concatenate(of) for of in zip(*((s.values_N, s.gold_N) for s in subsets), strict=True))
@@ -71,11 +71,11 @@ def correlations(subsets: list[Items], statistics: Iterable[str] = CORRELATIONS)
 
 
 class ScoredPairs(Evaluator):
-    """Base class of evaluators of sentence pairs. A subclass has the `readers` of its tasks and a `protocol`.
+    """Base class of evaluators of sentence pairs. A subclass defines `readers` and `protocol`.
 
-    Scores are `<task>/<statistic>` for each of `statistics`; the task `unnamed` has no `<task>/`. averaged: the tasks
-    of the average; the average needs all of them. widths: numbers of leading channels to score too, under names such as
-    `width96/<task>/<statistic>`.
+    The scores are `<task>/<statistic>` for each of `statistics`. The scores of the task `unnamed` have no `<task>/`.
+    averaged: the tasks of the average, which needs all of them. widths: for 96, the first 96 numbers of each vector are
+    scored too, as `width96/<task>/<statistic>`.
     """
 
     splits: tuple[str, ...] = ("dev", "test")
@@ -89,7 +89,7 @@ class ScoredPairs(Evaluator):
         self.tasks: dict[str, Tasks] = {}
 
     def readers(self, split: str) -> Readers:
-        """The functions that read the subsets of each task."""
+        """Return the functions that read the subsets of each task."""
         raise NotImplementedError
 
     def prepare(self) -> None:
@@ -106,7 +106,7 @@ class ScoredPairs(Evaluator):
         self.splits = tuple(self.tasks)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """`<task>/spearman`, `/pearson` and their means over subsets; `average` if all of its tasks have data."""
+        """Return the statistics of each task that has data, and `average` if all tasks in `averaged` have data."""
         tasks = self.tasks[split]
         sets = [pairs for subsets in tasks.values() for pairs in subsets]
         vectors_ND = encode([text for pairs in sets for text in pairs.texts()])
@@ -134,34 +134,34 @@ class ScoredPairs(Evaluator):
         return scores + averages
 
     def average(self, spearmans: list[float]) -> float:
-        """The mean of the tasks' Spearman scores."""
+        """Return the mean of the tasks' Spearman scores."""
         return float(np.mean(spearmans))
 
     def pairs(self, split: str) -> list[frozenset[str]]:
-        """The pairs of a prepared split, each without its order; [] for a split without data."""
+        """Return the unordered sentence pairs of a prepared split; [] for a split without data."""
         return [pair for subsets in self.tasks.get(split, {}).values() for one in subsets for pair in unordered(one)]
 
     def texts(self) -> Iterator[str]:
-        """The sentences of every split and task."""
+        """Yield the sentences of every split and task."""
         for tasks in self.tasks.values():
             for subsets in tasks.values():
                 for pairs in subsets:
                     yield from pairs.texts()
 
     def source(self) -> Source:
-        """The protocol and the files."""
+        """Return the protocol and the files."""
         return self.folder.source(self.protocol)
 
 
 def unordered(examples: Examples) -> list[frozenset[str]]:
-    """The sentence pairs, each without its order."""
+    """Return the sentence pairs as sets, without the order of a pair's two sentences."""
     return [frozenset(pair) for pair in zip(*examples.sentences, strict=True)]
 
 
 class Stsb(ScoredPairs):
-    """STS-B dev or test. Every paper except DeCLUTR's selects the checkpoint on dev. A split without STS-B is left out.
+    """STS-B dev and test. Every paper except DeCLUTR's selects the checkpoint on STS-B dev.
 
-    conf/eval/stsb.yaml explains the settings.
+    conf/eval/stsb.yaml explains the settings. A split without STS-B's file is left out.
     """
 
     primary = "spearman"
@@ -183,17 +183,17 @@ class Stsb(ScoredPairs):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """SentEval's data."""
+        """Return SentEval's data as a need."""
         return senteval_needs(settings)
 
     def readers(self, split: str) -> Readers:
-        """STS-B and, if with_sickr, SICK-R."""
+        """Return the readers of STS-B and, if with_sickr, of SICK-R."""
         readers = {task: [partial(read_table, task=task, split=split)] for task in self.averaged or ["STS-B"]}
         return readers | {"STS-B": [read_apart]} if self.without and split == "dev" else readers
 
 
 def read_apart(folder: DataFolder) -> Examples:
-    """STS-B dev without the pairs that are also in a test set of STS12..16."""
+    """Return STS-B dev without the pairs that are also in a test set of STS12..16."""
     whole = read_table(folder, "STS-B", "dev")
     tests = [read_subset(folder, year, subset) for year, subsets in SUBSETS.items() for subset in subsets]
     tested = {pair for test in tests for pair in unordered(test)}
@@ -225,15 +225,15 @@ class Sts(ScoredPairs):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """SentEval's data."""
+        """Return SentEval's data as a need."""
         return senteval_needs(settings)
 
     def readers(self, split: str) -> Readers:
-        """All subsets of the chosen tasks."""
+        """Return the readers of all subsets of the chosen tasks."""
         tables = {task: [partial(read_table, task=task, split=split)] for task in ("STS-B", "SICK-R")}
         years = {year: [partial(read_subset, year=year, subset=name) for name in SUBSETS[year]] for year in SUBSETS}
         return {task: reads for task, reads in {**years, **tables}.items() if task in self.chosen}
 
     def average(self, spearmans: list[float]) -> float:
-        """The mean of scores rounded to two decimals, as in SimCSE's tables."""
+        """Return the mean of the scores, each first rounded to two decimals, as in SimCSE's tables."""
         return float(np.mean([round(one, 2) for one in spearmans]))

@@ -1,4 +1,4 @@
-"""STS-B in other languages (stsb_multi_mt: STS-B translated by machine, the human scores kept)."""
+"""STS-B in other languages: stsb_multi_mt, STS-B's sentences translated by machine, with STS-B's human scores."""
 
 import csv
 import hashlib
@@ -24,7 +24,7 @@ LANGUAGES = ABOUT.languages
 
 
 class LanguageNeed(DatasetNeed):
-    """One language of the data set; name: stsb_multi:LANGUAGE."""
+    """The need of one language of the data set. `name` is stsb_multi:LANGUAGE."""
 
     @property
     def language(self) -> str:
@@ -43,7 +43,7 @@ class LanguageNeed(DatasetNeed):
 
 
 class StsbMulti(ScoredPairs):
-    """Spearman and Pearson x100, `<language>/spearman`, and the Spearman average over the languages.
+    """An evaluator with `<language>/spearman` and `<language>/pearson`, times 100, and the mean of the Spearman scores.
 
     stsb_multi: the folder of stsb-<language>-<split>.csv (sentence, sentence, score; no header); None: the hub's copy.
     """
@@ -65,38 +65,38 @@ class StsbMulti(ScoredPairs):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Each language of the data set."""
+        """Return each language as a need."""
         copy = settings.get("stsb_multi")
         return [LanguageNeed(f"stsb_multi:{language}", copy) for language in settings.get("languages") or []]
 
     def readers(self, split: str) -> Readers:
-        """One set for each language."""
+        """Return one reader for each language."""
         return {language: [partial(self.read, language=language, split=split)] for language in self.averaged}
 
 
 def parse_row(cells: Sequence[str]) -> Row:
-    """A row of (sentence, sentence, score). Raises ValueError for anything else."""
+    """Return the cells of a line as (sentence, sentence, score). Raises ValueError for other cells."""
     first, second, score = cells
     return first, second, human_score(score)
 
 
 def read_file(folder: DataFolder, language: str, split: str) -> Examples:
-    """The pairs of one file. Raises MissingResource or UserError."""
+    """Return the pairs of one file. Raises MissingResource or UserError."""
     name = f"stsb-{language}-{split}.csv"
     rows = folder.rows(name, "utf-8", lambda line: parse_row(next(csv.reader([line]))), STSB_ROWS[split])
     return labelled(folder, name, rows)
 
 
 def repo_of_language(language: str, split: str) -> hub.Repo:
-    """The hub's data set. language, split: for messages."""
+    """Return the data set's repository on the hub. language, split: for messages."""
     instead = "give the folder of stsb-<language>-<split>.csv with `stsb_multi`=DIR (or CSE_STSB_MULTI=DIR)"
     return ABOUT.hub_repo(f"stsb_multi, {language} {split}", instead)
 
 
 def read_hub(folder: DataFolder, language: str, split: str) -> Examples:
-    """The pairs of one language and split of the hub's data set. The checksum is over these rows.
+    """Return the pairs of one language and split of the hub's data set. The source has the checksum of these pairs.
 
-    Raises MissingResource if the hub cannot deliver them.
+    Raises MissingResource if the hub cannot deliver the pairs.
     """
     name = f"{language}-{split}"
     data = hub.fetch_split(repo_of_language(language, split), language, split)

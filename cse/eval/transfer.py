@@ -27,10 +27,10 @@ SIMCSE_SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")  # SimCSE, T
 
 
 class Transfer(Suite):
-    """Accuracy in percent of each task: `<task>/accuracy` on test; `<task>/dev_accuracy` selects the strength.
+    """Accuracy in percent: `<task>/accuracy` on test; `<task>/dev_accuracy` selects the strength of the L2 penalty.
 
-    mode: which of `classifiers` to use: SentEval's full procedure (test) or SentEval's faster procedure (fast).
-    `average` is the mean of SimCSE's seven tasks and needs all seven.
+    mode: the key in `classifiers`: "test" is SentEval's full procedure, "fast" SentEval's faster procedure. `average`
+    is the mean of SimCSE's seven tasks and needs all seven.
     """
 
     averaged = SIMCSE_SEVEN
@@ -50,16 +50,16 @@ class Transfer(Suite):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """SentEval's data."""
+        """Return SentEval's data as a need."""
         return senteval_needs(settings)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """The scores of every task that has data. All their sentences go to `encode` in one call."""
+        """Return the scores of every task that has data. One call of `encode` gets the sentences of all tasks."""
         examples = [examples for parts in self.data.values() for examples in parts.values()]
         return super().__call__(embedded(encode, examples), split)
 
     def score_task(self, task: str, parts: data.Parts, encode: Encode) -> list[Score]:
-        """A task's accuracies, or the regression's statistics."""
+        """Return the accuracies of a task, or the correlations and error of a regression."""
         if self.tasks[task].scheme != "regression":
             return super().score_task(task, parts, encode)
         x, y = features(parts, encode, "regression")

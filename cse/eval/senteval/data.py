@@ -1,7 +1,7 @@
 """Readers of SentEval's files: sentence pairs with human scores, and the classification sets.
 
-Rows are sorted by length in words, then by label (pairs: by both lengths, then by label). Folds and permutations depend
-on this order, so it is part of the protocol. Duplicates and empty sentences stay.
+Rows are sorted by length in words, then by label. Pairs are sorted by both lengths, then by label. Folds and
+permutations depend on this order, so the order is part of the protocol. Duplicates and empty sentences are not removed.
 """
 
 import re
@@ -34,7 +34,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Examples:
-    """N labelled sentences, or pairs of them; sentences[0][i] (and sentences[1][i]) belong to labels_N[i].
+    """N labelled sentences or sentence pairs. Example i is sentences[0][i], for pairs also sentences[1][i].
 
     labels_N: classes or human scores. units_UN: for pairs that share texts, see cse.score.Items.
     """
@@ -47,44 +47,44 @@ class Examples:
         return len(self.labels_N)
 
     def texts(self) -> list[str]:
-        """All first sentences, then all second sentences."""
+        """Return all first sentences, then all second sentences."""
         return [text for side in self.sentences for text in side]
 
     def digest(self) -> str:
-        """A digest of the examples; see cse.score.Items."""
+        """Return a digest of the sentences and units; see cse.score.Items."""
         return digest_of(self.texts(), self.units_UN)
 
 
 Parts = dict[str, Examples]
-"""By split; {"all": ...} for a set without splits."""
+"""{split: examples}; {"all": examples} for a data set without splits."""
 
 
 def words(line: str) -> str:
-    """A sentence with its words joined by single spaces, as in every SentEval task."""
+    """Return a sentence with its words joined by single spaces, as in every SentEval task."""
     return " ".join(line.split())
 
 
 def in_columns(rows: list[Row]) -> Examples:
-    """The rows as examples, in the same order."""
+    """Return the rows as examples, in the same order."""
     *sentences, labels = zip(*rows, strict=True)
     return Examples(tuple(list(side) for side in sentences), np.array(labels))
 
 
 def labelled(folder: DataFolder, name: str, rows: list[Row]) -> Examples:
-    """The rows as examples. Raises UserError if all have the same label: then there is nothing to learn."""
+    """Return the rows as examples. Raises UserError if all rows have the same label: then no score is possible."""
     if len({row[-1] for row in rows}) == 1:
         raise UserError(f"{folder.root / name}: all {len(rows)} rows have the label {rows[0][-1]}: a score needs two.")
     return in_columns(rows)
 
 
 def in_sentevals_order(examples: Examples) -> Examples:
-    """Sorted (stably) by lengths in words, then label."""
+    """Sort the examples (stably) by the lengths of their sentences in words, then by label."""
     rows = zip(*examples.sentences, examples.labels_N.tolist(), strict=True)
     return in_columns(sorted(rows, key=lambda row: (*(len(text.split()) for text in row[:-1]), row[-1])))
 
 
 def human_score(cell: str | float) -> float:
-    """A human score. Raises ValueError unless it is a number from 0 to 5."""
+    """Return the human score in a cell. Raises ValueError unless the cell is a number from 0 to 5."""
     score = float(cell)
     if not 0 <= score <= HIGHEST:  # so NaN is refused too
         raise ValueError(f"{cell} is not from 0 to {HIGHEST}")
@@ -92,16 +92,16 @@ def human_score(cell: str | float) -> float:
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a line, separated by tabs."""
+    """Split a line into its cells, at tabs."""
     return line.split("\t")
 
 
 @dataclass(frozen=True)
 class Table:
-    """A data set with one file per split: {split: (name, official rows)}.
+    """A data set with one file per split.
 
-    cut: splits a line into cells. texts: the cells that are sentences. label: the cell that `value` turns into the
-    label.
+    files: {split: (name, official number of rows)}. cut: splits a line into cells. texts: the numbers of the cells with
+    sentences. label: the number of the cell with the label. value: turns this cell into the label.
     """
 
     files: dict[str, tuple[str, int]]
@@ -114,7 +114,7 @@ class Table:
 
 
 def by_split(name: str, **rows: int) -> dict[str, tuple[str, int]]:
-    """The `files` of a Table.
+    """Return the `files` of a Table.
 
     name: the name of each split's file, with {} for the split. rows: the official number of rows of each split.
     """
@@ -146,7 +146,7 @@ TABLES = {
 
 
 def read_table(folder: DataFolder, task: str, split: str) -> Examples:
-    """One split of a task of TABLES, in the file's order."""
+    """Return one split of a task of TABLES, in the file's order."""
     table = TABLES[task]
     name, official = table.files[split]
 
@@ -158,12 +158,13 @@ def read_table(folder: DataFolder, task: str, split: str) -> Examples:
 
 
 def read_parts(folder: DataFolder, task: str) -> Parts:
-    """All splits of a task of TABLES, in SentEval's order."""
+    """Return all splits of a task of TABLES, in SentEval's order."""
     return {split: in_sentevals_order(read_table(folder, task, split)) for split in TABLES[task].files}
 
 
 def read_subset(folder: DataFolder, year: str, subset: str) -> Examples:
-    """One subset of STS12..16: two tab-separated sentences per line, scores in a second file. Skips unscored pairs."""
+    """Return one subset of STS12..16, without unscored pairs. A line of the first file has two sentences with a tab
+    between them. The same line of the second file has the score."""
     base = f"STS/{year}-en-test/STS"
     text_file, gold_file = f"{base}.input.{subset}.txt", f"{base}.gs.{subset}.txt"
     lines = folder.read(text_file, "utf-8").splitlines()
@@ -179,7 +180,7 @@ def read_subset(folder: DataFolder, year: str, subset: str) -> Examples:
 
 
 def read_binary(folder: DataFolder, task: str) -> Parts:
-    """MR, CR, SUBJ, MPQA: one file per class; positive (SUBJ: objective) is 1."""
+    """Return MR, CR, SUBJ or MPQA. Each class has one file. Label 1 is positive, for SUBJ objective."""
     positive, negative, official = BINARY[task]
     rows: list[Row] = []
     for name, label in ((positive, 1), (negative, 0)):
@@ -190,9 +191,9 @@ def read_binary(folder: DataFolder, task: str) -> Parts:
 
 
 def read_snli(folder: DataFolder) -> Parts:
-    """Three files per split.
+    """Return SNLI's splits. Each split has three files.
 
-    Sorted by the length of the second sentence, then of the first sentence, then by the label's name.
+    Rows are sorted by the length of the second sentence, then of the first sentence, then by the label's name.
     """
 
     def convert(row: tuple[str, ...]) -> Row:

@@ -1,14 +1,14 @@
-"""SentEval's classifier, many fits at once: softmax regression trained by Adam or RMSprop with early stopping.
+"""SentEval's classifier: softmax regression trained by Adam or RMSprop with early stopping. Many fits run at once.
 
 One fit is SentEval's `MLP` with nhid 0: a linear layer from seed 1111, mean cross-entropy, coupled weight decay (l2) on
-weight and bias, and a new permutation in each pass. Every `epoch_size` passes it is checked on held-out rows, and the
-best weights are kept. The authors run hundreds of fits one after the other. Here the fits of many splits and l2 values
-share each step. A split's batch is gathered once for all its l2 values, and one bmm computes them all. The optimizer
-works elementwise, so every fit gives exactly the result that it gives alone.
+weight and bias, and a new permutation in each pass. After every `epoch_size` passes the accuracy on held-out rows is
+checked. The weights of the best check are kept. The authors run hundreds of fits one after the other. Here the fits of
+many splits and l2 values share each step. A split's batch is gathered once for all its l2 values, and one bmm computes
+the logits of all fits. The optimizer works elementwise, so a fit's result does not depend on the other fits.
 
-S is the number of splits, L the l2 values per split, C the classes, F the features, N the rows, B the rows of a batch,
-and R = C x L the rows of the stacked weight of a split. Rows of a batch are the last dimension, so that the softmax
-over few classes runs on long vectors.
+S is the number of splits, L of l2 values per split, C of classes, F of features, N of rows, and B of rows in a batch.
+R = C x L is the number of rows in the stacked weight of a split. The rows of a batch are the last dimension of the
+logits, so that the softmax over few classes runs on long vectors.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 @dataclass(frozen=True)
 class Split:
-    """The rows to train on, the rows for early stopping, and the stream that draws the order of each pass."""
+    """The rows to train on, the rows for early stopping, and the random stream that draws the order of each pass."""
 
     train_N: np.ndarray
     held_N: np.ndarray
@@ -51,14 +51,14 @@ class Fitted:
     accuracy_SL: np.ndarray
 
     def predict(self, x_NF: Tensor, split: int, column: int) -> np.ndarray:
-        """The predicted class of each row, from the fit of a split and an l2 value (`column`)."""
+        """Return the predicted class of each row, from the fit of a split and an l2 value (by its number `column`)."""
         logits_NC = torch.addmm(self.bias_SLC[split, column], x_NF, self.weight_SLCF[split, column].T)
         return logits_NC.argmax(-1).cpu().numpy()
 
 
 @dataclass(frozen=True)
 class LogisticRegression:
-    """The settings of a fit (conf/eval/classifier/senteval.yaml has their sources) and its device."""
+    """The settings of a fit, with its device. conf/eval/classifier/senteval.yaml names the source of each setting."""
 
     l2: Annotated[list[NonNegative], MinLen(1)]
     optimizer: Literal["adam", "rmsprop"]
@@ -66,28 +66,28 @@ class LogisticRegression:
     batch_size: Count
     epoch_size: Count  # passes between two checks
     tenacity: Natural  # checks without improvement that are allowed in the whole fit
-    max_epoch: Natural  # passes after which no further check is begun
+    max_epoch: Natural  # after more passes than this, no further passes begin
     seed: Seed
     device: Device
 
     def fold(self, train_N: np.ndarray, held_N: np.ndarray) -> Split:
-        """A split into given rows. Every such split draws the same order of rows in each pass."""
+        """Return a split with these rows. Every such split has a random stream from the same seed."""
         return Split(train_N, held_N, np.random.RandomState(self.seed))
 
     def hold_out(self, rows_N: np.ndarray) -> Split:
-        """A split with a random 5% held out. The stream of the passes draws these rows before the first pass."""
+        """Return a split with a random 5% held out. The split's stream draws these rows before the first pass."""
         stream = np.random.RandomState(self.seed)
         order_N = rows_N[stream.permutation(len(rows_N))]
         held = int(HELD_OUT * len(rows_N))
         return Split(order_N[held:], order_N[:held], stream)
 
     def place(self, x_NF: np.ndarray) -> Tensor:
-        """The features (N, F) as float32 on the fits' device."""
+        """Return the features (N, F) as float32 on the device of the fits."""
         device = self.device if self.device != "auto" else default_device()
         return torch.from_numpy(np.ascontiguousarray(x_NF, np.float32)).to(device)
 
     def fit(self, x_NF: Tensor, y_N: np.ndarray, splits: list[Split], l2_SL: np.ndarray) -> Fitted:
-        """Train S x L fits. Only splits with the same number of batches per pass can share their steps."""
+        """Return S x L trained fits. Only splits with the same number of batches per pass share their steps."""
         num_classes = int(y_N.max()) + 1
         batches = [-(-len(split.train_N) // self.batch_size) for split in splits]
         at_once = max(1, GATHERED // (self.batch_size * x_NF.shape[1])) if x_NF.device.type == "cpu" else len(splits)
@@ -138,7 +138,7 @@ class _Stack:
         self.optimizer = OPTIMIZERS[settings.optimizer]([self.weight_SRF, self.bias_SR1], lr=settings.lr)
 
     def run(self) -> tuple[Tensor, Tensor, np.ndarray]:
-        """(weight_SLCF, bias_SLC, accuracy_SL) at each fit's best check."""
+        """Train the fits. Return weight_SLCF, bias_SLC and accuracy_SL at each fit's best check."""
         settings = self.settings
         best_SRF, best_SR1 = self.weight_SRF.clone(), self.bias_SR1.clone()
         num_splits, num_classes, num_l2 = self.shape
@@ -179,7 +179,7 @@ class _Stack:
             self._step(order[:, start : start + size], own_SB / own_SB.sum(1, keepdim=True))
 
     def _step(self, rows_SB: Tensor, share_SB: Tensor) -> None:
-        """One optimizer step of every fit. d(mean cross-entropy)/d(logits) = (softmax - one-hot) / rows."""
+        """Do one optimizer step of every fit. d(mean cross-entropy)/d(logits) = (softmax - one-hot) / rows."""
         num_splits, size = rows_SB.shape
         x_SBF = self.x_NF.index_select(0, rows_SB.reshape(-1)).view(num_splits, size, -1)
         logits_SRB = torch.baddbmm(self.bias_SR1, self.weight_SRF, x_SBF.mT)
@@ -192,7 +192,7 @@ class _Stack:
         self.optimizer.step()
 
     def _accuracy(self) -> np.ndarray:
-        """Accuracy of every fit (S, L) on its held-out rows."""
+        """Return the accuracy of every fit (S, L) on its held-out rows."""
         accuracy_SL = np.empty((len(self.splits), self.shape[2]))
         for row, (x_NF, y_N) in enumerate(self.held):
             logits_RN = torch.addmm(self.bias_SR1[row], self.weight_SRF[row], x_NF.T)
@@ -201,7 +201,7 @@ class _Stack:
         return accuracy_SL
 
     def _keep(self, rows: np.ndarray) -> None:
-        """Drop all other splits from the parameters and the optimizer's state."""
+        """Keep only these splits in the parameters and the optimizer's state."""
         for parameter in (self.weight_SRF, self.bias_SR1):
             state = self.optimizer.state[parameter]
             for name, value in state.items():

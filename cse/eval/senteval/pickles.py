@@ -1,7 +1,7 @@
 """Read the pickles that SentEval's authors publish, without running code.
 
-A pickle names functions, and unpickling calls them. Here it may name only numpy's arrays and scalars. So it can hold
-dicts, lists, text, numbers and arrays, but no code.
+A pickle names functions, and unpickling calls these functions. Here a pickle may name only the functions that make
+numpy's arrays, numpy's scalars and bytes. So a pickle can hold dicts, lists, text, numbers and arrays, but no code.
 """
 
 import io
@@ -20,19 +20,19 @@ ADMITTED = {
 
 
 class ArraysOnly(pickle.Unpickler):
-    """An unpickler that refuses every name except numpy's arrays."""
+    """An unpickler that refuses every name outside ADMITTED."""
 
     def find_class(self, module: str, name: str) -> object:
-        """Raise UnpicklingError for a name that is not in ADMITTED."""
+        """Return the object with this name. Raises UnpicklingError for a name outside ADMITTED."""
         if (module, name) not in ADMITTED:
             raise pickle.UnpicklingError(f"it asks for {module}.{name}, neither an array nor text")
         return super().find_class(module, name)
 
 
 def read_pickle(data: bytes, path: Path) -> object:
-    """The dicts, lists, text, numbers and arrays of a pickle. Raises UserError if it is damaged or holds anything else.
+    """Return the content of a pickle of dicts, lists, text, numbers and arrays.
 
-    data: the content of the file. path: for messages.
+    data: the bytes of the file. path: for messages. Raises UserError for a damaged pickle, and for any other content.
     """
     try:
         return ArraysOnly(io.BytesIO(data), encoding="latin-1").load()

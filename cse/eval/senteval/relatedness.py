@@ -1,8 +1,8 @@
-"""SentEval's trained relatedness: a softmax over the scores 1..5. Its expectation is the prediction.
+"""SentEval's trained regression: a softmax over the scores 1..5. The expectation of the softmax is the prediction.
 
 The gold score y becomes the distribution of Tai et al. 2015 (arXiv:1503.00075, section 4.2) over floor(y) and
-floor(y) + 1. A score below 1 (STS-B has some) gives a row that does not sum to 1, as in SentEval.
-N is the number of rows, F the features. Class c means the score c + 1.
+floor(y) + 1. For a score below 1 (STS-B has some) the distribution does not sum to 1, as in SentEval.
+N is the number of rows, F of features, and C of classes. Class c means the score c + 1.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ CLASSES = 5
 class Relatedness:
     """A linear layer trained by Adam on the mean squared error between distributions, with early stopping on dev.
 
-    stop_on: the score on dev, pearson (facebookresearch/SentEval) or spearman (SimCSE's fork).
+    stop_on: the dev score for early stopping, pearson (facebookresearch/SentEval) or spearman (SimCSE's fork).
     """
 
     stop_on: Literal["pearson", "spearman"]
@@ -35,9 +35,9 @@ class Relatedness:
     seed: Seed
 
     def run(self, x: dict[str, np.ndarray], y: dict[str, np.ndarray]) -> tuple[dict[str, float], np.ndarray]:
-        """Fit features x to gold scores y of train, dev and test.
+        """Fit the layer to features x and gold scores y of train and dev.
 
-        Returns the correlations x100 and the mean squared error, and the predicted score (N,) of each row of test.
+        Return the scores on test and dev (correlations x100, mean squared error), and test's predictions (N,).
         """
         train_NF, target_NC = torch.from_numpy(x["train"]), torch.from_numpy(label_distribution(y["train"]))
         order = np.random.RandomState(self.seed)
@@ -70,7 +70,7 @@ class Relatedness:
 
 
 def label_distribution(y_N: np.ndarray) -> np.ndarray:
-    """(N, 5) float32: y - floor(y) for the score floor(y) + 1, and 1 - (y - floor(y)) for floor(y), if these exist."""
+    """Return (N, 5) float32: y - floor(y) at the score floor(y) + 1, 1 - (y - floor(y)) at floor(y), 0 elsewhere."""
     floor_N, rows = np.floor(y_N).astype(int), np.arange(len(y_N))
     distribution_NC = np.zeros((len(y_N), CLASSES + 2), np.float32)  # a spare class at each end
     distribution_NC[rows, floor_N] = floor_N - y_N + 1

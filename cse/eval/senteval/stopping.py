@@ -1,4 +1,4 @@
-"""SentEval's early stopping: check a score on dev from time to time, and keep the weights of the best check."""
+"""SentEval's early stopping: check a score on dev at intervals, and keep the weights of the best check."""
 
 from collections.abc import Callable
 
@@ -10,9 +10,10 @@ from cse.progress import track
 def train_until_worse(
     module: nn.Module, train: Callable[[], None], score: Callable[[], float], checks: range, tenacity: int
 ) -> float:
-    """Call `train` and `score` in turn. Returns the best score and leaves the module with its weights at that score.
+    """Call `train` and `score` in turn. Return the best score. At the end the module has the weights of this score.
 
-    checks: the most checks. tenacity: how many checks without improvement are allowed in total, not in a row.
+    checks: its length limits the checks. tenacity: the allowed number of checks without improvement, in total, not in
+    a row.
     """
     best, misses = -1.0, 0
     kept = {name: value.clone() for name, value in module.state_dict().items()}

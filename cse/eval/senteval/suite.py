@@ -1,7 +1,7 @@
-"""The base of SentEval's two suites of linear classifiers: modes, schemes, features and averages.
+"""The base of SentEval's two suites of linear classifiers, Transfer and Probing.
 
 u and v are the embeddings of the sentences of a pair; a single sentence has only u. D is the embedding width, N the
-rows, and F the features.
+number of rows, and F of features.
 """
 
 import logging
@@ -40,14 +40,14 @@ class Task:
 
 
 class SuiteSource(Source):
-    """classifier: its settings. folds: the accuracy of each outer fold, by task."""
+    """The source of these scores. classifier: the classifier's settings. folds: each outer fold's accuracy, by task."""
 
     classifier: dict[str, object]
     folds: dict[str, list[float]]
 
 
 class Suite(Evaluator):
-    """Base class of Transfer and Probing. mode: which of `classifiers` to use."""
+    """Base class of Transfer and Probing. mode: the key in `classifiers`."""
 
     splits = ("test",)
     primary = "average"
@@ -69,14 +69,14 @@ class Suite(Evaluator):
             check_folds(name, self.tasks[name].scheme, parts, self.settings["kfold"], self.mode)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """The scores of every task that has data, and `average` and `dev_average` over `averaged`. The averages are
-        missing if one of these tasks has no data."""
+        """Return the scores of every task that has data. If all tasks in `averaged` have data, also return `average`
+        and `dev_average`."""
         found: dict[str, list[Score]] = {}
         for task, parts in track(list(self.data.items()), itemgetter(0)):
             start = time.perf_counter()
             scores = self.score_task(task, parts, encode)
             log.info("%s %s (%.0f s)", task, values(scores), time.perf_counter() - start)
-            modified = self.folder.modified or self.mode == "fast"  # scores by other settings under the same names
+            modified = self.folder.modified or self.mode == "fast"  # fast has other scores under the same names
             found[task] = [replace(one.within(f"{task}/"), modified=modified) for one in scores]
         named = {one.name: one for scores in found.values() for one in scores}
         if set(self.averaged) <= set(found):
@@ -86,7 +86,7 @@ class Suite(Evaluator):
         return [*named.values()]
 
     def score_task(self, task: str, parts: Parts, encode: Encode) -> list[Score]:
-        """The accuracies of a task, and F1 if the task reports F1."""
+        """Return the accuracies of a task, and F1 if the task reports F1."""
         scheme, procedure = self.tasks[task].scheme, self.settings
         classifier = replace(procedure["fit"], **(procedure["snli"] if scheme == "snli" else {}))
         found = SCHEMES[scheme](*features(parts, encode, scheme), classifier, procedure["kfold"])
@@ -106,13 +106,13 @@ class Suite(Evaluator):
         return scores
 
     def texts(self) -> Iterator[str]:
-        """The sentences of all parts of each task."""
+        """Yield the sentences of all parts of each task."""
         for parts in self.data.values():
             for examples in parts.values():
                 yield from examples.texts()
 
     def source(self) -> SuiteSource:
-        """The classifier, the accuracy of each outer fold, and the files."""
+        """Return the protocol, the classifier, the accuracy of each outer fold, and the files."""
         return {
             **self.folder.source(f"SentEval's torch logistic regression, mode {self.mode}"),
             "classifier": asdict(self.settings["fit"]) | {"kfold": self.settings["kfold"]},
@@ -121,12 +121,12 @@ class Suite(Evaluator):
 
 
 def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> None:
-    """Raise UserError if a class has too few rows to give each fold of the task a row."""
+    """Raise UserError if the smallest class of a task has too few rows to give each fold a row."""
     if scheme not in ("nested", "cross"):
         return
 
     def fits(rows: int, folds: int) -> bool:
-        """Whether each fold gets a row of a class. Nested folds divide the rows of the other folds again."""
+        """Return whether each fold gets a row of a class. Nested folds divide the rows of the other folds again."""
         return rows - (math.ceil(rows / folds) if scheme == "nested" else 0) >= folds
 
     fewest = int(np.unique(parts["all" if scheme == "nested" else "train"].labels_N, return_counts=True)[1].min())
@@ -140,21 +140,22 @@ def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> Non
 
 
 def scored_parts(parts: Parts) -> tuple[Examples, Examples]:
-    """The examples of a task's score and of its dev score. Without a dev set, train or all rows select the strength."""
+    """Return the examples of a task's score, and of its dev score. If a task has no dev set, folds of train or of all
+    rows give the dev score."""
     tested = next(parts[part] for part in ("test", "all") if part in parts)
     chosen = next(parts[part] for part in ("dev", "train", "all") if part in parts)
     return tested, chosen
 
 
 def embedded(encode: Encode, examples: Iterable[Examples]) -> MemoizedEncode:
-    """A memoized `encode`, after one call with every distinct sentence of all examples."""
+    """Return a memoized `encode` that has the vectors of all sentences in the examples, from one call."""
     vectors = MemoizedEncode(encode, limit=None)
     vectors.add(text for one in examples for text in one.texts())
     return vectors
 
 
 def features(parts: Parts, encode: Encode, scheme: str) -> tuple[Arrays, Arrays]:
-    """(the classifier's features, labels) of each part."""
+    """Return the classifier's features and the labels of each part."""
     x = {
         part: combined([np.asarray(encode(texts), np.float32) for texts in examples.sentences], scheme)
         for part, examples in parts.items()
@@ -163,7 +164,7 @@ def features(parts: Parts, encode: Encode, scheme: str) -> tuple[Arrays, Arrays]
 
 
 def combined(vectors: list[np.ndarray], scheme: str) -> np.ndarray:
-    """The features (N, F): u; for a pair [|u - v|; u * v]; for SNLI [u; v; u * v; |u - v|]."""
+    """Return the features (N, F): u; for a pair [|u - v|; u * v]; for SNLI [u; v; u * v; |u - v|]."""
     if len(vectors) == 1:
         return vectors[0]
     u_ND, v_ND = vectors

@@ -1,8 +1,8 @@
-"""SentEval's three ways from embeddings to an accuracy: nested cross-validation, cross-validation, a given split.
+"""SentEval's three procedures for an accuracy: nested cross-validation, cross-validation, and a given split.
 
 Folds are StratifiedKFold(k, shuffle=True, random_state=1111) on rows in SentEval's order. Accuracies are in percent.
-They are rounded to two decimals wherever SentEval rounds, because SentEval selects the strength by the first maximum of
-the rounded dev means. N is the number of rows, F the features, S the splits, and L the strengths (l2).
+They are rounded to two decimals wherever SentEval rounds, because SentEval selects the strength of the L2 penalty by
+the first maximum of the rounded dev means. N is the number of rows, F of features, S of splits, and L of strengths.
 """
 
 from dataclasses import dataclass, field
@@ -46,14 +46,14 @@ class Accuracies:
 
 
 def stratified_folds(y_N: np.ndarray, k: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(train rows, held-out rows) of each fold."""
+    """Return (train rows, held-out rows) of each fold."""
     from sklearn.model_selection import StratifiedKFold
 
     return list(StratifiedKFold(k, shuffle=True, random_state=SEED).split(np.zeros(len(y_N)), y_N))
 
 
 def nested_cross_validation(features: Arrays, labels: Arrays, classifier: LogisticRegression, k: int) -> Accuracies:
-    """MR, CR, SUBJ, MPQA: in each of k outer folds, k inner folds select the strength of the refit."""
+    """Score MR, CR, SUBJ or MPQA. In each of k outer folds, k inner folds select the strength of the refit."""
     x, y_N, grid = classifier.place(features["all"]), labels["all"], classifier.l2
     outer = stratified_folds(y_N, k)
     inner = [(train_N[a], train_N[b]) for train_N, _ in outer for a, b in stratified_folds(y_N[train_N], k)]
@@ -73,7 +73,7 @@ def nested_cross_validation(features: Arrays, labels: Arrays, classifier: Logist
 
 
 def cross_validation(x: Arrays, y: Arrays, classifier: LogisticRegression, k: int) -> Accuracies:
-    """TREC, MRPC: k folds of train select the strength; a refit on all of train is tested."""
+    """Score TREC or MRPC. k folds of train select the strength. A refit on all of train is scored on test."""
     train, grid = classifier.place(x["train"]), classifier.l2
     folds = [classifier.fold(*rows) for rows in stratified_folds(y["train"], k)]
     scores = _mean_percent(classifier.fit(train, y["train"], folds, np.tile(grid, (k, 1))).accuracy_SL)
@@ -84,9 +84,10 @@ def cross_validation(x: Arrays, y: Arrays, classifier: LogisticRegression, k: in
 
 
 def given_split(x: Arrays, y: Arrays, classifier: LogisticRegression, k: int) -> Accuracies:
-    """SST, SICK-E, SNLI, probing: dev selects the strength and stops the training. There are no folds.
+    """Score SST, SICK-E, SNLI or a probing task. Dev selects the strength and stops the training. `k` is not used.
 
-    SentEval then fits again with the same data and seed. This is left out, because the weights would be the same.
+    SentEval then fits again with the same data and seed. Here this second fit is left out, because its weights would be
+    equal.
     """
     sizes = len(y["train"]), len(y["dev"])
     grid = classifier.l2
@@ -102,7 +103,7 @@ SCHEMES = {"nested": nested_cross_validation, "cross": cross_validation, "split"
 
 
 def _mean_percent(accuracy_SL: np.ndarray) -> list[float]:
-    """The mean over splits for each strength, in percent, rounded to two decimals."""
+    """Return each strength's mean accuracy over splits, in percent, rounded to two decimals."""
     return [float(round(100 * np.mean(list(column)), 2)) for column in accuracy_SL.T]
 
 
