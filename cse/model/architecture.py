@@ -1,7 +1,7 @@
 """The differences between the architectures that AutoModel loads, by `config.model_type`.
 
-For an architecture without an entry, the library's defaults hold: embeddings enter through `inputs_embeds`, and the
-language-model head is the only submodule other than the stack of layers.
+An architecture without an entry follows the conventions of transformers: image and audio tokens enter as
+`inputs_embeds`, and the language-model head is the only submodule beside the stack of layers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DROPOUTS = (  # configuration keys for dropout inside the stack; dropout of clas
     *("embedding_dropout", "mlp_dropout"),  # ModernBERT
     *("hidden_dropout", "resid_dropout", "embed_dropout", "resid_pdrop", "embd_pdrop", "attn_pdrop"),
 )
-POSITIONS_AFTER_PADDING = (  # position 0 is row pad_token_id + 1: RoBERTa and its descendants
+POSITIONS_AFTER_PADDING = (  # the first token reads row pad_token_id + 1 of the position table: RoBERTa's descendants
     *("roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text", "ibert", "longformer", "luke"),
     *("roberta-prelayernorm", "xlm-roberta-xl", "xmod"),
 )
@@ -45,49 +45,49 @@ STACKS = {  # the submodule that has the layers without the embeddings
 
 
 def dropout_of(config: PretrainedConfig) -> dict[str, float]:
-    """The dropout probabilities of the stack, by configuration key; empty for an architecture without dropout."""
+    """Return the dropout probabilities of the stack, by configuration key; {} for an architecture without dropout."""
     fields = config.to_dict()
     return {name: float(fields[name] or 0) for name in DROPOUTS if name in fields}
 
 
 def first_position(config: PretrainedConfig) -> int:
-    """The row of the position table that a text's first token reads."""
+    """Return the row of the position table that a text's first token reads."""
     return config.pad_token_id + 1 if config.model_type in POSITIONS_AFTER_PADDING else 0
 
 
 def longest_input(config: PretrainedConfig) -> int | None:
-    """The most tokens with positions; None if the layers need no table of positions (BLOOM, XLNet)."""
+    """Return the largest number of tokens with positions; None if the layers have no position table (BLOOM, XLNet)."""
     positions = getattr(config, "max_position_embeddings", None)
     return None if positions is None or positions < 1 else positions - first_position(config)
 
 
 def is_decoder(config: PretrainedConfig) -> bool:
-    """Whether the architecture is a causal language model: each token attends only to earlier tokens."""
+    """Return whether the architecture is a causal language model: each token attends only to earlier tokens."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
 
     return type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and type(config) not in MODEL_FOR_MASKED_LM_MAPPING
 
 
 def is_causal(config: PretrainedConfig) -> bool:
-    """Whether each token attends only to earlier tokens: in a decoder, unless model.bidirectional changed it."""
+    """Return whether each token attends only to earlier tokens: in a decoder, except after model.bidirectional=true."""
     return is_decoder(config) and getattr(config, "is_causal", True)
 
 
 def has_optional_pooler(config: PretrainedConfig) -> bool:
-    """Whether AutoModel's class for this configuration accepts `add_pooling_layer`."""
+    """Return whether AutoModel's class for this configuration accepts `add_pooling_layer`."""
     from transformers import MODEL_MAPPING
 
-    model = MODEL_MAPPING.get(type(config), None)  # Funnel has several
+    model = MODEL_MAPPING.get(type(config), None)  # Funnel has several classes
     return isinstance(model, type) and "add_pooling_layer" in inspect.signature(model).parameters
 
 
 def reads_types(backbone: PreTrainedModel) -> bool:
-    """Whether the layers read token types."""
+    """Return whether the layers read token types."""
     return "token_type_ids" in inspect.signature(backbone.forward).parameters
 
 
 def mlm_head(whole: PreTrainedModel) -> nn.Module:
-    """The language-model head of an AutoModelForMaskedLM: hidden (n, D) -> logits (n, V).
+    """Return the head of an AutoModelForMaskedLM, which maps hidden states (n, D) to logits (n, V).
 
     Raises UserError if the head is not one chain of submodules.
     """
@@ -110,7 +110,7 @@ def untie(head: nn.Module, backbone: PreTrainedModel) -> None:
 
 
 def takes_embeddings(backbone: PreTrainedModel) -> bool:
-    """Whether the layers accept vectors instead of tokens (images and sound). Vectors are as wide as hidden states."""
+    """Return whether the layers accept image and audio tokens: vectors of the hidden states' width, not token ids."""
     if backbone.config.model_type in STACKS:
         return True
     words = backbone.get_input_embeddings()
@@ -120,16 +120,16 @@ def takes_embeddings(backbone: PreTrainedModel) -> bool:
 
 
 def hidden_of_embeddings(backbone: PreTrainedModel, x_BTD: Tensor) -> Tensor:
-    """The last layer, (B, T, D), for vectors instead of token embeddings, without padding.
+    """Return the last layer's output (B, T, D) for image or audio tokens x_BTD, which have no padding.
 
-    If the stack is a separate module, the positions, LayerNorm and dropout of the embedding layer are bypassed, as in
-    NonLing-CSE's BERT. Otherwise the vectors enter as `inputs_embeds`, and pass through all that follows the word
-    embeddings (ModernBERT: LayerNorm and dropout; decoders: nothing).
+    If the stack is a separate module, x_BTD skips the positions, LayerNorm and dropout of the embedding layer, as in
+    NonLing-CSE's BERT. Otherwise x_BTD enters as `inputs_embeds`, and passes through the modules between the word
+    embeddings and the stack (ModernBERT: LayerNorm and dropout; decoders: none).
     """
     kind, ones_BT = backbone.config.model_type, torch.ones(x_BTD.shape[:2], dtype=torch.long, device=x_BTD.device)
     if kind not in STACKS:
         return backbone(inputs_embeds=x_BTD, attention_mask=ones_BT).last_hidden_state
     stack = backbone.get_submodule(STACKS[kind])
-    if kind.startswith("deberta"):  # it needs a mask
+    if kind.startswith("deberta"):  # DeBERTa needs a mask
         return stack(x_BTD, ones_BT, output_hidden_states=False).last_hidden_state
     return stack(x_BTD, attention_mask=None, return_dict=True).last_hidden_state

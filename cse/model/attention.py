@@ -1,8 +1,8 @@
-"""Attention with dropout on a CPU, in blocks of rows whose scores stay in the cache.
+"""Attention with dropout on a CPU, in blocks of rows. A block is so small that its scores stay in the cache.
 
-b is the number of rows of a block, t its longest row, H the heads, and d = D / H. Autograd would keep three tensors
-(b, H, t, t): probabilities, mask, and probabilities after dropout. Here one is kept: probabilities, with a negative
-sign where they are dropped.
+N is the number of tokens in the batch, n of tokens in a block, b of rows in a block, and H of heads. t is the length of
+the block's longest row, D the width, and d = D / H. Autograd would keep three tensors (b, H, t, t): probabilities,
+mask, and probabilities after dropout. Here autograd keeps only the probabilities. Dropped ones have a negative sign.
 """
 
 import math
@@ -20,7 +20,7 @@ BLOCK = 2**21  # b * H * t * t; in bf16 4 MB of scores
 
 @dataclass(frozen=True)
 class Block:
-    """The tokens from `start` to `stop` among the N, as rows. shape: (b, t). index_n: the places of the tokens among
+    """The rows with the tokens `start` to `stop` of the batch. shape: (b, t). index_n: the places of the tokens among
     the b * t cells. keys_b11t: True for real keys. Without padding index_n and keys_b11t are None."""
 
     start: int
@@ -30,7 +30,7 @@ class Block:
     keys_b11t: Tensor | None = None
 
     def padded(self, x_ND: Tensor, parts: int, heads: int) -> Sequence[Tensor]:
-        """(N, parts * D) -> `parts` tensors (b, H, t, d), with zeros at padding."""
+        """Return the block's tokens of x_ND, (N, parts * D), as `parts` tensors (b, H, t, d), with zeros at padding."""
         x_nD = x_ND[self.start : self.stop]
         if self.index_n is not None:
             cells = x_nD.new_zeros(math.prod(self.shape), x_nD.shape[1])
@@ -38,13 +38,13 @@ class Block:
         return x_nD.view(*self.shape, parts, heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
 
     def packed(self, *parts_bHtd: Tensor) -> Tensor:
-        """The reverse: tensors (b, H, t, d) -> (n, parts * D)."""
+        """Reverse `padded`: return (n, parts * D) from tensors (b, H, t, d)."""
         x_nD = torch.cat([x_bHtd.transpose(1, 2).flatten(2) for x_bHtd in parts_bHtd], -1).flatten(0, 1)
         return x_nD if self.index_n is None else x_nD.index_select(0, self.index_n)
 
 
 def blocks_of(lengths: Sequence[int], heads: int) -> list[Block]:
-    """Blocks of at most BLOCK scores, but of at least one row. lengths: the tokens of each row, in ascending order."""
+    """Return blocks of at most BLOCK scores, or of one row. lengths: the rows' numbers of tokens, in ascending order."""
     blocks: list[Block] = []
     first = start = 0
     for row, length in enumerate(lengths):
@@ -63,7 +63,7 @@ def blocks_of(lengths: Sequence[int], heads: int) -> list[Block]:
 
 
 class Attend(torch.autograd.Function):
-    """Queries, keys and values (N, 3 D) -> softmax(Q K^T / sqrt(d)), with dropout, times V: (N, D).
+    """Attention over queries, keys and values (N, 3 D): dropout(softmax(Q K^T / sqrt(d))) V, (N, D).
 
     Tokens outside all blocks get zeros."""
 
@@ -101,6 +101,6 @@ class Attend(torch.autograd.Function):
 
 
 def _joined(rows: list[Tensor], length: int) -> Tensor:
-    """The rows of all blocks, and zeros up to this length."""
+    """Return the rows of all blocks, followed by rows of zeros up to this length."""
     more = length - sum(map(len, rows))
     return torch.cat([*rows, rows[0].new_zeros(more, rows[0].shape[1])]) if more or len(rows) > 1 else rows[0]

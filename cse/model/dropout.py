@@ -1,7 +1,7 @@
-"""Dropout for CPUs. There, drawing torch's masks takes longer than anything except matrix products.
+"""Dropout for CPUs. On a CPU, torch's dropout masks take more time than everything except the matrix products.
 
-One draw of torch's generator decides four elements, with 16 bits each. p is rounded to a multiple of 1/65536 (0.1
-becomes 0.100006). The scale of kept elements uses the rounded p, so the expectation is exact.
+Here one 64-bit draw of torch's generator decides four elements, with 16 bits each. p is rounded to a multiple of
+1/65536 (0.1 becomes 0.100006). The factor of kept elements uses the rounded p, so the expectation is exact.
 """
 
 import torch
@@ -11,28 +11,28 @@ LEVELS = 2**16
 
 
 def keep(shape: torch.Size, p: float, dtype: torch.dtype) -> tuple[Tensor, float]:
-    """(a mask with 1 for kept and 0 for dropped elements, the factor for kept elements), for 0 <= p < 1."""
+    """Return (mask, factor) for 0 <= p < 1. mask: 1 for kept, 0 for dropped elements. factor: scales kept elements."""
     dropped, levels = round(p * LEVELS), _levels(shape)
     mask = torch.ge(levels, dropped - LEVELS // 2, out=torch.empty(shape, dtype=dtype))
     return mask, LEVELS / (LEVELS - dropped)
 
 
 def add_dropped(residual: Tensor, x: Tensor, p: float) -> Tensor:
-    """residual + dropout(x), in one pass."""
+    """Return residual + dropout(x), computed in one pass."""
     mask, factor = keep(x.shape, p, x.dtype)
     return torch.addcmul(residual, x, mask, value=factor)
 
 
 def drop_signs(shape: torch.Size, p: float, dtype: torch.dtype) -> tuple[Tensor, float]:
-    """(a tensor that is negative for dropped elements, the factor for kept elements), for 0 <= p < 1.
+    """Return (signs, factor) for 0 <= p < 1. signs: negative for dropped elements. factor: scales kept elements.
 
-    `keep` drops the same elements, but here p is rounded to a multiple of 2/65536."""
+    With the same random state `keep` drops the same elements, but here p is rounded to a multiple of 2/65536."""
     dropped = 2 * round(p * LEVELS / 2)
-    signs = _levels(shape).bitwise_right_shift_(1).sub_((dropped - LEVELS // 2) // 2)  # half, so that nothing overflows
+    signs = _levels(shape).bitwise_right_shift_(1).sub_((dropped - LEVELS // 2) // 2)  # halves, against an overflow
     return signs.view(dtype) if dtype.itemsize == 2 else signs.to(dtype), LEVELS / (LEVELS - dropped)
 
 
 def _levels(shape: torch.Size) -> Tensor:
-    """Random int16, each of LEVELS with the same probability."""
+    """Return random int16 numbers. Each of the LEVELS numbers has the same probability."""
     draws = torch.empty(-(-shape.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     return draws.view(torch.int16)[: shape.numel()].view(shape)

@@ -1,6 +1,6 @@
 """The transformer that every method trains. It maps text, image or audio tokens to one vector per row.
 
-B is the number of rows, T the tokens, D the width, and V the size of the vocabulary.
+B is the number of rows, T of tokens in a row, and V of tokens in the vocabulary. D is the width of the vectors.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,16 +29,16 @@ from cse.types import Document, Encoded, Query, Sided, Tokens
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedModel
 
-FETCHED = 256  # batches; their vectors stay on the device and are copied together
+FETCHED = 256  # batches whose vectors stay on the device until they are copied together
 TEXTS = 128  # texts in a batch of encode()
-READ_AHEAD = 2**16  # texts that are sorted by length together; the next are tokenised while the layers compute
+READ_AHEAD = 2**16  # texts that are sorted by length together; the next texts are tokenised while the layers compute
 TOKENISED = 2**12  # texts in a call of the tokenizer, which needs 7 KiB a text until it returns
 LONG = 512  # tokens; a batch of longer texts has fewer texts, so that it needs no more memory
-TOKENS = 2**12  # a bf16 batch is filled up to this, padding included; with 2**15 a CPU was slower than in fp32
+TOKENS = 2**12  # tokens, with padding, up to which a bf16 batch is filled; with 2**15 a CPU was slower than in fp32
 
 
 def as_texts(sentences: str | Iterable[str]) -> list[str]:
-    """One text or several, as a list. Raises TypeError for other objects, and for a table of several columns."""
+    """Return one text or several as a list. Raises TypeError for other objects, and for a table of several columns."""
     if isinstance(sentences, Mapping) or getattr(sentences, "ndim", 1) > 1:  # list() would give the names of columns
         raise TypeError(f"sentences is a {type(sentences).__name__}: give the texts of one column, sentences['text']")
     if not isinstance(sentences, Iterable):
@@ -53,16 +53,15 @@ def as_texts(sentences: str | Iterable[str]) -> list[str]:
 class Encoder(nn.Module):
     """A Hugging Face encoder with its pooling.
 
-    backbone: a model from AutoModel, without its pooler. pooling: see cse.model.pooling. mlm_head: hidden (n, D) ->
-    logits (n, V), or None if no objective needs a masked-language-model loss. head: the modules that the checkpoint
-    records after the pooling (supervised SimCSE's linear layer and tanh), or None. Training continues the head.
-    unit_length: whether `encode` returns vectors of length 1, as some published sentence-transformers folders record.
-    settings: further records of such a folder, for its export (cse.model.recorded.KEPT).
-    packed: on a CPU, skip padding and all that the pooling does not read (cse.model.packing). The result is the same,
-    in less time. dropout: the largest dropout probability in training, including adapters. own_dropout: the
-    checkpoint's own probabilities by configuration key; best/ records them. lora: whether only an adapter is
-    trained.
-    denoising: the bias that is subtracted in training (cse.model.template), or None.
+    backbone: a model from AutoModel, without its pooler. pooling: see cse.model.pooling. mlm_head: maps hidden states
+    (n, D) to logits (n, V); None if no objective needs a masked-language-model loss. head: the modules that the
+    checkpoint records after the pooling (supervised SimCSE's linear layer and tanh), or None. Training also trains the
+    head. unit_length: whether `encode` returns vectors of length 1; some sentence-transformers folders record this.
+    settings: the keys of such a folder that an export writes again (cse.model.recorded.KEPT).
+    packed: whether the layers skip, on a CPU, padding and all that the pooling does not read (cse.model.packing). This
+    saves time and changes no vector. dropout: the largest dropout probability in training, including adapters.
+    own_dropout: the checkpoint's own probabilities by configuration key; best/ records them. lora: whether only an
+    adapter is trained. denoising: the bias that is subtracted in training (cse.model.template), or None.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class Encoder(nn.Module):
 
     @property
     def width(self) -> int:
-        """The width of the hidden states, and of vectors instead of token embeddings."""
+        """The width of the hidden states. Image and audio tokens have the same width."""
         return self.backbone.config.hidden_size
 
     @property
@@ -106,12 +105,12 @@ class Encoder(nn.Module):
 
     @property
     def vector_length(self) -> int:
-        """How many numbers `encode` returns per text: D, or fewer if the checkpoint records truncate_dim."""
+        """The length of a vector from `encode`: D, or truncate_dim if the checkpoint records a smaller one."""
         return min(self.dim, self.settings.get("truncate_dim") or self.dim)
 
     @property
     def size(self) -> str:
-        """The number of parameters as text, and the number that adapters train."""
+        """The number of parameters and, for LoRA, of trained parameters, as text."""
         adapted = sum(p.numel() for p in self.parameters() if p.requires_grad) if self.lora else 0
         trained = f"; LoRA trains {adapted / 1e6:.2g}M" * bool(adapted)
         return f"{sum(p.numel() for p in self.parameters()) / 1e6:.1f}M parameters{trained}"
@@ -129,31 +128,32 @@ class Encoder(nn.Module):
         return ", ".join([*about, f"at most {self.tokenizer.longest} tokens"])
 
     def __repr__(self) -> str:
-        """One line; `backbone` has the layers."""
+        """Return one line. The repr of `backbone` lists the layers."""
         return f"Encoder({self.size}, {self.vector_length} numbers a text: {self.described})"
 
     @property
     def device(self) -> torch.device:
-        """The device of its weights."""
+        """The device of the weights."""
         return self.backbone.device
 
     @property
     def takes_embeddings(self) -> bool:
-        """Whether images and sound can enter the layers (`from_embeddings`)."""
+        """Whether the layers accept image and audio tokens (`from_embeddings`)."""
         return takes_embeddings(self.backbone)
 
     @property
     def packs(self) -> bool:
-        """Whether `packed` takes effect: only on a CPU. Packed shapes depend on the data: a GPU would wait for them."""
+        """Whether `packed` takes effect. On a GPU it has no effect: packed shapes depend on the data, so the GPU would
+        have to wait for the data."""
         return self.packed and self.device.type == "cpu"
 
     @property
     def needs_autocast(self) -> bool:
-        """Whether its weights are float32, but its attention (flash) computes in half precision only."""
+        """Whether the weights are float32, but flash attention computes only in half precision."""
         return "flash" in self.backbone.config._attn_implementation and self.backbone.dtype == torch.float32
 
     def forward(self, tokens: Tokens | None = None, x_BTD: Tensor | None = None) -> Encoded:
-        """Encode tokens, or x_BTD: vectors instead of token embeddings."""
+        """Encode tokens, or image or audio tokens x_BTD."""
         if tokens is None:
             assert x_BTD is not None
             return self.from_embeddings(x_BTD)
@@ -179,7 +179,7 @@ class Encoder(nn.Module):
         return Encoded(self._embedded(pooled_BD), self.masked_losses(last_BTD, tokens))
 
     def _attention_mask(self, mask_BT: Tensor) -> Tensor:
-        """The mask as (B, 1, 1, T) booleans, if the layers accept this shape.
+        """Return the mask as (B, 1, 1, T) booleans if the layers accept this shape, or else unchanged.
 
         For a mask of two dimensions, transformers would check for padding and wait for the GPU.
         """
@@ -190,8 +190,8 @@ class Encoder(nn.Module):
     def from_embeddings(self, x_BTD: Tensor) -> Encoded:
         """Encode image or audio tokens without padding (cse.model.architecture.hidden_of_embeddings).
 
-        The embedding is the first token, CLS, for any pooling. In a causal decoder it is the last token, because only
-        the last token attends to all.
+        For any `pooling`, the embedding is the last layer at the first token, CLS. In a causal decoder it is the last
+        layer at the last token, because only the last token attends to all tokens.
         """
         x_BTD = x_BTD.to(self.backbone.dtype)
         if self.packs:  # decoders do not pack
@@ -200,8 +200,8 @@ class Encoder(nn.Module):
         return Encoded(self._embedded(hidden_BTD[:, -1 if is_causal(self.backbone.config) else 0]))
 
     def _embedded(self, pooled_BD: Tensor) -> Tensor:
-        """The embedding: the output of the encoder's own head, if any. It is float32, also if the weights are half
-        precision, because heads and losses compute in float32."""
+        """Return the embeddings: the pooled vectors, after the encoder's own head if there is one. They are float32
+        even if the weights are half precision, because heads and losses compute in float32."""
         if self.backbone.dtype in (torch.bfloat16, torch.float16):
             pooled_BD = pooled_BD.float()
         if self.head is None:
@@ -210,7 +210,7 @@ class Encoder(nn.Module):
             return self.head(exact_BD)
 
     def masked_losses(self, hidden_BTD: Tensor, tokens: Tokens) -> dict[str, Tensor]:
-        """mlm_nll_B and mlm_count_B of Encoded, from the last layer; {} without labels."""
+        """Return mlm_nll_B and mlm_count_B of Encoded for the last layer's output; {} if the tokens have no labels."""
         labels_BT, masked_N = tokens.labels_BT, tokens.masked_N
         if labels_BT is None:
             return {}
@@ -234,13 +234,14 @@ class Encoder(nn.Module):
         normalize_embeddings: bool = False,
         show_progress_bar: bool | None = None,
     ) -> np.ndarray:
-        """n texts -> (n, D) float32, one text -> (D,), in eval mode, without dropout.
+        """Return the vectors of n texts, (n, D) float32, or of one text, (D,), in eval mode, without dropout.
 
         Each distinct token sequence is encoded once, in batches sorted by length. head: a module that is applied to the
-        vectors, after the encoder's own head, if it has one. precision: fp32 or bf16. bf16 is autocast in the layers,
-        with batches of at most TOKENS tokens. Vectors and head stay float32. normalize_embeddings: scale to length 1,
-        for any `unit_length`. show_progress_bar: True shows a bar, on a terminal or in a notebook. Raises TypeError if
-        a sentence is not text, ValueError for a batch_size below 1 or another precision.
+        vectors, after the encoder's own head if there is one. precision: "fp32", or "bf16": the layers run under
+        autocast, and a batch may have more texts, up to TOKENS tokens. Vectors and head stay float32.
+        normalize_embeddings: scale the vectors to length 1, even if `unit_length` is false. show_progress_bar: True
+        shows a bar, on a terminal or in a notebook. Raises TypeError if a sentence is not text, and ValueError for a
+        batch_size below 1 or another precision.
         """
         texts = as_texts(sentences)
         if self.settings.get("include_prompt") is False and any(self.tokenizer.prefixes.get(type(t)) for t in texts):
@@ -280,8 +281,8 @@ class Encoder(nn.Module):
         return rows_ND[0] if isinstance(sentences, str) else rows_ND
 
     def _tokenised(self, texts: list[str]) -> Iterator[list[bytes]]:
-        """The int32 ids of READ_AHEAD texts at a time. A thread tokenises the next ones ahead."""
-        _ = self.tokenizer.has_types  # asked once, and here: two threads cannot use a tokenizer at the same time
+        """Yield the int32 ids of READ_AHEAD texts at a time. Meanwhile a thread tokenises the next READ_AHEAD texts."""
+        _ = self.tokenizer.has_types  # computed once, and now: two threads cannot use a tokenizer at the same time
 
         def keys_of(block: list[str]) -> list[bytes]:
             parts = (block[start : start + TOKENISED] for start in range(0, len(block), TOKENISED))
@@ -295,11 +296,11 @@ class Encoder(nn.Module):
                 yield keys
 
     def encode_query(self, sentences: str | Iterable[str], **settings: Any) -> np.ndarray:
-        """Like `encode`, with the prefix of queries. settings: the other arguments of `encode`."""
+        """Encode as `encode` does, with the query prefix. settings: the other arguments of `encode`."""
         return self._encode_as(Query, sentences, settings)
 
     def encode_document(self, sentences: str | Iterable[str], **settings: Any) -> np.ndarray:
-        """Like `encode`, with the prefix of documents. settings: the other arguments of `encode`."""
+        """Encode as `encode` does, with the document prefix. settings: the other arguments of `encode`."""
         return self._encode_as(Document, sentences, settings)
 
     def _encode_as(self, side: type[Sided], sentences: str | Iterable[str], settings: Json) -> np.ndarray:
@@ -308,8 +309,8 @@ class Encoder(nn.Module):
 
     @contextmanager
     def _scoring(self, precision: str, head: nn.Module | None) -> Iterator[None]:
-        """A block in eval mode, for the head too. For fp32, flash attention is off, because it cannot compute in
-        fp32."""
+        """Put the encoder and the head in eval mode during the block. For fp32, also turn off flash attention, because
+        flash attention cannot compute in fp32."""
         parts: list[nn.Module] = [self] if head is None else [self, head]
         training, attention = [part.training for part in parts], self.backbone.config._attn_implementation
         exact = precision == "fp32" and self.needs_autocast
@@ -327,7 +328,7 @@ class Encoder(nn.Module):
 
 
 def in_batches(keys: Sequence[bytes], texts: int, tokens: int) -> list[Sequence[bytes]]:
-    """The keys (int32 ids, sorted by length) in batches of `texts` texts.
+    """Split the keys (int32 ids of texts, sorted by length) into batches of `texts` texts.
 
     A batch may have more texts if it has at most `tokens` tokens, including padding. It has fewer texts if it would
     otherwise have more tokens than `texts` texts of LONG tokens.

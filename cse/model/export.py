@@ -1,7 +1,7 @@
 """Write an encoder to a folder that both sentence-transformers (3, 5 and 6) and transformers load.
 
-The folder has the older layout, because all these versions read it: module types `sentence_transformers.models.X`,
-boolean pooling keys, safetensors.
+The folder has the layout that all these versions read: module types `sentence_transformers.models.X`, boolean pooling
+keys, safetensors.
 """
 
 import copy
@@ -27,13 +27,13 @@ from cse.model.recorded import prompts_of
 from cse.model.tokenizer import Tokenizer
 
 OF_ONE_CALL = ("max_length", "stride", "truncation_strategy", "pad_to_multiple_of", "pad_token_type_id")
-"""Keys that transformers writes into tokenizer_config.json from the last truncation and padding. fastembed truncates by
-the first key."""
-ONE_FILE = "50GB"  # transformers' limit; a run reads one file, and the hub's limit, 5GB, would split it
+"""Keys of the tokenizer's last truncation and padding. transformers writes them into tokenizer_config.json. An export
+removes them, because fastembed would truncate to max_length."""
+ONE_FILE = "50GB"  # transformers' limit; with the hub's limit, 5GB, there could be several files, but a run reads one
 
 
 def check_exportable(pooling: str) -> None:
-    """Raise UserError, before any work, for a pooling that the exported layout cannot carry."""
+    """Raise UserError for a pooling that the exported folder cannot express. Called before any work."""
     if pooling not in TRAINABLE:
         why = f"it can be evaluated, but not exported: train with {' or '.join(TRAINABLE)}"
         raise UserError(why, key="pooling", value=pooling)
@@ -42,13 +42,13 @@ def check_exportable(pooling: str) -> None:
 def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, card: str = "") -> None:
     """Write the encoder, its tokenizer, its pooling, its own head, and the objective's `head` that stays at test time.
 
-    The folder loads with SentenceTransformer(folder) and AutoModel.from_pretrained(folder). Both compute in float32, as
-    cse does. If only one linear layer and tanh follow the pooling, they are written twice: as 2_Dense for
-    SentenceTransformer, and as the backbone's own pooler (`pooler_output`) for AutoModel, if the architecture has a
-    pooler. In all other cases the backbone's pooler is the identity. Further records of the checkpoint (unit length,
-    prompts, similarity) are kept, unless the prefix changes them. An adapter is merged into the weights in float32, and
-    is also saved alone in adapter/. config.json has the dropout of the checkpoint, which may differ from the run's
-    dropout. card: the text of README.md. Raises FileExistsError for a folder that is not empty.
+    SentenceTransformer(folder) and AutoModel.from_pretrained(folder) load the folder. Both compute in float32, as cse
+    does. If only one linear layer and tanh follow the pooling, they are written as 2_Dense for SentenceTransformer. If
+    the architecture has a pooler, they are also written as the backbone's own pooler (`pooler_output`) for AutoModel.
+    In all other cases this pooler is the identity. Unit length, prompts and similarity stay as the checkpoint records
+    them, except prompts that the prefix changes. An adapter is merged into the weights in float32, and is also saved
+    alone in adapter/. config.json has the dropout of the checkpoint, which may differ from the run's dropout. card: the
+    text of README.md. Raises FileExistsError for a folder that is not empty.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
@@ -79,7 +79,7 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
 
 
 def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """Write the tokenizer. It truncates a text as `encode` does, and does not pad by itself."""
+    """Write the tokenizer. The written tokenizer truncates a text as `encode` does, and does not pad by itself."""
     hf = tokenizer.hf
     hf.padding_side = "right"  # as cse pads: a decoder's absolute positions count from the left
     hf.backend_tokenizer.no_truncation()
@@ -94,7 +94,7 @@ def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def pooling_config(encoder: Encoder) -> Json:
-    """The config of a Pooling module of sentence-transformers, as booleans: every version reads these."""
+    """Return the config of a Pooling module of sentence-transformers, with boolean keys, which every version reads."""
     named = {"cls": "cls_token", "mean": "mean_tokens", "mask": "mean_tokens", "last": "lasttoken"}[encoder.pooling]
     modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
     config = {"word_embedding_dimension": encoder.width} | {f"pooling_mode_{mode}": mode == named for mode in modes}
@@ -114,7 +114,7 @@ def write_mask_weights(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def type_of_module(module: nn.Module) -> str:
-    """The class of sentence-transformers that stands for a module after the pooling."""
+    """Return the name of the sentence-transformers class for a module after the pooling."""
     return type(module).__name__ if isinstance(module, nn.LayerNorm | nn.Dropout) else "Dense"
 
 
@@ -137,7 +137,7 @@ def write_module(module: nn.Module, folder: Path) -> None:
 
 
 def write_weights(encoder: Encoder, folder: Path, ends: Sequence[nn.Module]) -> None:
-    """Write config.json and model.safetensors, and adapter/ if the encoder has one. ends: the modules after pooling."""
+    """Write config.json, model.safetensors and, for LoRA, adapter/. ends: the modules after the pooling."""
     backbone = encoder.backbone
     weights = merge_adapters(backbone) if encoder.lora else backbone.state_dict()
     state = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
@@ -146,21 +146,21 @@ def write_weights(encoder: Encoder, folder: Path, ends: Sequence[nn.Module]) -> 
     if encoder.lora:
         backbone.config.architectures = [type(backbone).__name__]
         backbone.config.save_pretrained(folder)
-        logging.getLogger(inspect.getfile(save_torch_state_dict)).setLevel(logging.ERROR)  # the hub's logger's name
+        logging.getLogger(inspect.getfile(save_torch_state_dict)).setLevel(logging.ERROR)  # named by its file
         save_torch_state_dict(state, folder, max_shard_size=ONE_FILE)
         backbone.save_pretrained(folder / "adapter")  # for a model with an adapter, this writes only the adapter
     else:
         backbone.save_pretrained(folder, state_dict=state)
     config = json.loads((folder / "config.json").read_bytes())
-    config["dtype"] = "float32"  # transformers then loads float32, also from half precision: as cse computes
+    config["dtype"] = "float32"  # transformers then loads half precision as float32, in which cse computes
     write_json(folder / "config.json", config | encoder.own_dropout)
 
 
 def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Tensor]:
-    """weight and bias of the backbone's own pooler.
+    """Return weight and bias of the backbone's own pooler.
 
-    If only one linear layer with tanh follows the pooling, they are its weight and bias. Otherwise they are the
-    identity. Without a saved pooler AutoModel would draw random weights, with a warning.
+    If only one linear layer with tanh follows the pooling, they are this layer's weight and bias. Otherwise they are
+    the identity. Without a saved pooler AutoModel would draw random weights, with a warning.
     """
     dtype, width = encoder.backbone.dtype, encoder.width
     if len(ends) == 1 and is_mlp_head(ends[0], width):
@@ -169,8 +169,8 @@ def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Te
 
 
 def check_head(head: nn.Module, dim: int) -> None:
-    """Raise UserError for a kept head that best/ cannot hold for sentence-transformers: best/ holds only one linear
-    layer, dim -> dim, and tanh."""
+    """Raise UserError if the head computes another function than one linear layer, dim -> dim, and tanh. best/ can hold
+    only such a head."""
     linears = [module for module in head.modules() if isinstance(module, nn.Linear)]
     own, x_BD = copy.deepcopy(head).cpu().float().eval(), torch.linspace(-1, 1, 2 * dim).view(2, dim)
     with torch.no_grad():
@@ -185,6 +185,6 @@ def check_head(head: nn.Module, dim: int) -> None:
 
 
 def linear_of(head: nn.Module) -> nn.Linear:
-    """The only linear layer of a head."""
+    """Return the only linear layer of a head."""
     (linear,) = [module for module in head.modules() if isinstance(module, nn.Linear)]
     return linear

@@ -1,7 +1,7 @@
 """Training heads: small networks between the pooled embedding and a loss.
 
-A head maps (B, dim) to (B, out_dim). It is dropped at test time, unless a paper keeps it. A config has a partial of the
-head, and the objective calls the partial with `dim`.
+A head maps (B, dim) to (B, out_dim). It is dropped at test time, unless a paper keeps it. A config names a head with
+`_partial_: true`, and the objective calls this partial with `dim`.
 """
 
 from itertools import pairwise
@@ -17,7 +17,7 @@ BERT_INITIALIZER_RANGE = 0.02  # BERT's standard deviation; SimCSE initialises i
 class MLPHead(nn.Module):
     """The head of SimCSE (arXiv:2104.08821) and WhitenedCSE: one linear layer and tanh, dim -> dim.
 
-    is_trained: whether its weights come from an earlier run. Then scores before the first step include the head.
+    is_trained: whether the weights come from an earlier run. If so, scores before the first step include the head.
     """
 
     def __init__(self, dim: int):
@@ -28,12 +28,12 @@ class MLPHead(nn.Module):
         nn.init.zeros_(self.linear.bias)
 
     def forward(self, x_BD: Tensor) -> Tensor:
-        """(B, dim) -> (B, dim)."""
+        """Map (B, dim) to (B, dim)."""
         return self.linear(x_BD).tanh()
 
 
 def is_mlp_head(module: nn.Module, dim: int) -> bool:
-    """Whether a Dense module of a checkpoint is an MLPHead: a linear layer, dim -> dim, and tanh."""
+    """Return whether a checkpoint's Dense module is like an MLPHead: a linear layer, dim -> dim, and tanh."""
     if not (isinstance(module, nn.Sequential) and len(module) == 2 and isinstance(module[1], nn.Tanh)):
         return False
     linear = module[0]
@@ -41,11 +41,11 @@ def is_mlp_head(module: nn.Module, dim: int) -> bool:
 
 
 class Projector(nn.Module):
-    """Barlow Twins' and VICReg's expander: (`layers` - 1) x [linear, BatchNorm, ReLU], then one linear layer.
+    """Barlow Twins' projector and VICReg's expander: (`layers` - 1) x [linear, BatchNorm, ReLU], then a linear layer.
 
-    Call it once per view, as the code of both papers does: BatchNorm's statistics are over one view.
-    With 768 -> 8192 -> 8192 -> 8192, bias_hidden=True and bias_last=False (VICReg's code) it has 140,558,336
-    parameters. Barlow Twins' code has no bias in any linear layer.
+    Call the head once per view, as the code of both papers does, because BatchNorm's statistics are over one view.
+    VICReg's code has 768 -> 8192 -> 8192 -> 8192, bias_hidden=True and bias_last=False: 140,558,336 parameters. Barlow
+    Twins' code has no bias in any linear layer.
     """
 
     def __init__(self, dim: int, hidden: Count, out: Count, layers: Count, bias_hidden: bool, bias_last: bool):
@@ -58,7 +58,7 @@ class Projector(nn.Module):
         self.net = nn.Sequential(*blocks, nn.Linear(widths[-1], out, bias=bias_last))
 
     def forward(self, x_BD: Tensor) -> Tensor:
-        """(B, dim) -> (B, out)."""
+        """Map (B, dim) to (B, out)."""
         return self.net(x_BD)
 
 
@@ -67,7 +67,8 @@ class DeclutrHead(nn.Module):
     channels.
 
     kind: "none" (z = e, the paper's main setting), "linear" (sigma is the identity) or "relu".
-    The paper gives one width for each point. Its numbers of parameters (100k to 1M) fit a hidden layer of that width.
+    The paper gives one width for each point of the figure. The points' numbers of parameters (100k to 1M) fit a hidden
+    layer of this width.
     """
 
     def __init__(self, dim: int, kind: Literal["none", "linear", "relu"], width: Count):
@@ -79,5 +80,5 @@ class DeclutrHead(nn.Module):
             self.net = nn.Sequential(nn.Linear(dim, width), sigma, nn.Linear(width, width))
 
     def forward(self, e_ND: Tensor) -> Tensor:
-        """(N, dim) -> (N, out_dim)."""
+        """Map (N, dim) to (N, out_dim)."""
         return self.net(e_ND)

@@ -24,14 +24,14 @@ from cse.sources.encoder import no_tokenizer
 log = logging.getLogger(__name__)
 
 LONGEST = 512  # tokens at test time, if no length is recorded; documents are truncated, sentences are shorter
-TOKENS, PADDED = 5, 12  # of the trial text, and of its padded row; no library's chunk size divides the first
+TOKENS, PADDED = 5, 12  # tokens of the trial text, and of its padded row; no library's chunk size divides 5
 TOLERANCE = 1e-2  # relative; float32's rounding is a thousandth of this
 BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed tensors that older transformers saved
 
 
 @contextmanager
 def loading(name: str, hint: str = "") -> Iterator[None]:
-    """A block that reads a checkpoint. Any library's error in it becomes a MissingResource.
+    """Turn any library's error in the block, which reads a checkpoint, into a MissingResource.
 
     hint: another possible cause, for the message. Errors of cse pass unchanged.
     """
@@ -56,11 +56,11 @@ def check_files(folder: Path) -> None:
 
 
 def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:
-    """Raise UserError unless the tensors of a checkpoint are the tensors of the model from its configuration.
+    """Raise UserError unless a checkpoint has the tensors of the model that its configuration describes.
 
-    name: the name of the model, for messages. model: loaded with ignore_mismatched_sizes. keys: its loading info.
-    fewer_layers: layers of the checkpoint are left out on purpose. A head or a pooler may be missing or unused. The
-    caller checks the head or pooler that it needs.
+    name: the name of the model, for messages. model: loaded with ignore_mismatched_sizes. keys: from_pretrained's
+    loading info. fewer_layers: whether layers of the checkpoint are left out on purpose. A head or a pooler may be
+    missing or unused. The caller checks the head or pooler that the caller needs.
     """
     prefix, stack = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
     own = [key for key in sorted(keys["missing_keys"]) if key.startswith(prefix) or model is model.base_model]
@@ -80,7 +80,7 @@ def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping
 
 
 def whole_numbers(folder: Path) -> list[str]:
-    """The names of weights stored as integers. Transformers would convert these weights to floats."""
+    """Return the names of weights stored as integers. Transformers would convert these weights to floats."""
     found = []
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, "pt") as file:
@@ -90,8 +90,8 @@ def whole_numbers(folder: Path) -> list[str]:
 
 
 def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
-    """Raise UserError for a tokenizer that is not fast, has only special tokens, or has more tokens than the model
-    embeds."""
+    """Raise UserError for a tokenizer that is not fast, has only special tokens, has more tokens than the model embeds,
+    or has no token for padding."""
     kind, vocabulary = type(tokenizer).__name__, tokenizer.get_vocab()
     (weight_VD,) = model.get_input_embeddings().parameters()
     tokens, rows = id_bound(tokenizer), len(weight_VD)
@@ -113,16 +113,16 @@ def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTra
 
 
 def tokenizer_settings(folder: Path) -> dict[str, object]:
-    """The content of tokenizer_config.json; {} without it."""
+    """Return the content of tokenizer_config.json; {} if the file does not exist."""
     file = folder / "tokenizer_config.json"
     return json.loads(file.read_bytes()) if file.is_file() else {}
 
 
 def longest_text(name: str, recorded: int | None, tokenizer: PreTrainedTokenizerBase, positions: int | None) -> int:
-    """The most tokens of a text at test time, including special tokens, from the checkpoint's files.
+    """Return the largest number of tokens of a text at test time, including special tokens.
 
-    recorded: max_seq_length of sentence-transformers, or None. positions: the most tokens that the encoder can read;
-    None: any number. Raises UserError if there is no room for a token of text.
+    recorded: max_seq_length of sentence-transformers, or None. positions: the largest number of tokens that the encoder
+    can read; None: no limit. Raises UserError if only special tokens fit.
     """
     longest = int(min(recorded or min(tokenizer.model_max_length, LONGEST), positions or math.inf))
     if longest <= tokenizer.num_special_tokens_to_add():
@@ -136,7 +136,7 @@ def longest_text(name: str, recorded: int | None, tokenizer: PreTrainedTokenizer
 
 
 def check_forward(name: str, backbone: PreTrainedModel) -> None:
-    """Raise UserError for a model that does not make 5 hidden states from 5 ids. Warn if padding changes its vectors.
+    """Raise UserError if a model does not return 5 hidden states for 5 ids. Warn if padding changes the hidden states.
 
     Flash attention is not tested: the weights are on the CPU here.
     """
@@ -161,7 +161,7 @@ def check_forward(name: str, backbone: PreTrainedModel) -> None:
 
 
 def check_bidirectional(backbone: PreTrainedModel) -> None:
-    """Raise UserError for a decoder if its first token still does not attend to the others."""
+    """Raise UserError if the first token of a decoder still does not attend to later tokens."""
     pair = torch.tensor([[3, 5], [3, 7]])
     with torch.no_grad():
         first_2D = backbone.eval()(input_ids=pair, attention_mask=torch.ones_like(pair)).last_hidden_state[:, 0]

@@ -1,11 +1,11 @@
-"""From `model.name` to an Encoder, in one path:
+"""Load the Encoder that `model.name` names. These functions and modules take part:
 
 load_encoder        adds the settings of conf/model to the checkpoint: prefix, template, adapter, packing
   read_checkpoint   reads the checkpoint
-    local_folder      finds its folder: given, downloaded, or inside a Python package
+    local_folder      finds the checkpoint's folder: given, downloaded, or inside a Python package
     recorded          reads pooling, head, lengths and prompt from the files of sentence-transformers
-    configure         sets the layers, dropout and direction of conf/model
-    read_weights      reads the transformer and its head; architecture knows the differences between transformers
+    configure         applies num_layers, dropout and bidirectional of conf/model
+    read_weights      reads the transformer and its head; `architecture` has the differences between transformers
     integrity         checks that the files are complete, and that the result is an encoder of text
 """
 
@@ -62,19 +62,19 @@ def load_encoder(
     denoise: Literal["paper", "released"] | None = None,
     unrecorded: AnyPooling | None = None,
 ) -> Encoder:
-    """An Encoder in train mode.
+    """Return an Encoder in train mode.
 
     name: a hub name, a folder, or package://MODULE/PATH.
-    pooling: None reads pooling and dense head from the checkpoint (our `best/`, any sentence-transformers folder). If
-    the checkpoint records no pooling, `unrecorded` is used. A given pooling drops the dense head, and logs this.
+    pooling: None reads pooling and dense head from the checkpoint (cse's `best/`, any sentence-transformers folder). If
+    the checkpoint records no pooling, `unrecorded` is used. Any other value drops the dense head, with a warning.
     Normalisation, prompts and the maximum length always come from the checkpoint. "pooler" is CLS through the
     checkpoint's own pooler (supervised SimCSE as released).
-    dropout: the probability of every dropout in the stack; None keeps the dropout of the checkpoint. mlm: load the
-        language-model head too. packed: takes effect on a CPU, if the architecture is known, all weights are trained,
-        and gradient checkpointing is off. lora: see Lora. template, prefix: None keeps the template and prefix of the
-        checkpoint. conf/model/_base.yaml explains the other arguments.
+    dropout: the probability of every dropout in the stack; None keeps the dropout of the checkpoint. mlm: whether to
+        load the language-model head. packed: takes effect on a CPU, if packing.ARCHITECTURES has the architecture, all
+        weights are trained, gradient checkpointing is off, and all token types are 0. lora: see Lora. template, prefix:
+        None keeps the checkpoint's template and prefix. conf/model/_base.yaml explains the other arguments.
 
-    Raises MissingResource if the weights are not available, UserError if they do not fit.
+    Raises MissingResource if the weights are not available, and UserError if weights and settings do not fit.
     """
     changes = {"dropout": dropout, "num_layers": num_layers, "bidirectional": bidirectional}
     weights = {"dtype": DTYPES[dtype], "attn_implementation": attention}
@@ -125,7 +125,7 @@ def set_prefixes(encoder: Encoder, prefix: str | Prefixes | None) -> None:
 
 
 def width_of_checkpoint(name: str, pooling: str | None) -> int:
-    """The width of an encoder's embeddings. Its weights are not read. Raises the errors of load_encoder."""
+    """Return the width of an encoder's embeddings, without its layers' weights. Raises the errors of load_encoder."""
     from transformers import AutoConfig
 
     from cse.model import integrity
@@ -141,7 +141,7 @@ def width_of_checkpoint(name: str, pooling: str | None) -> int:
 def read_checkpoint(
     name: str, pooling: str | None, changes: Mapping[str, Any], weights: Mapping, *, mlm: bool, unrecorded: str | None
 ) -> Encoder:
-    """The encoder as in the checkpoint. All its weights are trainable, and `packed` is off.
+    """Return the checkpoint's encoder. All weights are trainable, and `packed` is off.
 
     changes: the arguments of `configure`. weights: dtype and attn_implementation, for from_pretrained. The other
     arguments and the errors are as in load_encoder.
@@ -192,7 +192,8 @@ def read_checkpoint(
 
 
 def ending_of_checkpoint(name: str, folder: Path, pooling: str | None, unrecorded: str | None) -> Ending:
-    """The records of a checkpoint's folder. `pooling` replaces its own pooling; a warning names what this drops.
+    """Return the records of a checkpoint's folder. `pooling` replaces the recorded pooling. A warning names the modules
+    that are dropped then.
 
     Raises UserError if the folder records no pooling, and both `pooling` and `unrecorded` are None.
     """
@@ -217,7 +218,7 @@ def configure(
     num_layers: int | None,
     bidirectional: bool,
 ) -> dict[str, float]:
-    """Change the configuration. Returns the dropout probabilities that it had.
+    """Change the configuration. Return its previous dropout probabilities, by configuration key.
 
     Raises UserError for an encoder-decoder, for more layers than the model has, for dropout in a model without dropout,
     and for a direction that does not fit: CLS pooling of a causal decoder, or bidirectional for an encoder.
@@ -267,7 +268,7 @@ def configure(
 def read_weights(
     name: str, folder: Path, settings: Mapping, *, head: Head, has_all_layers: bool
 ) -> tuple[PreTrainedModel, nn.Module | None]:
-    """The transformer, and the requested head: the masked-language-model head, or the pooler.
+    """Return the transformer, and the requested head: the masked-language-model head, or the pooler.
 
     settings: config, dtype and attn_implementation, for from_pretrained. has_all_layers: whether the configuration has
     as many layers as the checkpoint.
@@ -304,7 +305,7 @@ def read_weights(
 
 
 def own_pooler(name: str, backbone: Any, missing: Collection[str]) -> nn.Module:
-    """The checkpoint's own pooler, removed from the backbone. missing: names of weights that the checkpoint lacks.
+    """Remove the checkpoint's own pooler from the backbone and return it. missing: the weights without a saved value.
 
     Raises UserError if the checkpoint has no pooler, or only the identity that cse.model.export writes.
     """

@@ -20,7 +20,7 @@ ADAPTER = "default"  # peft's name for the only adapter
 
 @with_config(STRICT)
 class Lora(TypedDict):
-    """r: the rank. alpha: the update is scaled by alpha / r.
+    """The settings of adapters. r: the rank. alpha: the update is scaled by alpha / r.
 
     dropout: the dropout probability on the input of the adapter. This dropout makes views differ, like the dropout of
     the encoder. targets: names of the linear layers that get an adapter (q_proj, ...); None: all linear layers.
@@ -35,8 +35,8 @@ class Lora(TypedDict):
 def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
     """Add a new adapter, in float32, to the backbone, and freeze everything else.
 
-    Raises MissingResource without peft, and UserError if a name in `targets` is not a linear layer. A name may be the
-    end of a layer's full name, after a dot: key, or attention.self.key.
+    Raises MissingResource without peft, and UserError if a name in `targets` is not the name of a linear layer. `key`
+    and `attention.self.key` both name a layer whose full name ends in `.attention.self.key`.
     """
     try:
         from peft import LoraConfig
@@ -65,7 +65,7 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
 
 
 def merge_adapters(backbone: PreTrainedModel) -> dict[str, Tensor]:
-    """The backbone's weights plus the adapter's update, on the CPU, with the names of a model without adapter.
+    """Return the backbone's weights plus the adapter's update, with the names of a model without adapter.
 
     Adapted weights are float32, like the adapter, because bfloat16 would round away most of a small update.
     """

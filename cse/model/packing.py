@@ -1,9 +1,9 @@
-"""The encoder's layers without unused work. Unused are padding and, for CLS pooling, most of the last layer.
+"""The encoder's layers, computed without padding and, for CLS pooling, without most of the last layer.
 
 Linear layers, norms and dropout compute the N real tokens of a batch, (N, D). Only attention is padded, (B, heads, T,
-D / heads); in training with dropout, only to the longest row of a block (cse.model.attention). With CLS pooling the
-last layer computes only position 0: its query, its output, its feed-forward. The function is the same as the plain
-forward with the same weights; tests compare them. Only dropout draws other numbers, and draws them faster
+D / heads). In training with dropout, rows are padded only to the longest row of a block (cse.model.attention). With CLS
+pooling, query, output and feed-forward of the last layer are computed only for position 0. The result equals the plain
+forward with the same weights; tests compare the two. Only dropout draws other numbers, in less time
 (cse.model.dropout).
 """
 
@@ -34,9 +34,9 @@ ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert")  # same submodul
 
 @dataclass(frozen=True)
 class Places:
-    """The places of the N tokens in a (B, T) batch. index_N: their cells, numbered from 0 to B * T - 1. cls_B: which of
-    the N tokens come first in a row. keys_B11T: True for real keys. Without padding N = B * T, and index_N and
-    keys_B11T are None. blocks: the rows that attention with dropout computes together."""
+    """The places of the N tokens in a (B, T) batch. index_N: each token's cell, from 0 to B * T - 1. cls_B: for each
+    row, the number of its first token among the N. keys_B11T: True for real keys. Without padding N = B * T, and
+    index_N and keys_B11T are None. blocks: the rows that attention with dropout computes together."""
 
     shape: tuple[int, int]
     cls_B: Tensor
@@ -46,18 +46,18 @@ class Places:
 
 
 def pooled_cls(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
-    """The last layer at position 0, (B, D)."""
+    """Return the last layer's output at position 0, (B, D)."""
     return _cls_of_stack(backbone, *_embed(backbone, tokens))
 
 
 def pooled_cls_of(backbone: "PreTrainedModel", x_BTD: Tensor) -> Tensor:
-    """The last layer at position 0, (B, D), for vectors instead of token embeddings, without padding."""
+    """Return the last layer's output at position 0, (B, D), for image or audio tokens, which have no padding."""
     batch, longest, _ = x_BTD.shape
     return _cls_of_stack(backbone, x_BTD.flatten(0, 1), _without_padding(backbone, batch, longest))
 
 
 def hidden_states(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
-    """The last layer, (B, T, D). At padding the numbers have no meaning."""
+    """Return the last layer's output, (B, T, D). At padding the numbers have no meaning."""
     hidden_ND, places = _embed(backbone, tokens)
     for layer in _layers(backbone):
         hidden_ND = _layer(layer, hidden_ND, places)
@@ -65,7 +65,7 @@ def hidden_states(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
 
 
 def _layers(backbone: "PreTrainedModel") -> list["bert.BertLayer"]:
-    """The layers. RoBERTa's layers have the same submodules as BERT's."""
+    """Return the layers. RoBERTa's layers have the same submodules as BERT's."""
     return cast("list[bert.BertLayer]", list(cast("bert.BertModel", backbone).encoder.layer))
 
 
@@ -99,7 +99,7 @@ def _without_padding(backbone: "PreTrainedModel", rows: int, length: int) -> Pla
 
 
 def _by_length(mask_BT: Tensor, index_N: Tensor, heads: int) -> tuple[Tensor, list[Block]]:
-    """The cells with their rows in order of length and padding last, and the blocks of attention."""
+    """Return the cells sorted by the lengths of their rows, padding last, and the blocks of attention."""
     rows, longest = mask_BT.shape
     lengths_B, row_N = mask_BT.sum(1), index_N // longest
     is_padding_N = mask_BT.flatten()[index_N] == 0
@@ -109,12 +109,11 @@ def _by_length(mask_BT: Tensor, index_N: Tensor, heads: int) -> tuple[Tensor, li
 
 
 def _read_cells(mask_BT: Tensor) -> Tensor:
-    """The numbers of the cells that the layers read, in order.
-
-    The cells are real tokens; in bf16 also a few cells of padding.
+    """Return the numbers of the cells that the layers read, in order: real tokens; in bf16 also some padding.
 
     In bf16 oneDNN compiles and keeps a kernel for every new number of tokens. After some hundred batches of texts with
-    different lengths, this took half of a run's memory, and half of the time of a small encoder.
+    different lengths, these kernels took half of a run's memory, and half of the time of a small encoder. With some
+    padding there are fewer different numbers.
     """
     is_read_BT = mask_BT.bool()
     if torch.is_autocast_enabled(mask_BT.device.type):
@@ -144,7 +143,7 @@ def _layer(layer: "bert.BertLayer", hidden_ND: Tensor, places: Places) -> Tensor
         context_BHTd = scaled_dot_product_attention(query, key, value, places.keys_B11T)
         context_ND = context_BHTd.transpose(1, 2).flatten(2).flatten(0, 1)
         if places.index_N is not None:
-            context_ND = context_ND.index_select(0, places.index_N)  # its backward pass is faster than that of [...]
+            context_ND = context_ND.index_select(0, places.index_N)  # has a faster backward pass than [...]
     return _feed_forward(layer, _add_and_norm(layer.attention.output, context_ND, hidden_ND))
 
 
@@ -175,7 +174,7 @@ def _feed_forward(layer: "bert.BertLayer", x_ND: Tensor) -> Tensor:
 
 
 def _add_and_norm(output: "bert.BertSelfOutput | bert.BertOutput", x_ND: Tensor, residual_ND: Tensor) -> Tensor:
-    """BertSelfOutput and BertOutput: a linear layer, dropout, the residual, LayerNorm."""
+    """Compute BertSelfOutput or BertOutput: a linear layer, dropout, the residual, LayerNorm."""
     x_ND = output.dense(x_ND)
     if output.training and output.dropout.p > 0:
         return output.LayerNorm(add_dropped(residual_ND, x_ND, output.dropout.p))
@@ -183,13 +182,13 @@ def _add_and_norm(output: "bert.BertSelfOutput | bert.BertOutput", x_ND: Tensor,
 
 
 def _heads(attention: "Attention", x_BTkD: Tensor, k: int) -> tuple[Tensor, ...]:
-    """(B, T, k * D) -> k tensors (B, heads, T, D / heads)."""
+    """Split (B, T, k * D) into k tensors (B, heads, T, D / heads)."""
     heads = attention.num_attention_heads
     return tuple(x_BTkD.unflatten(-1, (k, heads, -1)).permute(2, 0, 3, 1, 4).unbind(0))
 
 
 def _pad(x_ND: Tensor, places: Places) -> Tensor:
-    """(N, D) -> (B, T, D), with zeros at padding."""
+    """Return the tokens (N, D) as (B, T, D), with zeros at padding."""
     if places.index_N is None:
         return x_ND.unflatten(0, places.shape)
     cells = x_ND.new_zeros(math.prod(places.shape), x_ND.shape[-1])

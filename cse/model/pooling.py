@@ -1,4 +1,4 @@
-"""From hidden states to one vector per row. mask_BT is 1 for real tokens, including special tokens."""
+"""Pool hidden states to one vector per row. mask_BT is 1 for real tokens, including special tokens, 0 for padding."""
 
 from typing import get_args
 
@@ -12,13 +12,13 @@ POOLERS: tuple[Pooling, ...] = get_args(Pooling)
 
 
 def pool(kind: str, last_BTD: Tensor, layers: tuple[Tensor, ...] | None, mask_BT: Tensor) -> Tensor:
-    """One vector per row, (B, D).
+    """Return one vector per row, (B, D).
 
     cls: the last layer at position 0. mean: the mean of the last layer over tokens. last: the last layer at the last
     real token (decoders); padding may be on either side. mask: the last layer at the mask token of a template; mask_BT
-    is 1 only there. avg_top2: the mean of the last two layers. avg_first_last: the mean of the first and the last layer
-    (SimCSE's released code). avg_first_last_0: the mean of the embedding output and the last layer (NonLing-CSE, early
-    SimCSE). layers: for avg_*, the embedding output and the output of every layer.
+    is 1 only there. avg_*: the mean over tokens and two layers: avg_top2 has the last two layers, avg_first_last the
+    first and the last layer (SimCSE's released code), avg_first_last_0 the embedding output and the last layer
+    (NonLing-CSE, early SimCSE). layers: for avg_*, the embedding output and the output of every layer.
     """
     if kind == "cls":
         return last_BTD[:, 0]
@@ -34,6 +34,6 @@ def pool(kind: str, last_BTD: Tensor, layers: tuple[Tensor, ...] | None, mask_BT
 
 
 def mean(hidden_BTD: Tensor, mask_BT: Tensor) -> Tensor:
-    """The mean over real tokens, (B, D); 0 for a row without any."""
+    """Return the mean over real tokens, (B, D); 0 for a row without real tokens."""
     weight_BT1 = mask_BT.unsqueeze(-1).to(hidden_BTD.dtype)
     return (hidden_BTD * weight_BT1).sum(1) / weight_BT1.sum(1).clamp(min=1)

@@ -1,6 +1,6 @@
 """Read what a sentence-transformers folder records in addition to the transformer: pooling, head, lengths, prompts.
 
-For a damaged file the readers raise any error. `cse.model.integrity.loading` turns it into one message.
+If a file is damaged, a reader may raise any error. `cse.model.integrity.loading` turns this error into one message.
 """
 
 import json
@@ -33,8 +33,8 @@ OPTIONS = [f"{part}_{kind}" for part in ("model", "config", "tokenizer", "proces
 UNREAD = ("processing_kwargs", *OPTIONS)
 """Keys of sentence-transformers' files that change the vectors. cse does not read them."""
 KEPT = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
-"""Keys of sentence-transformers' files that an export writes unchanged."""
-PROMPT = "default"  # the name of the prompt that records a prefix
+"""Keys of sentence-transformers' files that an export writes again."""
+PROMPT = "default"  # the name of the prompt in which an export writes a prefix
 ANY = "cse.evaluate scores any encoder that has an `encode`"
 OTHERS = {
     **dict.fromkeys(("StaticEmbedding", "WordEmbeddings", "BoW"), "averages word vectors, and has no transformer"),
@@ -46,8 +46,8 @@ OTHERS = {
 
 @with_config(STRICT)
 class Prefixes(TypedDict):
-    """query: before the first column of the data, and before queries. document: before the other columns, and before
-    documents."""
+    """Two prefixes. query: the text before the first column of the data, and before queries. document: the text before
+    the other columns, and before documents."""
 
     query: str
     document: str
@@ -57,10 +57,10 @@ class Prefixes(TypedDict):
 class Ending:
     """The steps of a checkpoint after the transformer.
 
-    head: the trained head. unit_length: whether vectors are scaled to length 1. longest: the most tokens of a text;
-    None: as many as the model reads. lowercase: whether texts are lower-cased. settings: the keys of KEPT, and
+    head: the trained head. unit_length: whether vectors are scaled to length 1. longest: the largest number of tokens
+    of a text; None: not recorded. lowercase: whether texts are lower-cased. settings: the keys of KEPT, and
     `include_prompt` of the pooling. transformer: the folder of the weights, inside the checkpoint's folder. dropped:
-    recorded modules that were trained for another pooling than the requested one."""
+    the recorded modules that are not used, because they were trained for another pooling."""
 
     pooling: str
     head: nn.Sequential | None = None
@@ -78,11 +78,11 @@ class Ending:
 
 
 def prompts_of(recorded: Json, prefix: str) -> Json:
-    """The prompts that an export writes, and the name of the default prompt.
+    """Return the prompts that an export writes: the recorded prompts, and the prefix as the default prompt.
 
-    An export writes the recorded prompts; the prefix becomes the default prompt.
-    `encode_query` and `encode_document` of sentence-transformers (5 and later) never use the default. Without a prompt
-    of their name they use an empty prompt. So if there is a prefix, both get a prompt of their name.
+    `encode_query` and `encode_document` of sentence-transformers (5 and later) never use the default prompt. They use
+    the prompts `query` and `document`, or no prompt if these are not written. So if there is a prefix, an export also
+    writes these two prompts.
     """
     given, default = recorded.get("prompts") or {}, recorded.get("default_prompt_name")
     written = given.get(PROMPT) if default == PROMPT else None  # by an export, under several names
@@ -101,10 +101,10 @@ def prompts_of(recorded: Json, prefix: str) -> Json:
 
 
 def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
-    """The records of a folder with the layout of sentence-transformers; None for another folder.
+    """Return the records of a folder with the layout of sentence-transformers; None for another folder.
 
-    pooling: replaces the recorded pooling. Then the modules after it are dropped, because they were trained for the
-    recorded pooling. Raises UserError for a module, an order or a pooling that cse does not have.
+    pooling: replaces the recorded pooling. Then the head is dropped, because it was trained for the recorded pooling.
+    Raises UserError for a module, an order or a pooling that cse does not have.
     """
     if not (folder / "modules.json").is_file():
         file = folder / "config.json"
@@ -154,7 +154,7 @@ def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
 
 
 def is_known(kinds: Sequence[str]) -> bool:
-    """Whether cse reads these modules, in this order."""
+    """Return whether cse reads these modules, in this order."""
     start = ["Transformer", *["WordWeights"] * ("WordWeights" in kinds), "Pooling"]
     end = ["Normalize"] * (kinds[-1:] == ["Normalize"])
     middle = kinds[len(start) : len(kinds) - len(end)]
@@ -162,20 +162,19 @@ def is_known(kinds: Sequence[str]) -> bool:
 
 
 def class_of_module(module: str) -> str:
-    """The last part of the name for a class of sentence-transformers, such as Pooling; else the full name."""
+    """Return the last part of the name of a sentence-transformers class, such as Pooling, or another class's name."""
     return module.rpartition(".")[2] if module.startswith("sentence_transformers.") else module
 
 
 def pooling_kind(file: Path) -> str:
-    """cls, mean or last, from the config of a Pooling module. Versions up to 5.x write booleans, later ones
-    pooling_mode.
+    """Return cls, mean or last, from the config of a Pooling module. Raises UserError for another pooling.
 
-    Raises UserError for another pooling.
+    Versions of sentence-transformers up to 5.x write booleans, later versions pooling_mode.
     """
     config = json.loads(file.read_bytes())
     named = {key: value for key, value in config.items() if key.startswith("pooling_mode_")}
     chosen = [key for key, value in named.items() if value is True]
-    modes = config.get("pooling_mode", chosen if named else "mean")  # without any, sentence-transformers takes the mean
+    modes = config.get("pooling_mode", chosen if named else "mean")  # sentence-transformers' default is the mean
     kind = modes[0] if isinstance(modes, list) and len(modes) == 1 else modes
     if str(kind) not in MODES:
         raise UserError(f"{file}: pooling {kind} is not one of {', '.join(POOLERS)}")
@@ -193,7 +192,7 @@ def check_reads_mask(file: Path, pooling: str) -> None:
 
 
 def reads_embedding(folder: Path) -> bool:
-    """True. Raises UserError for a Normalize module of other vectors, such as the vectors of tokens."""
+    """Return True. Raises UserError if a Normalize module scales other vectors, such as the vectors of tokens."""
     file = folder / "config.json"  # older releases do not write it
     config = json.loads(file.read_bytes()) if file.is_file() else {}
     if names := {config.get(key) or EMBEDDING for key in ("module_input_name", "module_output_name")} - {EMBEDDING}:
@@ -202,9 +201,9 @@ def reads_embedding(folder: Path) -> bool:
 
 
 def head_of(kind: str, folder: Path) -> nn.Module:
-    """One module after the pooling. A Dense is a linear layer and its activation.
+    """Return one module after the pooling. A Dense module becomes a linear layer and its activation.
 
-    Raises UserError for a kind of Dense that cse does not have, and for weights that are not finite.
+    Raises UserError for a kind of Dense module that cse does not have, and for weights that are not finite.
     """
     config = json.loads((folder / "config.json").read_bytes())
     if kind == "Dropout":
@@ -229,7 +228,8 @@ def head_of(kind: str, folder: Path) -> nn.Module:
 
 
 def weights_in(folder: Path) -> dict[str, torch.Tensor]:
-    """The weights of a module: model.safetensors, or pytorch_model.bin. Raises UserError for NaN or infinity."""
+    """Return the weights of a module, from model.safetensors or pytorch_model.bin. Raises UserError for NaN or
+    infinity."""
     from safetensors.torch import load_file
 
     file = folder / "model.safetensors"
@@ -244,7 +244,8 @@ def weights_in(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def check_width(name: str, head: nn.Module | None, width: int) -> None:
-    """Raise UserError, naming the encoder, if the modules of its head do not fit its vectors or each other."""
+    """Raise UserError if the modules of an encoder's head do not fit vectors of this width, or each other. name: the
+    encoder, for messages."""
     for module in head.modules() if head is not None else ():
         if isinstance(module, nn.Linear):
             takes, makes = module.in_features, module.out_features

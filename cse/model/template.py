@@ -1,14 +1,15 @@
-"""A template around every text: PromptBERT (arXiv:2201.04337) pools its mask token, PromptEOL (arXiv:2307.16645) its
-last token.
+"""A template around every text. PromptBERT (arXiv:2201.04337) pools the template's mask token, PromptEOL
+(arXiv:2307.16645) the template's last token.
 
-    This sentence of "[X]" means [MASK].        h_i the last layer at [MASK]
-    This sentence : "[X]" means in one word:"   h_i the last layer at the last token
+    This sentence of "[X]" means [MASK].        h_i is the last layer at [MASK]
+    This sentence : "[X]" means in one word:"   h_i is the last layer at the last token
 
 The tokenizer puts the ids of the template around the ids of a text, like special tokens. In a long row only the text is
-truncated. tokenizer.json carries the template to every reader of an export. A text is tokenised alone, as in
-PromptBERT's train.py. With BERT's tokenizer the ids are the same as for the whole sentence.
+truncated. The template is in tokenizer.json, so every program that loads an export uses the template. A text is
+tokenised alone, as in PromptBERT's train.py. With BERT's tokenizer this gives the same ids as the whole sentence.
 
-B is the number of rows, T the tokens, D the width, t the tokens of a template, and L the lengths of a text.
+B is the number of rows, T of tokens in a row, t of tokens in a template, and L of possible lengths of a text. D is the
+width.
 """
 
 import json
@@ -51,13 +52,13 @@ class Around:
     types: tuple[tuple[int, ...], int, tuple[int, ...]] | None = None
 
     def is_like(self, other: "Around") -> bool:
-        """Whether a row with these ids could also be a row with the ids of `other`, and the ids differ."""
+        """Return whether these ids differ from the ids of `other`, but could be around a text in the same row."""
         begin = zip(self.before, other.before, strict=False)
         end = zip(reversed(self.after), reversed(other.after), strict=False)
         return self != other and all(a == b for a, b in (*begin, *end))
 
     def text(self, ids: list[int]) -> list[int]:
-        """The ids of a row's text."""
+        """Return the ids of a row's text."""
         return ids[len(self.before) : len(ids) - len(self.after)]
 
 
@@ -70,11 +71,11 @@ def templates_of(
     second: str | None,
     denoise: str | None,
 ) -> "tuple[list[Around], Denoising | None]":
-    """(templates, denoising), from load_encoder's arguments.
+    """Put the first template into the tokenizer, and return (templates, denoising). first, second, denoise: see
+    load_encoder.
 
     templates: the templates of the first view and of the other views, or [] if all views share a template. denoising:
-    the Denoising, or None. Puts the first template into the tokenizer. Raises UserError for templates that the encoder
-    cannot read."""
+    the Denoising, or None. Raises UserError for templates that the encoder cannot read."""
     if first is not None:
         put(hf, first)
     every = [around(hf), *([second_around(hf, second)] if second is not None else [])]
@@ -96,7 +97,7 @@ def templates_of(
 
 
 def around(hf: "PreTrainedTokenizerBase") -> Around:
-    """The ids that a fast tokenizer puts around a text."""
+    """Return the ids that a fast tokenizer puts around a text."""
     row = hf(known_text(hf), return_token_type_ids=True)
     ids: list[int] = row["input_ids"]
     places = [i for i, part in enumerate(row.sequence_ids(0)) if part is not None]
@@ -108,20 +109,20 @@ def around(hf: "PreTrainedTokenizerBase") -> Around:
 
 
 def known_text(hf: "PreTrainedTokenizerBase") -> str:
-    """A text with at least one token: `a`, or another token if the vocabulary lacks that letter."""
+    """Return a text with at least one token: `a`, or a word of the vocabulary if `a` has no token."""
     return next(text for text in chain(["a"], own_words(hf)) if hf(text, add_special_tokens=False)["input_ids"])
 
 
 def own_words(hf: "PreTrainedTokenizerBase") -> Iterator[str]:
-    """The ordinary tokens of the vocabulary, as text."""
+    """Yield the ordinary tokens of the vocabulary, as text."""
     special = set(hf.all_special_tokens)
     return (hf.convert_tokens_to_string([token]).strip() for token in hf.get_vocab() if token not in special)
 
 
 def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool:
-    """Put around every text the first and the last token of tokenizer_config.json, if tokenizer.json lacks them.
-    transformers 5 reads only tokenizer.json. asked: the content of tokenizer_config.json. Returns whether any was
-    missing."""
+    """Make the tokenizer add the first and the last token of tokenizer_config.json if tokenizer.json lacks them.
+
+    transformers 5 reads only tokenizer.json. asked: the content of tokenizer_config.json. Return whether one lacked."""
     own = around(hf)
     first = hf.bos_token_id if asked.get("add_bos_token") and hf.bos_token_id not in own.before else None
     last = hf.eos_token_id if asked.get("add_eos_token") and hf.eos_token_id not in own.after else None
@@ -138,19 +139,19 @@ def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool
 def settle_types(hf: "PreTrainedTokenizerBase", reads: bool, is_decoder: bool) -> None:
     """Make the tokenizer return token types if the model reads them and some token has a type other than 0.
 
-    XLNet was trained with type 2 at <cls>, but transformers 5 leaves the type out. GPT's decoders would embed a type 0
-    as a word.
+    XLNet was trained with type 2 at <cls>, but transformers 5 leaves this type out. GPT's decoders would read type 0 as
+    the id of a word.
     """
     names = [name for name in hf.model_input_names if name != TYPES]
     if reads and any(hf(known_text(hf), return_token_type_ids=True)[TYPES]):
         names.append(TYPES)
     elif not is_decoder:
         return
-    hf.model_input_names = hf.init_kwargs["model_input_names"] = names  # the second is what it saves
+    hf.model_input_names = hf.init_kwargs["model_input_names"] = names  # the tokenizer saves init_kwargs
 
 
 def surround(hf: "PreTrainedTokenizerBase", parts: Mapping[str, Sequence[int]]) -> None:
-    """Make the tokenizer put named lists of ids around every text, $A."""
+    """Make the tokenizer put these named lists of ids around every text. parts: in order; $A stands for the text."""
     from tokenizers.processors import TemplateProcessing
 
     named = {name: list(ids) for name, ids in parts.items() if ids}
@@ -160,25 +161,25 @@ def surround(hf: "PreTrainedTokenizerBase", parts: Mapping[str, Sequence[int]]) 
 
 
 def pieces(hf: "PreTrainedTokenizerBase") -> dict[str, tuple[int, ...]]:
-    """The named lists of ids that a tokenizer puts around a text; {} if they have no names."""
+    """Return the named lists of ids that a tokenizer puts around a text; {} if the ids have no names."""
     processor = hf.backend_tokenizer.post_processor
     named = {} if processor is None else json.loads(processor.__getstate__()).get("special_tokens", {})
     return {name: tuple(one["ids"]) for name, one in named.items()}
 
 
 def length(hf: "PreTrainedTokenizerBase") -> int:
-    """The number of ids of a tokenizer's template; 0 without a template."""
+    """Return the number of ids of a tokenizer's template; 0 without a template."""
     return sum(len(ids) for name, ids in pieces(hf).items() if name in (HEAD, TAIL))
 
 
 def ids_of(hf: "PreTrainedTokenizerBase", key: str, template: str) -> tuple[list[int], list[int]]:
-    """The ids of a template before and after its text. Raises UserError, naming the key, for a bad template."""
+    """Return the ids of a template before and after the text. Raises UserError with the key for a bad template."""
     if template.count(TEXT) != 1:
         raise UserError(f"it needs {TEXT} exactly once, in place of the text", key=key, value=repr(template))
     if MASK in template and hf.mask_token is None:
         raise UserError("this encoder's tokenizer has no mask token", key=key, value=repr(template))
     head, tail = template.replace(MASK, str(hf.mask_token)).split(TEXT)
-    # byte-level tokenizers would make a token from a blank before the text; the authors train without it [C]
+    # byte-level tokenizers would make a token from a blank before the text; the authors train without this token [C]
     return tuple(hf(part, add_special_tokens=False)["input_ids"] for part in (head.rstrip(), tail))
 
 
@@ -202,7 +203,7 @@ def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
 
 
 def second_around(hf: "PreTrainedTokenizerBase", template: str) -> Around:
-    """The ids that a second template puts around a text, with the special tokens of the tokenizer."""
+    """Return the ids that a second template puts around a text, with the special tokens of the tokenizer."""
     if not length(hf):
         why = "there is no `template` for the first view"
         raise UserError(why, key="second_template", value=repr(template))
@@ -211,9 +212,9 @@ def second_around(hf: "PreTrainedTokenizerBase", template: str) -> Around:
 
 
 class Denoising(nn.Module):
-    """PromptBERT, Section 3.3: the bias h^_i is the vector of the template alone at its mask. The tokens of the
-    template keep the position ids that they have around the text. The loss gets the denoised h_i - h^_i. At test time
-    the embedding is h_i.
+    """PromptBERT's denoising (Section 3.3). The bias h^_i is the last layer at [MASK] of the template without a text.
+    The tokens of the template keep the position ids that they have around the text. The loss gets h_i - h^_i. At test
+    time the embedding is h_i.
 
     As in the authors' code, each length of a text in the batch has its own bias, with its own dropout and gradient.
     Rows of the same length share the bias. templates: the templates of the first view and of the other views. first:
@@ -223,18 +224,18 @@ class Denoising(nn.Module):
     def __init__(self, templates: list[Around], mask_id: int, first: int):
         super().__init__()
         self.templates, self.mask_id, self.first = templates, mask_id, first
-        for i, template in enumerate(templates):  # moves with the encoder, but is not saved
+        for i, template in enumerate(templates):  # a buffer moves with the encoder; these are not saved
             self.register_buffer(f"ids{i}", torch.tensor([*template.before, *template.after]), persistent=False)
 
     def forward(self, backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
-        """The bias of every row, (B, D)."""
+        """Return the bias of every row, (B, D)."""
         bias_BD = self.biases(backbone, tokens, 0)
         for i in range(1, len(self.templates)):
             bias_BD = torch.where(self.has(tokens, i)[:, None], self.biases(backbone, tokens, i), bias_BD)
         return bias_BD
 
     def biases(self, backbone: "PreTrainedModel", tokens: Tokens, i: int) -> Tensor:
-        """The bias that each row would have in template i, (B, D)."""
+        """Return the bias that each row would have in template i, (B, D)."""
         ids_t = self.get_buffer(f"ids{i}")
         texts_L = torch.arange(max(1, tokens.ids_BT.shape[1] - len(ids_t) + 1), device=ids_t.device)
         is_after_t = torch.arange(len(ids_t), device=ids_t.device) >= len(self.templates[i].before)
@@ -245,7 +246,7 @@ class Denoising(nn.Module):
         return mean(hidden_LtD, ids_Lt == self.mask_id)[length_B.clamp(0, len(texts_L) - 1)]
 
     def has(self, tokens: Tokens, i: int) -> Tensor:
-        """Whether each row is in template i, (B,)."""
+        """Return whether each row has template i, (B,)."""
         ids_t, before = self.get_buffer(f"ids{i}"), len(self.templates[i].before)
         rows_BT, size = tokens.ids_BT, len(ids_t)
         places_Bt = torch.arange(size, device=ids_t.device).expand(len(rows_BT), -1).clone()

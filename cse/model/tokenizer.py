@@ -1,4 +1,4 @@
-"""From text to rows of ids, and from rows of ids to one padded batch."""
+"""Turn texts into rows of ids, and rows of ids into one padded batch."""
 
 import hashlib
 import json
@@ -24,20 +24,21 @@ log = logging.getLogger(__name__)
 KEPT_WORDS = 2**19  # words that by_words keeps: about 100 MB
 HEAD, HEAD_A_TOKEN = 2_000, 20
 """Only the start of a long text is tokenised first: at least HEAD characters, or HEAD_A_TOKEN for each requested token.
-A line of 30 MB would need 100 bytes of memory for each character."""
-GROWTH, MOST = 4, 2**20  # if that start has too few tokens, it grows by this factor, up to this many characters
-TRIED = 64  # words that are tried, to find where a prefix ends
+The tokenizer needs 100 bytes of memory for each character, too much for a line of 30 MB."""
+GROWTH, MOST = 4, 2**20  # a start with too few tokens grows by the factor GROWTH, up to MOST characters
+TRIED = 64  # words that are put after a prefix, to count the prefix's own tokens
 
 
 class Tokenizer:
-    """hf: a fast Hugging Face tokenizer. longest: the most tokens of a text at test time, including special tokens.
-    positions: the most tokens that the encoder can read; None for any number.
+    """A fast Hugging Face tokenizer (hf), with the prefixes, templates and lengths of an encoder.
 
-    prefix: a text before every input, for instruction-tuned encoders ("query: "). prefixes: the texts before a Query
-    and before a Document, instead of `prefix`. documents_follow: whether the columns after the first are documents in
-    training. templates: the templates of the first view and of the other views, if they differ. changed: whether the
-    tokenizer has rules that its own class would not build. An export then names PreTrainedTokenizerFast. A tokenizer
-    without a padding token (decoders) pads with its end token or another special token. Padding is always masked.
+    longest: the largest number of tokens of a text at test time, including special tokens. positions: the largest
+    number of tokens that the encoder can read; None: no limit. prefix: a text before every input, for instruction-tuned
+    encoders ("query: "). prefixes: the texts before a Query and before a Document, instead of `prefix`.
+    documents_follow: whether the columns after the first are documents in training. templates: the templates of the
+    first view and of the other views, if they differ. changed: whether hf has rules that its own class would not build;
+    an export then names the class PreTrainedTokenizerFast. If hf has no padding token (decoders), its end token or
+    another special token is the padding. Padding is always masked.
     """
 
     def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = "", positions: int | None = None):
@@ -54,7 +55,7 @@ class Tokenizer:
         self._said: set[str] = set()
 
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
-        """Ids with special tokens at both ends, truncated to max_length tokens: one int32 array per text."""
+        """Return one int32 array of ids per text, with special tokens at both ends, truncated to max_length ids."""
         prefixed = self._prefixed(texts)
         room = max(HEAD, HEAD_A_TOKEN * max_length)
         cut = [self._cut(text, room) for text in prefixed]
@@ -74,7 +75,7 @@ class Tokenizer:
         return [np.asarray(ids, dtype=np.int32) for ids in rows]
 
     def of_column(self, texts: list[str], column: int) -> list[str]:
-        """The texts of a column of the data, as training reads them."""
+        """Return the texts of a column of the data, as Documents if training reads the column with their prefix."""
         return [Document(text) for text in texts] if column and self.documents_follow else texts
 
     def _prefixed(self, texts: Iterable[str]) -> list[str]:
@@ -84,9 +85,9 @@ class Tokenizer:
         return self.hf(texts, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
 
     def _cut(self, text: str, room: int) -> str:
-        """The part of a long text (more than `room` characters) that is tokenised first.
+        """Return the part of a long text (more than `room` characters) that is tokenised first.
 
-        The part ends at a word boundary, if at least half of it is left then.
+        The part ends at a word boundary, if it then has at least half of `room` characters.
         """
         if len(text) <= room:
             return text
@@ -97,9 +98,9 @@ class Tokenizer:
         return words if 2 * len(words) >= room else part
 
     def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
-        """The same ids as a call. Each word is tokenised once; this is faster for texts that share words.
+        """Return the same ids as a call. Each word is tokenised once, which saves time if texts share words.
 
-        Of a long text, only the first words are read. A text is tokenised whole if its tokens may cross blanks, or if
+        Only the first words of a long text are read. A text is tokenised whole if its tokens may cross blanks, or if
         its first words have too few tokens.
         """
         texts = list(texts)
@@ -118,7 +119,7 @@ class Tokenizer:
                 del words[-1]
                 longer.add(i)
             rows.append(words)
-        if new := [word for word in set().union(*rows) if word not in self._words]:  # a difference would read all words
+        if new := [word for word in set().union(*rows) if word not in self._words]:  # set difference reads all _words
             if len(self._words) > KEPT_WORDS:
                 self._words, new = {}, list(set().union(*rows))
             self._words.update(zip(new, self._plain(new), strict=True))
@@ -134,7 +135,7 @@ class Tokenizer:
         return made
 
     def _plain(self, texts: list[str]) -> list[bytes]:
-        """Ids without special tokens, of any length: int32, as bytes, which take less memory than a list."""
+        """Return the ids of texts, without special tokens and not truncated, as bytes of int32, to save memory."""
         core = self.hf.backend_tokenizer
         core.no_truncation()
         core.no_padding()
@@ -152,12 +153,12 @@ class Tokenizer:
 
     @cached_property
     def _around(self) -> template.Around:
-        """The ids before and after the ids of a text. Read them after the tokenizer has its template."""
+        """The ids before and after the ids of a text. Read this property after the tokenizer has its template."""
         return template.around(self.hf)
 
     def check_length(self, asked: str, max_length: int) -> None:
-        """Raise UserError for more tokens than the encoder has positions, or if no token of a text remains. asked: the
-        setting."""
+        """Raise UserError if max_length exceeds the encoder's positions, or leaves no token of a text. asked: the
+        setting's key."""
         if max_length + self.template_length <= (around := self.before_text() + self.after_text()):
             raise UserError(
                 f"{asked}={max_length} leaves no token of a text: special tokens and the prefix take "
@@ -173,7 +174,7 @@ class Tokenizer:
 
     @property
     def room(self) -> int | None:
-        """The most ids of a row that the encoder can read, also in a longer second template; None for any number."""
+        """The largest number of ids of a row that also fits in a longer second template. None: no limit."""
         if self.positions is None:
             return None
         lengths = [len(one.before) + len(one.after) for one in (self._around, *self.templates)]
@@ -181,20 +182,20 @@ class Tokenizer:
 
     @property
     def template_length(self) -> int:
-        """The number of ids of the template. Settings of lengths do not include them."""
+        """The number of ids of the template. Settings of lengths do not include these ids."""
         return template.length(self.hf)
 
     def after_text(self) -> int:
-        """The number of ids after a text: ids of the template, and special tokens."""
+        """Return the number of ids after a text: ids of the template, and special tokens."""
         return len(self._around.after)
 
     def in_second_template(self, ids: np.ndarray) -> np.ndarray:
-        """The ids of a row, with the other views' template in place of the first view's template."""
+        """Return the ids of a row, with the other views' template in place of the first view's template."""
         first, second = self.templates
         return np.array([*second.before, *first.text(ids.tolist()), *second.after], np.int32)
 
     def before_text(self, column: int = 0) -> int:
-        """The number of ids before a text of this column: of special tokens, of the template and of the prefix."""
+        """Return the number of ids before a text of this column: special tokens, template and prefix."""
         (prefix,) = self._prefixed(self.of_column([""], column))
         if not prefix:
             return len(self._around.before)
@@ -209,11 +210,11 @@ class Tokenizer:
         return len(self._around.before) + sum(takewhile(bool, same))
 
     def template_masks(self, ids_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
-        """1 at the mask tokens of the template.
+        """Return 1 at the mask tokens of the template, 0 at all other tokens, (B, T).
 
-        These are the first mask tokens of a row if the template has them before the text, else the last. A text itself
-        may contain the letters of the mask token. If two templates have their masks in different places: 1 at every
-        mask token."""
+        A text may also contain mask tokens. So if the template has its masks before the text, they are the first mask
+        tokens of a row, or else the last. If two templates have their masks in different places, every mask token is 1.
+        """
         is_mask_BT = (ids_BT == self.hf.mask_token_id) * mask_BT
         counts = {
             (one.before.count(self.hf.mask_token_id), one.after.count(self.hf.mask_token_id))
@@ -232,7 +233,7 @@ class Tokenizer:
         return self._around.types is not None
 
     def types(self, mask_BT: torch.Tensor) -> dict[str, torch.Tensor]:
-        """{the layers' name: the token types of rows of ids}, from the lengths of their mask; {} if all types are 0."""
+        """Return {"token_type_ids": the token types of rows with this mask}; {} if all types are 0."""
         if self._around.types is None:
             return {}
         before, text, after = self._around.types
@@ -243,7 +244,7 @@ class Tokenizer:
         return {template.TYPES: types_BT.scatter(1, ends_Ba, mask_BT.new_tensor(after).expand_as(ends_Ba))}
 
     def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
-        """Pad rows of ids to the longest row. labels: for each row, the ids to predict (-100 elsewhere), or None."""
+        """Pad rows of ids to the longest row. labels: for each row, ids to predict and -100 elsewhere, or None."""
         lengths_B = np.fromiter(map(len, rows), np.int64, len(rows))
         real_BT = np.arange(max(1, lengths_B.max())) < lengths_B[:, None]  # an empty text may have no token at all
 
@@ -265,7 +266,7 @@ class Tokenizer:
         return id_bound(self.hf)
 
     def key(self) -> str:
-        """A digest of everything that determines the ids."""
+        """Return a digest of everything that determines the ids."""
         rules = rules_of(self.hf)
         if self.prefix:
             rules["prefix"] = self.prefix
@@ -277,11 +278,11 @@ class Tokenizer:
 
 
 def rules_of(hf: "PreTrainedTokenizerBase") -> Json:
-    """The rules of a tokenizer (its tokenizer.json), without the padding and truncation of its last call."""
+    """Return the rules of a tokenizer (its tokenizer.json), without the padding and truncation of its last call."""
     rules: Json = json.loads(hf.backend_tokenizer.to_str())
     return {name: rule for name, rule in rules.items() if name not in ("padding", "truncation")}
 
 
 def id_bound(hf: "PreTrainedTokenizerBase") -> int:
-    """One more than the largest id of a vocabulary. len(hf) is smaller if the ids have gaps."""
+    """Return the largest id of a vocabulary plus 1. len(hf) is smaller if the ids have gaps."""
     return max(hf.get_vocab().values()) + 1

@@ -1,8 +1,8 @@
 """Averaged word vectors from a text file (GloVe, fastText, word2vec): the weak baseline of the papers' STS tables.
 
-A sentence is the mean of its words' vectors. As in SentEval's bag-of-words example, words are separated by blanks, an
-empty sentence is "." (as in DeCLUTR), and words without a vector are left out. A sentence without any vector is zero.
-N is the number of sentences, D the width of a vector.
+The vector of a sentence is the mean of its words' vectors. As in SentEval's bag-of-words example, words are separated
+by blanks, and words without a vector are left out. An empty sentence becomes ".", as in DeCLUTR. If no word has a
+vector, the vector of the sentence is zero. N is the number of sentences, D the width of a vector.
 """
 
 import gzip
@@ -21,11 +21,12 @@ log = logging.getLogger(__name__)
 
 
 class WordVectors:
-    """path: each line has a word and its D numbers, separated by single blanks. fastText's first line is "<words> <D>".
+    """An encoder that averages word vectors.
 
+    path: each line has a word and its D numbers, separated by single blanks. fastText's first line is "<words> <D>".
     A call of `encode` with new words reads the file once, and keeps only the vectors of these words. So memory grows
-    with the sentences, not with the file. lowercase: look words up in lower case, for vectors of lower-case words
-    (glove.6B). Raises MissingResource if there is no file, and UserError, naming the line, for a bad file.
+    with the sentences, not with the file. lowercase: whether to look words up in lower case, for vectors of lower-case
+    words (glove.6B). Raises MissingResource if the file does not exist, and UserError with the line for a bad file.
     """
 
     def __init__(self, path: Path, lowercase: bool):
@@ -41,7 +42,7 @@ class WordVectors:
             self._vector(1, first)
 
     def encode(self, texts: list[str]) -> np.ndarray:
-        """n texts -> (n, D) float32."""
+        """Return the vectors of N texts, (N, D) float32."""
         sentences = [(text.lower() if self.lowercase else text).split() or ["."] for text in texts]
         new = {word for sentence in sentences for word in sentence} - self.known.keys()
         if new:
@@ -58,7 +59,7 @@ class WordVectors:
         return rows_ND
 
     def _lines(self) -> Iterator[bytes]:
-        """The lines without their ends, as bytes: some of GloVe's words contain a Unicode line end."""
+        """Yield the lines without their ends, as bytes, because some of GloVe's words contain a Unicode line end."""
         try:
             with gzip.open(self.path) if self.path.suffix == ".gz" else open(self.path, "rb") as lines:
                 for line in lines:
@@ -67,7 +68,7 @@ class WordVectors:
             raise UserError(f"checkpoint={self.path} is damaged or cannot be read: {error}") from error
 
     def _read(self, words: dict[bytes, str]) -> dict[str, np.ndarray]:
-        """The vectors of the words that the file has. If a word is repeated, its first vector counts."""
+        """Return the vectors of the words that the file has. If a word is repeated, its first vector is used."""
         vectors: dict[str, np.ndarray] = {}
         number = 0
         for number, line in enumerate(track(self._lines(), "line", self.announced), 1):
@@ -79,8 +80,8 @@ class WordVectors:
         return vectors
 
     def _vector(self, number: int, line: bytes) -> np.ndarray:
-        """The D numbers after the word of a line. Raises UserError, naming the line, unless there are D finite
-        numbers."""
+        """Return the D numbers after the word of a line. Raises UserError with the line's number unless they are D
+        finite numbers."""
         try:
             vector_D = np.array([float(field) for field in line.rsplit(b" ", self.dim)[1:]], np.float32)
         except ValueError:

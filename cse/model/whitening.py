@@ -2,9 +2,10 @@
 
     y = (x - mean) W / |...|,   Sigma = cov(sample) with N - 1,   Sigma = U S U^T,   W = U S^(-1/2), first n columns
 
-N is the number of sentences, D the width, and n the components that are kept. kind="zca" rotates the kept components
-back to the axes of the channels (times U^T); cosines stay the same. Fit on sentences from another source (NLI,
-Wikipedia). The authors' "target" setting fits on all splits of the scored task, including the test pairs.
+N is the number of sentences, D the width, and n the number of kept components. kind="zca" multiplies by U^T, which
+rotates the kept components back to the axes of the channels. This rotation changes no cosine. The sample should be
+sentences from another source (NLI, Wikipedia). The authors' "target" setting takes all splits of the scored task,
+including the test pairs.
 """
 
 import numpy as np
@@ -13,13 +14,13 @@ from cse.errors import UserError
 from cse.ranges import Count, WhiteningKind
 
 CHUNK = 65536  # rows converted to float64 at a time
-MIN_SHARE = 1e-8  # the smallest eigenvalue relative to the largest (ours), and the smallest norm (the authors')
+MIN_SHARE = 1e-8  # the smallest eigenvalue relative to the largest (cse), and the smallest norm (the authors)
 
 
 class Whitening:
-    """First fit(sample), then call: (N, D) -> unit rows, (N, n) for pca, (N, D) for zca, in the dtype of the input.
+    """A whitening of embeddings: first call fit(sample), then call the object with embeddings.
 
-    kind: "pca" (BERT-whitening) or "zca" (both are in Table 3 of WhitenedCSE). components: n, or None for all. The
+    kind: "pca" (BERT-whitening) or "zca"; both are in Table 3 of WhitenedCSE. components: n, or None for all. The
     authors keep 256 of 768.
     """
 
@@ -30,7 +31,7 @@ class Whitening:
         self.matrix_Dn: np.ndarray
 
     def fit(self, x_ND: np.ndarray) -> "Whitening":
-        """Compute mean and principal axes of N sentence embeddings. Raises UserError for too few rows or channels."""
+        """Compute mean and principal axes of a sample. Return self. Raises UserError for too few rows or channels."""
         rows, width = x_ND.shape
         count = width if self.components is None else self.components
         if count > width:
@@ -52,7 +53,7 @@ class Whitening:
         return self
 
     def __call__(self, x_ND: np.ndarray) -> np.ndarray:
-        """(N, D) -> unit rows: (N, n) for pca, (N, D) for zca, in the dtype of the input."""
+        """Return whitened rows of length 1: (N, n) for pca, (N, D) for zca, in the dtype of the input."""
         y_Nn = (x_ND - self.mean_D) @ self.matrix_Dn
         norms_N1 = np.linalg.norm(y_Nn, axis=1, keepdims=True)
         return (y_Nn / np.maximum(norms_N1, MIN_SHARE)).astype(x_ND.dtype)
