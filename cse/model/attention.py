@@ -44,7 +44,7 @@ class Block:
 
 
 def blocks_of(lengths: Sequence[int], heads: int) -> list[Block]:
-    """Return blocks of at most BLOCK scores, or of one row. lengths: the rows' numbers of tokens, in ascending order."""
+    """Return blocks of at most BLOCK scores, or of one row. lengths: the tokens of each row, in ascending order."""
     blocks: list[Block] = []
     first = start = 0
     for row, length in enumerate(lengths):

@@ -122,7 +122,8 @@ def own_words(hf: "PreTrainedTokenizerBase") -> Iterator[str]:
 def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool:
     """Make the tokenizer add the first and the last token of tokenizer_config.json if tokenizer.json lacks them.
 
-    transformers 5 reads only tokenizer.json. asked: the content of tokenizer_config.json. Return whether one lacked."""
+    transformers 5 reads only tokenizer.json. asked: the content of tokenizer_config.json. Returns whether a token was
+    added."""
     own = around(hf)
     first = hf.bos_token_id if asked.get("add_bos_token") and hf.bos_token_id not in own.before else None
     last = hf.eos_token_id if asked.get("add_eos_token") and hf.eos_token_id not in own.after else None

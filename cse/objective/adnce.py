@@ -1,11 +1,11 @@
-"""ADNCE, adjusted InfoNCE (arXiv:2310.11048): negatives are weighted by their similarity, most at mu.
+"""ADNCE, adjusted InfoNCE (arXiv:2310.11048): a negative's weight depends on its cosine, and is largest at mu.
 
     l_i = -log  exp(s_ii / t)  /  ( exp(s_ii / t) + sum_{j != i} w_ij exp(s_ij / t) )
     w_ij = g(s_ij) / mean_{j != i} g(s_ij),   g(s) = exp(-(s - mu)^2 / (2 sigma^2)) / (sigma sqrt(2 pi))
 
 s_ij is the cosine of anchor i and positive j, and t the temperature. The gradient treats w as a constant. B is the
 number of rows in the global batch, D the width. The loss is the mean of l_i. A likely false negative (cosine above mu)
-weighs less. So does an easy negative (cosine below mu).
+has a smaller weight. An easy negative (cosine below mu) also has a smaller weight.
 """
 
 import math
@@ -32,9 +32,10 @@ def adnce(
     *,
     weigh_positive: bool,
 ) -> Tensor:
-    """The mean of l_i, a scalar.
+    """Return the mean of l_i, a scalar.
 
-    weigh_positive: as in the authors' code, weigh the positive in the denominator, and include it in the mean of g.
+    weigh_positive: whether the positive in the denominator also has a weight w_ii, and the mean of g includes the
+    positive, as in the authors' code.
 
     For example:
 

@@ -1,6 +1,6 @@
 """ArcCon, the angular-margin contrast of ArcCSE (arXiv:2203.06875). ArcCSE's triplet loss is left out.
 
-An independent implementation confirmed the equation; the paper's text could not be read (docs/papers/arccon.md).
+The paper's text could not be read. An independent implementation confirmed the equation (docs/papers/arccon.md).
 
     l_i = -log  exp(cos(theta_ii + m) / t)  /  ( exp(cos(theta_ii + m) / t) + sum_{j != i} exp(cos(theta_ij) / t) )
 
@@ -28,7 +28,7 @@ Margin = Annotated[float, Ge(0), Lt(90)]  # degrees
 
 @equation()
 def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: Positive, margin: Margin) -> Tensor:
-    """The mean of l_i, a scalar. margin: degrees.
+    """Return the mean of l_i, a scalar. margin: m in degrees.
 
     For example:
 
@@ -52,7 +52,7 @@ def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: Positive, marg
 
 
 class ArcCon(Contrast):
-    """ArcCon of two views. margin: degrees."""
+    """ArcCon of two views. margin: m in degrees."""
 
     def __init__(self, dim: int, head: Callable[[int], nn.Module] | None, temperature: Positive, margin: Margin):
         super().__init__(dim, head, partial(arccon, temperature=temperature, margin=margin))

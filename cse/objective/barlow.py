@@ -2,8 +2,8 @@
 
     L = sum_i (1 - rho_ii)^2 + lambda sum_i sum_{j != i} rho_ij^2
 
-rho_ij is the correlation over the batch of channel i of view 1 with channel j of view 2. B is the number of rows, P the
-width of the projector.
+rho_ij is the correlation, over the rows of the batch, between channel i of view 1 and channel j of view 2. B is the
+number of rows, P the width of the projector.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def standardize(z_BP: Tensor, eps: float) -> Tensor:
 def barlow_twins(
     z1_BP: Tensor, z2_BP: Tensor, lambd: NonNegative, eps: NonNegative = 1e-5, *, products: Precision = "fp32"
 ) -> Loss:
-    """Eq. 2. `parts` holds its two terms, unweighted.
+    """Return the loss of Eq. 2. `parts` holds the two terms, without the factor lambda.
 
     eps: added to each variance. The authors' BatchNorm uses 1e-5; 0 gives the exact rho.
     products: the precision of the matrix product of the correlations (cse.tensors).

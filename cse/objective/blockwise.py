@@ -1,6 +1,6 @@
-"""Reductions over the rows of a B x C similarity matrix, in blocks of rows. The whole matrix is never in memory.
+"""Reductions over the rows of a B x C similarity matrix, in blocks of rows. Only one block is in memory at a time.
 
-At B = 65,536 one such matrix takes 16 GiB in float32, and a loss needs several. A block has at most MAX_ELEMENTS
+At B = C = 65,536 such a matrix takes 16 GiB in float32, and a loss needs several. A block has at most MAX_ELEMENTS
 numbers. The backward pass computes each block again. A matrix that fits into one block is computed once.
 
 Several processes that have the same rows share the work: see `shared_rows`.
@@ -22,12 +22,11 @@ _PROCESS = ContextVar("the rank of this process and the number of processes that
 
 @contextmanager
 def shared_rows() -> Iterator[None]:
-    """In this block, `blockwise` computes on each process a contiguous share of the rows, and joins the shares.
+    """Make `blockwise`, during the block, compute on each process a contiguous share of the rows, and join the shares.
 
     Only the loss of the global batch is computed in this block (cse.training.step). All processes must make the same
-    calls with the same rows. Every process gets the rows of all processes. The backward pass of a process covers only
-    its own share, multiplied by the number of processes. So the mean of the gradients over processes is the exact
-    gradient.
+    calls with the same rows. Every process gets the rows of all processes. The gradient of a process is of its own
+    share, multiplied by the number of processes. So the mean of the gradients over processes is the exact gradient.
     """
     token = _PROCESS.set((dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1))
     try:
@@ -37,7 +36,7 @@ def shared_rows() -> Iterator[None]:
 
 
 class _Join(torch.autograd.Function):
-    """The rows of one process, from number `first` on -> the rows of all processes, (num_rows, ...)."""
+    """Join the rows of one process, from number `first` on, with the rows of the other processes: (num_rows, ...)."""
 
     @staticmethod
     def forward(ctx, rows: Tensor, first: int, num_rows: int, world: int) -> Tensor:
@@ -53,9 +52,10 @@ class _Join(torch.autograd.Function):
 
 
 def blockwise(reduce_rows: Callable[[int, int], Tensor], num_rows: int, num_columns: int) -> Tensor:
-    """Join reduce_rows(start, end), (end - start, ...), over all rows: (num_rows, ...), with the same gradient.
+    """Return reduce_rows(0, num_rows), (num_rows, ...), computed in blocks reduce_rows(start, end), with its gradient.
 
-    In `shared_rows` this process calls reduce_rows only for its share. With fewer rows than processes a share is empty.
+    In `shared_rows` this process calls reduce_rows only for its share. The share may be empty, if there are fewer rows
+    than processes.
     """
     # torch.compile cannot trace a ContextVar; compiled code computes all rows on every process
     rank, world = (0, 1) if torch.compiler.is_compiling() else _PROCESS.get()

@@ -1,4 +1,4 @@
-"""The objectives of a mixture's sources. A batch is of one source, and that source's objective reads it."""
+"""The objectives of a mixture's sources. All rows of a batch are from one source, whose objective reads the batch."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from cse.types import Encoded, Loss, Objective
 
 
 class BySource(Objective):
-    """The objective of each source, with its own parameters. objectives: by the source's name.
+    """An objective for each source of a mixture. Each objective has its own parameters. objectives: by source name.
 
     No objective has a head at test time, because all train one embedding.
     """
@@ -28,9 +28,9 @@ class BySource(Objective):
         return objective
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Not used: `of` returns the objective that reads the views."""
+        """Raise NotImplementedError. Call the objective that `of` returns."""
         raise NotImplementedError("the views of a batch are read by its source's objective: of(source)")
 
     def negatives(self, anchors: int) -> int:
-        """The largest number of negatives over the sources."""
+        """Return the largest number of negatives over the sources."""
         return max(self.of(name).negatives(anchors) for name in self.names)

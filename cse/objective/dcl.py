@@ -1,4 +1,4 @@
-"""DCL, decoupled contrastive learning (arXiv:2110.06848): the positive pair is not among its own negatives.
+"""DCL, decoupled contrastive learning (arXiv:2110.06848): InfoNCE without the positive pair in the denominator.
 
     l_i^(k) = -w_i <z_i^(1), z_i^(2)> / t  +  log sum_{l in {1, 2}, j != i} exp(<z_i^(k), z_j^(l)> / t)
     DCL: w_i = 1;   DCLW: w_i = 2 - exp(<z_i^(1), z_i^(2)> / sigma) / mean_j exp(<z_j^(1), z_j^(2)> / sigma)
@@ -22,7 +22,7 @@ from cse.ranges import Positive
 
 @equation(B=at_least(2))
 def dcl(z1_BD: Tensor, z2_BD: Tensor, temperature: Positive, sigma: Positive | None = None) -> Tensor:
-    """The mean of l, a scalar. sigma: None gives DCL, a number gives DCLW. The gradient flows through DCLW's weights.
+    """Return the mean of l, a scalar. sigma: None for DCL, a number for DCLW. The gradient flows through DCLW's w_i.
 
     For example:
 
@@ -44,7 +44,7 @@ def dcl(z1_BD: Tensor, z2_BD: Tensor, temperature: Positive, sigma: Positive | N
 
 
 class DCL(Contrast):
-    """DCL of two views. Both views are anchors. With a sigma: DCLW."""
+    """DCL of two views, or DCLW if sigma is a number. The rows of both views are anchors."""
 
     def __init__(
         self, dim: int, head: Callable[[int], nn.Module] | None, temperature: Positive, sigma: Positive | None
@@ -52,5 +52,5 @@ class DCL(Contrast):
         super().__init__(dim, head, partial(dcl, temperature=temperature, sigma=sigma))
 
     def negatives(self, anchors: int) -> int:
-        """The other rows of both views."""
+        """Return the number of rows in both views, without the anchor and its positive."""
         return 2 * anchors - 2

@@ -3,9 +3,9 @@
     l(i, j) = -log  exp(sim(e_i, e_j) / t)  /  sum_{k != i} exp(sim(e_i, e_k) / t)
     L_contrastive = mean over i of  l(i, i + N) + l(i + N, i)  over the 2N rows [anchors; mean positives]
 
-Every other row is a negative, also a row of the same document. The paper's text takes the sum, the authors' code the
-mean. N is the number of anchors in the whole batch (documents x anchors per document), P the positives per anchor, D
-the width, R = 2N the rows, and Q the rows of the memory bank.
+All rows except i and its partner are negatives, also rows of the same document. The paper's text takes the sum over i,
+the authors' code the mean. N is the number of anchors in the whole batch (documents x anchors per document), P of
+positives per anchor, R = 2N of rows, and Q of rows in the memory bank. D is the width.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Reduction = Literal["mean", "sum"]
 
 
 def negative_log(log_p: Tensor, floor: float) -> Tensor:
-    """-log p. With a floor: -log(p + floor), as in the authors' metric-learning library. It is at most -log(floor)."""
+    """Return -log p. With a floor, return -log(p + floor), as in the authors' metric-learning library."""
     return -(log_p.exp() + floor).log() if floor else -log_p
 
 
@@ -40,7 +40,7 @@ def nt_xent(
     reduction: Reduction = "mean",
     log_floor: NonNegative = 0.0,
 ) -> Tensor:
-    """Eq. 1 over both directions of the N pairs, a scalar.
+    """Return the loss of Eq. 1 over both directions of the N pairs, a scalar.
 
     memory_QD: rows of earlier batches, as further negatives of every row.
     reduction: over the 2N directed pairs, "mean" (the authors' code) or "sum" (the paper's text).
@@ -78,12 +78,12 @@ def nt_xent_against_memory(
     reduction: Reduction = "mean",
     log_floor: NonNegative = 0.0,
 ) -> Tensor:
-    """NT-Xent as in the authors' cross-batch memory: a batch's R rows are compared with the memory only.
+    """Return NT-Xent of a batch's R rows against the memory only, as in the authors' cross-batch memory.
 
-    The last R rows of the memory are copies of the batch's rows. The positives of a row are the memory rows with its
-    label; all other memory rows are its negatives. The loss is the mean over all positive pairs.
+    The last R rows of the memory are copies of the batch's rows. The positives of a row are the memory rows with the
+    row's label. All other memory rows are its negatives. reduction: over all positive pairs.
     own_copy: whether a row's own copy is one of its positives. The copy is a positive in pytorch-metric-learning 0.9.86
-    (the version at the paper's time), and no longer since 0.9.98.
+    (the version at the paper's time), but not since 0.9.98.
 
     For example:
 
@@ -110,13 +110,13 @@ def nt_xent_against_memory(
 
 
 class Declutr(Objective):
-    """Contrast of spans, and the masked-language-model loss on the same masked pass of the anchors.
+    """DeCLUTR's contrastive loss plus the masked-language-model loss. Both read one pass over the masked anchors.
 
-    head: a partial of a module; it is called with `dim`. It applies to each span before positives are averaged, and is
-    dropped at test time. memory_size: embeddings in the memory bank, 0 for none (the paper's main setting).
-    memory_kind: "paper_literal": older rows are further negatives of the live batch. "pml": as in the authors'
-    metric-learning library. "v1_labels": as in the authors' code for v1 of the paper. Labels restart in each batch, so
-    older rows of the same index are positives.
+    head: a partial of a module; it is called with `dim`. The head is applied to each span before positives are
+    averaged, and is dropped at test time. memory_size: the number of embeddings in the memory bank; 0: no bank (the
+    paper's main setting). memory_kind: "paper_literal": rows of earlier batches are further negatives. "pml":
+    nt_xent_against_memory, as in the authors' metric-learning library. "v1_labels": "pml" as in the authors' code for
+    v1 of the paper. Labels start at 0 in each batch, so rows of earlier batches with the same number are positives.
     """
 
     num_views = 2
@@ -150,11 +150,12 @@ class Declutr(Objective):
         self.labels_Q: Tensor
         self.register_buffer("memory_QD", torch.zeros(memory_size, cast(int, self.head.out_dim)))
         self.register_buffer("labels_Q", torch.full((memory_size,), -1))  # -1: not filled yet
-        self.held: int | None = 0  # filled rows of the bank; None: read it from labels_Q, and wait for the GPU
+        self.held: int | None = 0  # filled rows of the bank; None: count them in labels_Q, and wait for the GPU
         self.register_load_state_dict_post_hook(Declutr._forget_held)
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """View 0 holds the anchors, view 1 the positives, anchor after anchor. The parts are unweighted."""
+        """Return the weighted sum of the losses; the parts are unweighted. View 0 has the anchors, view 1 the positives
+        of the first anchor, then of the second, and so on."""
         anchors, positives = views[:2]
         anchors_ND = self.head(anchors.pooled_BD)
         positives_NPD = self.head(positives.pooled_BD).unflatten(0, (len(anchors_ND), -1))
@@ -167,11 +168,11 @@ class Declutr(Objective):
         return Loss(total + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def negatives(self, anchors: int) -> int:
-        """All 2N rows except the anchor and its positive, plus the rows of the memory bank."""
+        """Return the number of rows, without the anchor and its positive, plus the rows of the memory bank."""
         return 2 * anchors - 2 + self.memory_size
 
     def contrast(self, anchors_ND: Tensor, positives_ND: Tensor) -> Tensor:
-        """Eq. 1, with the memory bank if there is one. Updates the bank.
+        """Return the loss of Eq. 1, with the memory bank if there is one. Update the bank.
 
         Raises UserError if the bank is too small for one batch, unless memory_kind is "paper_literal".
         """
@@ -206,5 +207,5 @@ class Declutr(Objective):
 
     @staticmethod
     def _forget_held(module: nn.Module, _: object) -> None:
-        """Called after a checkpoint is loaded into the module."""
+        """Set `held` to None after a checkpoint is loaded into the module."""
         cast(Declutr, module).held = None

@@ -2,10 +2,10 @@
 
     l_i = -log  exp(sim(h_i, h_i+) / t)  /  ( sum_j exp(sim(h_i, h_j+) / t) + sum_q exp(sim(h_i, g_q) / t) )
 
-g_q are embeddings of sentences from earlier batches. In the step of their batch, the momentum encoder (without dropout)
-and the head made them. B is the number of rows in the global batch, D the width, and Q the rows of the queue. The
-equation is from the authors' code and from four summaries of Section 3.2. The paper's text could not be read
-(docs/papers/esimcse.md).
+g_q are embeddings of sentences from earlier batches. At the step of such a batch, the momentum encoder (without
+dropout) and the head compute its embeddings. B is the number of rows in the global batch, D the width, and Q the number
+of rows in the queue. The equation is from the authors' code and from four summaries of Section 3.2. The paper's text
+could not be read (docs/papers/esimcse.md).
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def esimcse(
     rows_B: Tensor | None = None,
     rows_Q: Tensor | None = None,
 ) -> Tensor:
-    """The mean of l_i, a scalar. A row of zeros in the queue is a place that is not filled yet. It is ignored.
+    """Return the mean of l_i, a scalar. A row of zeros in the queue is an empty place, and is ignored.
 
     rows_B, rows_Q: the row numbers of the anchors and of the queue in the data. A row is never its own negative.
 
@@ -58,12 +58,12 @@ def esimcse(
 
 
 class Esimcse(Objective):
-    """ESimCSE on two views. The first view is the sentence unchanged.
+    """ESimCSE on two views. The first view is the unchanged sentence.
 
     head: a partial of a module; it is called with `dim`, and used in training only. momentum: the momentum of the
-    second encoder. memory_size: the number of rows in the queue. After each loss, the batch replaces the oldest rows. A
-    row's own copies from an earlier epoch are left out of the loss. The authors train for one epoch, so they have no
-    such copies.
+    second encoder. memory_size: the number of rows in the queue. After each loss, the batch replaces the queue's oldest
+    rows. The loss of a row leaves out copies of the same row from an earlier epoch. The authors train for one epoch, so
+    their queue has no such copies.
     """
 
     num_views = 2
@@ -87,7 +87,7 @@ class Esimcse(Objective):
         self.register_buffer("rows_Q", torch.full((memory_size,), -1))
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """The mean of l_i."""
+        """Return the mean of l_i, and put the batch into the queue."""
         first, second = views
         with torch.no_grad():
             keys_BD = self.head(first.known["momentum_BD"])
@@ -100,5 +100,5 @@ class Esimcse(Objective):
         return Loss(contrastive, {"contrastive": contrastive})
 
     def negatives(self, anchors: int) -> int:
-        """The other rows of view 1, and the queue."""
+        """Return the number of other rows in view 1, plus the rows of the queue."""
         return anchors - 1 + self.memory_size

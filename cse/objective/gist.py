@@ -1,12 +1,13 @@
 """GISTEmbed (arXiv:2402.16829): a contrastive loss without the false negatives that a guide finds.
 
     l_i = -log  exp(sim(q_i, p_i) / t)  /  sum_{(x, y) in K_i} exp(sim(x, y) / t)
-    K_i = the pairs kept of  { (q_i, p_j), (q_i, q_j), (p_i, p_j), (q_i, n_j) }
+    K_i = the kept pairs of  { (q_i, p_j), (q_i, q_j), (p_i, p_j), (q_i, n_j) }
 
-A negative is left out of K_i if the guide finds it more similar than the row's own pair: sim_guide > sim_guide(q_i,
-p_i). A pair of equal similarity is kept, as in the paper: a positive of several rows is a negative of each. n are the
-hard negatives. A row may have any number of them. B is the number of rows in the global batch, N the number of all hard
-negatives, D the width, and E the width of the guide's vectors.
+A negative pair is left out of K_i if the guide finds it more similar than the row's own pair: sim_guide >
+sim_guide(q_i, p_i). A negative pair of equal similarity is kept, as in the paper. So if several rows have the same
+positive, the positive of one row is a negative of the others. n are the hard negatives. A row may have any number of
+hard negatives. B is the number of rows in the global batch, N the number of all hard negatives, D the width, and E the
+width of the guide's vectors.
 """
 
 from typing import Annotated
@@ -22,11 +23,11 @@ from cse.ranges import AnyPooling, EncoderName, Positive
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective, missing_rows
 
-TIE = 1e-6  # a larger difference of cosines is no tie; sums and matrix products round the same cosine differently
+TIE = 1e-6  # cosines with a smaller difference are equal: sums and matrix products round the same cosine differently
 
 
 def of_all_negatives(size: int, known: Known) -> str:
-    """As many rows as all views after the second have together."""
+    """Return what N must be, the number of rows in all views after the second, or "" if it is."""
     wanted = (known["M"] - 2) * known["B"]
     return "" if size == wanted else f"{wanted}, of {known['M'] - 2} hard negatives a row"
 
@@ -35,10 +36,10 @@ def of_all_negatives(size: int, known: Known) -> str:
 def guided(
     views_BD: list[Tensor], guides_BE: list[Tensor], temperature: Positive, missing_N: Tensor | None = None
 ) -> Tensor:
-    """The mean of l_i, a scalar.
+    """Return the mean of l_i, a scalar.
 
     views_BD: queries, positives and, optionally, hard negatives. guides_BE: the guide's vectors of the same texts.
-    missing_N: which of the hard negatives, view after view, are missing.
+    missing_N: whether each hard negative is missing, view after view.
 
     For example:
 
@@ -74,10 +75,11 @@ def guided(
 
 
 class Gist(Objective):
-    """GISTEmbed on the pooled embeddings of two views, or of more with hard negatives.
+    """GISTEmbed on the pooled embeddings of two views, or of more views with hard negatives.
 
-    num_views: anchor, positive and negatives; None: one view for each column of the data. teacher: the guide, any
-    checkpoint that model.name accepts. teacher_pooling: the guide's pooling; None: the pooling that it records.
+    num_views: the number of views, with anchor, positive and negatives; None: one view for each column of the data.
+    teacher: the guide, any checkpoint that model.name accepts. teacher_pooling: the guide's pooling; None: the pooling
+    that the guide records.
     """
 
     min_rows = 2
@@ -98,12 +100,12 @@ class Gist(Objective):
         self.teachers, self.teacher_pooling = {teacher: 1.0}, teacher_pooling
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """The loss of one global batch."""
+        """Return the loss of one global batch."""
         guides_BE = [view.known["teacher_BE"] for view in views]
         missing_N = missing_rows(views[2:])
         with full_precision(*(view.pooled_BD for view in views), *guides_BE) as exact:
             return Loss(guided(list(exact[: len(views)]), list(exact[len(views) :]), self.temperature, missing_N))
 
     def negatives(self, anchors: int) -> int:
-        """The largest number: other positives, other queries, positives of the positive, and all hard negatives."""
+        """Return the number of a row's negative pairs, kept or not: (q_i, p_j), (q_i, q_j), (p_i, p_j) and (q_i, n_j)."""
         return 3 * (anchors - 1) + (self.num_views - 2) * anchors

@@ -4,8 +4,8 @@
     AnglE (arXiv:2309.12871)                    w1 CoSENT(cosine) + w2 in-batch negatives + w3 CoSENT(angle)
     regression (SBERT, arXiv:1908.10084)        mean_i (s_i - t_i)^2
 
-B is the number of pairs in the global batch, D the width, R = 2B the rows, and C = D / 2 the complex numbers of a
-vector.
+B is the number of pairs in the global batch, R = 2B of rows, and C = D / 2 of complex numbers in a vector. D is the
+width.
 """
 
 from typing import Literal
@@ -26,7 +26,8 @@ Reading = Literal["released", "angle"]
 
 @equation(targets_B=finite)
 def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> Tensor:
-    """CoSENT: two pairs in the wrong order cost the difference of their similarities. Equal scores cost nothing.
+    """Return CoSENT, a scalar. It compares only pairs with different scores. The higher score should have the higher
+    similarity.
 
     For example:
 
@@ -47,10 +48,10 @@ def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> 
 
 @equation(positive_B=finite)
 def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperature: Positive) -> Tensor:
-    """-log softmax of each row's partner among all other rows of the batch.
+    """Return the mean of -log softmax of each row's partner among all other rows of the batch.
 
     The rows of a pair that is not positive have the loss 0. The mean is over all R rows, as in the authors' code.
-    positive_B: which pairs are positive.
+    positive_B: whether each pair is positive.
 
     For example:
 
@@ -72,11 +73,12 @@ def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperatu
 
 @equation(D=even)
 def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
-    """The similarity of two vectors, each read as C complex numbers, z and w. The first half holds the real parts.
+    """Return the similarity of each pair of vectors, (B,). A vector is C complex numbers, z or w: the first half of the
+    vector has their real parts.
 
-    The paper's |z / w * |w| / |z|| is 1 for any two numbers and has no gradient, so it needs a reading.
-    "released": the authors' code, |sum Re(z w*) + sum Im(z w*)| of unit vectors. It adds a cosine and a sine, is high
-    for similar vectors, and is not symmetric.
+    The paper's |z / w * |w| / |z|| is 1 for any two numbers and has no gradient. `reading` says what is computed
+    instead. "released": the authors' code, |sum Re(z w*) + sum Im(z w*)| of unit vectors. This sum of a cosine and a
+    sine is high for similar vectors. It is not symmetric.
     "angle": the paper's description, 1 - mean |arg(z / w)| / pi. Similar pairs have small angles.
 
     For example:
@@ -100,13 +102,13 @@ class Graded(Objective):
     reads_scores = pairs_texts = True
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """The loss of the pairs (view 0, view 1) and their scores."""
+        """Return the loss of the pairs (view 0, view 1) with their scores."""
         first, second = views
         with full_precision(first.pooled_BD, second.pooled_BD) as (x_BD, y_BD):
             return self.loss(x_BD, y_BD, first.known["targets_B"])
 
     def loss(self, x_BD: Tensor, y_BD: Tensor, targets_B: Tensor) -> Loss:
-        """The loss of pairs of vectors, float32 or wider."""
+        """Return the loss of pairs of vectors, which are float32 or wider."""
         raise NotImplementedError
 
 
@@ -120,12 +122,12 @@ class Cosent(Graded):
         self.temperature = temperature
 
     def loss(self, x_BD: Tensor, y_BD: Tensor, targets_B: Tensor) -> Loss:
-        """See cosent."""
+        """Return `cosent` of the cosines."""
         return Loss(cosent(cosine_similarity(x_BD, y_BD), targets_B, self.temperature))
 
 
 class Angle(Graded):
-    """AnglE: the weighted sum of its three terms. The parts are the terms, unweighted.
+    """AnglE: the weighted sum of three terms. The parts are the unweighted terms.
 
     positive_from: the lowest score, from 0 to 1, of a positive pair in the in-batch term.
     Raises UserError for an encoder of odd width, because its vectors have no halves.
@@ -156,7 +158,7 @@ class Angle(Graded):
         self.reading: Reading = reading
 
     def loss(self, x_BD: Tensor, y_BD: Tensor, targets_B: Tensor) -> Loss:
-        """w1 L_cos + w2 L_ibn + w3 L_angle."""
+        """Return w1 L_cos + w2 L_ibn + w3 L_angle."""
         of_cosine, of_negatives, of_angle = self.temperatures
         parts = {
             "cosine": cosent(cosine_similarity(x_BD, y_BD), targets_B, of_cosine),
@@ -167,7 +169,7 @@ class Angle(Graded):
         return Loss(torch.stack(terms).sum(), parts)
 
     def negatives(self, anchors: int) -> int:
-        """All rows except the anchor and its partner."""
+        """Return the number of rows, without the anchor and its partner."""
         return 2 * anchors - 2
 
 
@@ -178,6 +180,6 @@ class Cosine(Graded):
         super().__init__()
 
     def loss(self, x_BD: Tensor, y_BD: Tensor, targets_B: Tensor) -> Loss:
-        """mean_i (s_i - t_i)^2."""
+        """Return mean_i (s_i - t_i)^2."""
         cosines_B = cosine_similarity(x_BD, y_BD)
         return Loss(mse_loss(cosines_B, targets_B.to(cosines_B.dtype)))

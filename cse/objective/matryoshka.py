@@ -1,11 +1,11 @@
-"""Matryoshka representation learning (arXiv:2205.13147, Eq. 1) over any objective: leading channels are embeddings too.
+"""Matryoshka representation learning (arXiv:2205.13147, Eq. 1): any objective also trains the first m channels alone.
 
     L = sum over m in M of  c_m L_m( W^(m)( x_{1:m} ) )
 
 M are the widths, including D. x_{1:m} are the first m channels of the embedding x. W^(m) is the training head of width
-m, and L_m the objective's loss. Each width has its own head (MRL). But a head that stays at test time is shared by all
-widths, and its output is truncated: L_m( W(x)_{1:m} ). Each L_m includes a language-model loss, if the objective has
-one; that loss is the same at all widths.
+m, and L_m the objective's loss. Each width has its own head (MRL). If the head stays at test time, all widths share one
+head, and its output is truncated: L_m( W(x)_{1:m} ). If the objective has a language-model loss, each L_m includes this
+loss. It is equal at all widths.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,27 +18,27 @@ from cse.types import Encoded, Loss, Objective
 
 
 class Leading(nn.Module):
-    """The first channels of the output of a head. The head and its parameters belong to another module."""
+    """A head that returns the first channels of another head's output. The other head belongs to another module."""
 
     def __init__(self, head: nn.Module, width: int):
         super().__init__()
-        self.of, self.out_dim = (head,), width  # the tuple keeps it from becoming a submodule
+        self.of, self.out_dim = (head,), width  # in a tuple, the head does not become a submodule
 
     def forward(self, x_BD: Tensor) -> Tensor:
-        """(B, D) -> (B, width)."""
+        """Map (B, D) to (B, width)."""
         return self.of[0](x_BD)[:, : self.out_dim]
 
 
 def leading(view: Encoded, width: int) -> Encoded:
-    """The view, with the first `width` channels of its embeddings."""
+    """Return the view with only the first `width` channels of its embeddings."""
     known = {name: x[:, :width] if name == "momentum_BD" else x for name, x in view.known.items()}
     return Encoded(view.pooled_BD[:, :width], known)
 
 
 class Matryoshka(Objective):
-    """The weighted sum of one objective at several widths. Each width has its own state.
+    """The weighted sum of an objective's losses at several widths. Each width has its own state.
 
-    make: builds the objective; it is called with `dim`, and with `head` if all widths share one. widths: M, in any
+    make: builds the objective; it is called with `dim`, and with `head` if all widths share a head. widths: M, in any
     order. weights: c_m; None means 1 each. Raises UserError unless the largest width is the width of the encoder.
     """
 
@@ -68,7 +68,7 @@ class Matryoshka(Objective):
         self.__dict__["head"] = whole.head  # a second modality may share it; its parameters belong to the objective
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """The weighted sum over widths. The parts are the terms of each width, as `width96/NAME`."""
+        """Return the weighted sum over widths. The parts are the terms of each width, as `width96/NAME`."""
         total: Tensor | float = 0.0
         parts: dict[str, Tensor] = {}
         for width, weight in zip(self.widths, self.weights, strict=True):
@@ -78,9 +78,9 @@ class Matryoshka(Objective):
         return Loss(cast(Tensor, total), parts)
 
     def negatives(self, anchors: int) -> int:
-        """The objective's number of negatives, equal at all widths: every width has the same rows."""
+        """Return the objective's number of negatives. It is equal at all widths, because they have the same rows."""
         return self.whole[0].negatives(anchors)
 
     def test_head(self) -> nn.Module | None:
-        """The objective's head at test time."""
+        """Return the objective's head at test time."""
         return self.whole[0].test_head()

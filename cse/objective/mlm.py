@@ -7,7 +7,7 @@ from cse.types import Encoded, Loss, Objective
 
 
 class Mlm(Objective):
-    """Masks view 0 and reads it. There is no head and no other view."""
+    """The masked-language-model loss on view 0, the only view. There is no head."""
 
     num_views = 1
     masking = "first"
@@ -16,6 +16,6 @@ class Mlm(Objective):
         super().__init__()
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """The mean over view 0's masked tokens. Raises ValueError for a view that was not masked."""
+        """Return the mean loss over view 0's masked tokens. Raises ValueError for a view that was not masked."""
         mlm = views[0].mlm_loss()
         return Loss(mlm, {"mlm": mlm})

@@ -3,9 +3,9 @@
     L = InfoNCE(S / t1) + beta JS( softmax(S / t1), softmax(S' / t1) ) + gamma L_rank(S / t2, T)
 
 S_ij is the cosine of view 0 of row i and view 1 of row j. S' = S^T is the other direction. T_ij is the weighted mean of
-this cosine over the teachers. L_rank is ListNet or ListMLE. ListNet is the cross entropy between softmax(T / t3) and
-softmax(S / t2). ListMLE is -log of the Plackett-Luce probability of the order of T under S / t2. B is the number of
-rows in the global batch, b the number of rows in a block, and E the width of the teachers' vectors.
+this cosine over the teachers. JS is the Jensen-Shannon divergence. L_rank is ListNet or ListMLE. ListNet is the cross
+entropy between softmax(T / t3) and softmax(S / t2). ListMLE is -log of the Plackett-Luce probability of the order of T
+under S / t2. B is the number of rows in the global batch, b of rows in a block, and E the teachers' width.
 """
 
 import math
@@ -24,21 +24,21 @@ from cse.types import Encoded, Loss, Objective
 
 
 def off_diagonal(x_bB: Tensor, start: int) -> Tensor:
-    """(b, B - 1): each row without its own entry. start: the number of the first row."""
+    """Return each row without its diagonal entry, (b, B - 1). start: the number of the block's first row."""
     rows, columns = x_bB.shape
     own_b1 = torch.arange(start, start + rows, device=x_bB.device)[:, None]
     return torch.where(torch.arange(columns - 1, device=x_bB.device) < own_b1, x_bB[:, :-1], x_bB[:, 1:])
 
 
 def divergences(p_bB: Tensor, q_bB: Tensor) -> Tensor:
-    """The Jensen-Shannon divergence of two distributions in each row, (b,). Both are log-probabilities."""
+    """Return the Jensen-Shannon divergence of two distributions in each row, (b,), from their log-probabilities."""
     middle_bB = torch.logaddexp(p_bB, q_bB) - math.log(2)
     return (p_bB.exp() * (p_bB - middle_bB) + q_bB.exp() * (q_bB - middle_bB)).sum(1) / 2
 
 
 @equation()
 def consistency(similarities_BB: Tensor, temperature: Positive) -> Tensor:
-    """The Jensen-Shannon divergence between both directions' distributions over the batch: the mean over rows.
+    """Return the mean over rows of the Jensen-Shannon divergence between the distributions of the two directions.
 
     For example:
 
@@ -54,14 +54,14 @@ def consistency(similarities_BB: Tensor, temperature: Positive) -> Tensor:
 def listnet_costs(
     student_bB: Tensor, teacher_bB: Tensor, temperature: float, teacher_temperature: float, start: int
 ) -> Tensor:
-    """`listnet` of each row, (b,). start: the number of the first row."""
+    """Return `listnet` of each row, (b,). start: the number of the block's first row."""
     target = (off_diagonal(teacher_bB, start) / teacher_temperature).softmax(1)
     return -(target * (off_diagonal(student_bB, start) / temperature).log_softmax(1)).sum(1)
 
 
 @equation(B=at_least(2), teacher_BB=finite)
 def listnet(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive, teacher_temperature: Positive) -> Tensor:
-    """The cross entropy between the teacher's and the student's distributions over the other rows: the mean over rows.
+    """Return the mean over rows of the cross entropy between teacher's and student's distributions over other rows.
 
     For example:
 
@@ -74,7 +74,7 @@ def listnet(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive, teach
 
 
 def listmle_costs(student_bB: Tensor, teacher_bB: Tensor, temperature: float) -> Tensor:
-    """`listmle` of each row, (b,)."""
+    """Return `listmle` of each row, (b,)."""
     order_bB = teacher_bB.argsort(stable=True, dim=1, descending=True)
     ranked_bB = student_bB.gather(1, order_bB) / temperature
     return (ranked_bB.flip(1).logcumsumexp(1).flip(1) - ranked_bB).sum(1)
@@ -82,7 +82,7 @@ def listmle_costs(student_bB: Tensor, teacher_bB: Tensor, temperature: float) ->
 
 @equation(teacher_BB=finite)
 def listmle(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive) -> Tensor:
-    """-log P(order of the teacher): the mean over rows. Ties keep the order of the batch.
+    """Return the mean over rows of -log P(the teacher's order). Ties keep the order of the batch.
 
     For example:
 
@@ -98,8 +98,8 @@ class Rankcse(Objective):
     """RankCSE on two dropout views.
 
     teacher, second_teacher: any checkpoints that model.name accepts; None: no second teacher. teacher_weight: alpha,
-    the weight of the first teacher. teacher_pooling: the pooling of both teachers; None: the pooling that they
-    record. head: a partial of a module; it is called with `dim`, and dropped at test time.
+    the weight of the first teacher. teacher_pooling: the pooling of both teachers; None: the pooling that each
+    records. head: a partial of a module; it is called with `dim`, and dropped at test time.
     """
 
     num_views = 2
@@ -131,7 +131,7 @@ class Rankcse(Objective):
         self.consistency_weight, self.ranking_weight = consistency_weight, ranking_weight
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """The weighted sum of the three terms. The parts are the terms, unweighted."""
+        """Return the weighted sum of the three terms. The parts are the unweighted terms."""
         vectors = [self.head(view.pooled_BD) for view in views] + [view.known["teacher_BE"] for view in views]
         with full_precision(*vectors) as (x_BD, y_BD, of_first_BE, of_second_BE):
             x_BD, y_BD = normalize(x_BD, dim=1), normalize(y_BD, dim=1)
@@ -148,7 +148,7 @@ class Rankcse(Objective):
                 return torch.stack([contrastive_b, divergences(p_bB, q_bB), ranking_b], 1)
 
             contrastive_B, *others_B = blockwise(costs, len(x_BD), len(x_BD)).T.contiguous()
-            # cross_entropy adds rows in another order than mean
+            # nll_loss adds the rows in the order of cross_entropy, mean in another order
             means = (
                 nll_loss(-contrastive_B[:, None], torch.zeros_like(contrastive_B, dtype=torch.long)),
                 *(costs_B.mean() for costs_B in others_B),
@@ -158,12 +158,12 @@ class Rankcse(Objective):
         return Loss(parts["contrastive"] + weighted, parts)
 
     def rank(self, student_bB: Tensor, teacher_bB: Tensor, start: int) -> Tensor:
-        """L_rank of each row, (b,). start: the number of the first row."""
+        """Return L_rank of each row, (b,). start: the number of the block's first row."""
         if self.ranking == "listnet":
             temperatures = self.student_temperature, self.teacher_temperature
             return listnet_costs(student_bB, teacher_bB, *temperatures, start=start)
         return listmle_costs(student_bB, teacher_bB, self.student_temperature)
 
     def negatives(self, anchors: int) -> int:
-        """All other rows."""
+        """Return the number of other rows."""
         return anchors - 1

@@ -32,10 +32,10 @@ def info_nce(
     hard_negative_weight: float = 0.0,
     missing_N: Tensor | None = None,
 ) -> Tensor:
-    """The mean of l_i over the batch, a scalar.
+    """Return the mean of l_i over the batch, a scalar.
 
     hard_negatives_ND: the first hard negative of every row, then the second of every row, and so on. Each is compared
-    with all B anchors (Eq. 5). missing_N: which hard negatives are missing.
+    with all B anchors (Eq. 5). missing_N: whether each hard negative is missing.
 
     For example:
 
@@ -64,11 +64,11 @@ def info_nce(
 class Simcse(Objective):
     """SimCSE, unsupervised (two views) and supervised (pairs, or pairs with any number of hard negatives).
 
-    num_views: anchor, positive and negatives; None: one view for each column of the data, two of plain text.
-    head: a partial of a module; it is called with `dim`. None: the loss reads the embeddings. keep_head: whether the
-    head stays at test time (supervised) or is dropped (unsupervised). mlm_weight: the weight of the
-    masked-language-model loss on masked copies of all views; 0 for none. symmetric: the loss is the mean of l and of l
-    from positives to anchors, which has no hard negatives (MultipleNegativesSymmetricRankingLoss of
+    num_views: the number of views, with anchor, positive and negatives; None: one view for each column of the data, two
+    views of plain text. head: a partial of a module; it is called with `dim`. None: the loss reads the embeddings.
+    keep_head: whether the head stays at test time (supervised) or is dropped (unsupervised). mlm_weight: the weight of
+    the masked-language-model loss on masked copies of all views; 0: no such loss. symmetric: whether to average l with
+    the same loss from positives to anchors, without hard negatives (MultipleNegativesSymmetricRankingLoss of
     sentence-transformers).
     """
 
@@ -99,7 +99,8 @@ class Simcse(Objective):
         self.mlm_weight, self.symmetric = mlm_weight, symmetric
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Eq. 4 for two views, Eq. 5 for more, plus the weighted MLM loss. The last view holds the masked copies."""
+        """Return Eq. 4 for two views, Eq. 5 for more, plus the weighted MLM loss. With an MLM loss, the last view has the
+        masked copies."""
         missing_N = missing_rows(views[2 : self.num_views])
         h_MBD = [self.through_head(view.pooled_BD) for view in views[: self.num_views]]
         with full_precision(*h_MBD) as (anchors_BD, positives_BD, *hard):
@@ -114,9 +115,9 @@ class Simcse(Objective):
         return Loss(contrastive + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def negatives(self, anchors: int) -> int:
-        """All rows of the other views except the anchor's own positive. Missing rows are counted too."""
+        """Return the number of rows in the other views, missing ones included, without the anchor's own positive."""
         return (self.num_views - 1) * anchors - 1
 
     def test_head(self) -> nn.Module | None:
-        """The head if keep_head, else None."""
+        """Return the head if keep_head is true, or else None."""
         return self.head if self.keep_head else None

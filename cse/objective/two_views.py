@@ -1,4 +1,4 @@
-"""The base of losses of two views: a head for training only, and float32 arithmetic."""
+"""The base classes of losses of two views, with a head for training only, and float32 arithmetic."""
 
 from collections.abc import Callable
 
@@ -9,9 +9,9 @@ from cse.types import Encoded, Loss, Objective
 
 
 class TwoViews(Objective):
-    """Base class. head: a partial of a module; it is called with `dim`. None: the loss reads the embeddings. equation:
-    the loss of the head's outputs for two views, (B, P) each. If it returns a scalar, the loss has one term,
-    "contrastive"."""
+    """Base class of losses of two views. head: a partial of a module; it is called with `dim`. None: the loss reads the
+    embeddings. equation: a function from the head's outputs for two views, (B, P) each, to the loss. If the function
+    returns a scalar, the loss has one term, "contrastive"."""
 
     num_views = 2
     min_rows = 2
@@ -24,8 +24,8 @@ class TwoViews(Objective):
         self.equation = equation
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """The loss of the first two views."""
-        x_BP, y_BP = (self.through_head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
+        """Return the loss of the first two views."""
+        x_BP, y_BP = (self.through_head(view.pooled_BD) for view in views[:2])  # BatchNorm's statistics are over a view
         with full_precision(x_BP, y_BP) as (x_BP, y_BP):
             loss = self.equation(x_BP, y_BP)
         return loss if isinstance(loss, Loss) else Loss(loss, {"contrastive": loss})
@@ -35,5 +35,5 @@ class Contrast(TwoViews):
     """Base class of losses that compare each row with all rows of the other view."""
 
     def negatives(self, anchors: int) -> int:
-        """The other rows of view 1."""
+        """Return the number of other rows in view 1."""
         return anchors - 1

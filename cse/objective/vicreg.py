@@ -25,17 +25,17 @@ Norm = Literal["paper", "reference"]
 
 
 def invariance_term(z1_BP: Tensor, z2_BP: Tensor) -> Tensor:
-    """The squared distance of the two views, averaged over rows."""
+    """Return the squared distance of the two views, averaged over rows."""
     return (z1_BP - z2_BP).square().sum(1).mean()
 
 
 def variance_term(z_BP: Tensor, eps: float) -> Tensor:
-    """max(0, 1 - standard deviation) of each channel, averaged over channels."""
+    """Return max(0, 1 - standard deviation), averaged over channels."""
     return relu(1 - (z_BP.var(0) + eps).sqrt()).mean()
 
 
 def covariance_term(z_BP: Tensor, products: Precision) -> Tensor:
-    """The sum of the squared off-diagonal covariances, divided by P."""
+    """Return the sum of the squared off-diagonal covariances, divided by P."""
     rows, width = z_BP.shape
     centred_BP = z_BP - z_BP.mean(0)
     all_squares = squared_product_norm(centred_BP, centred_BP, products) / (rows - 1) ** 2
@@ -53,10 +53,10 @@ def vicreg(
     eps: NonNegative = 1e-4,
     products: Precision = "fp32",
 ) -> Loss:
-    """Eq. 3. `parts` holds its three terms, unweighted.
+    """Return the loss of Eq. 3. `parts` holds the three unweighted terms.
 
-    norm: "paper" is Eq. 3. "reference" is VICReg's code: it also averages the invariance term over channels, and the
-    variance term over the two views. So reference(s, v, c) = paper(s / P, v / 2, c).
+    norm: "paper" is Eq. 3. "reference" is VICReg's code, which also averages the invariance term over channels, and the
+    variance term over the two views. So with the weights s, v, c: reference(s, v, c) = paper(s / P, v / 2, c).
     products: the precision of the matrix product of the covariances (cse.tensors).
 
     For example:
@@ -82,8 +82,8 @@ class Vicreg(TwoViews):
     """VICReg on the projections of two views.
 
     head: a partial of the projector; it is called with `dim`, and dropped at test time. log10_variance,
-    log10_covariance: the weights as powers of ten, for a search that is uniform in the exponent. A given exponent
-    replaces the plain weight.
+    log10_covariance: the weights as exponents of ten, for a search that is uniform in the exponent. An exponent that is
+    not None replaces the plain weight.
     """
 
     def __init__(

@@ -3,8 +3,8 @@
     h_p = head(SGW_p(x_p)),   p = 0 .. M - 1, each p with its own permutation of the channels
     L1  = sum_p lambda_p mean_i l_ip,   l_ip = -log softmax_j( cos(h_i0, h_jp) / t )_i,   p = 1 .. M - 1
 
-View 0 is the anchor. Other anchors are not negatives. B is the number of rows in the batch, D the width, M the views,
-and P = M - 1 the positives.
+View 0 is the anchor. Other anchors are not negatives. B is the number of rows in the batch, M of views, and P = M - 1
+of positives. D is the width.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ Kind = Literal["L1", "L2_softmin", "L2_hard", "L2_literal"]
 
 
 def spanned(num_groups: int, known: Known) -> str:
-    """The rows must span each group of channels."""
+    """Return what num_groups must be, so that the rows span each group of channels, or "" if it is."""
     valid = valid_groups(known["D"], known["B"], known["eps"])
     return (
         ""
@@ -49,9 +49,9 @@ def shuffled_group_whitening(
     """Whiten each of `num_groups` groups of channels over the batch (Eq. 6). Each channel keeps its place.
 
     permutation: (D,) int64. Shuffled channel j is channel permutation[j]. None: neighbouring channels form a group.
-    eps: shrinkage (1 - eps) C + eps (tr C / s) I. The authors' code has none (0).
+    eps: the shrinkage of C to (1 - eps) C + eps (tr C / s) I. The authors' code has eps = 0.
     kind: zca | pca | cholesky.
-    grad: "detach" treats W as a constant (the authors' code). "through" differentiates it too.
+    grad: "detach" treats W as a constant (the authors' code). "through" differentiates W too.
 
     For example:
 
@@ -73,7 +73,7 @@ def multi_positive(
     L1          sum_p lambda_p mean_i l_ip  (Eq. 7)
     L2_softmin  mean_i log sum_p lambda_p exp(l_ip): the least similar positive dominates, as Eq. 8 intends
     L2_hard     -mean_i log sum_p lambda_p exp(-l_ip): the most similar positive dominates (the authors' variant)
-    L2_literal  -mean_i log sum_p lambda_p exp(-sim_ip) / Z_ip: Eq. 8 as published; it pushes positives apart
+    L2_literal  -mean_i log sum_p lambda_p exp(-sim_ip) / Z_ip: Eq. 8 as published, which pushes positives apart
 
     For example:
 
@@ -106,11 +106,11 @@ def multi_positive(
 
 
 class WhitenedCSE(Objective):
-    """Whitens each of m views of the pooled embedding, applies the head, and contrasts the views.
+    """An objective that whitens each of m views of the pooled embedding, applies the head, and contrasts the views.
 
     head: a partial of a module; it is called with `dim`. whitening: a partial of ShuffledGroupWhitening.
-    m: views of a sentence, including the anchor. source: "dropout": m passes through the encoder (the authors' code);
-    "shared_backbone": one pass, whitened m times (the paper's text). pooler: the embedding that is scored:
+    m: the number of views of a sentence, with the anchor. source: "dropout": m passes through the encoder (the authors'
+    code); "shared_backbone": one pass, whitened m times (the paper's text). pooler: the embedding that is scored:
     "cls_before_mlp", "mlp_no_whitening", or "mlp_whitening" (running moments and one fixed permutation).
     """
 
@@ -153,16 +153,16 @@ class WhitenedCSE(Objective):
             raise UserError("it needs a whitening", key="pooler", value=pooler, instead=instead)
 
     def negatives(self, anchors: int) -> int:
-        """The other rows of one positive view. The softmax of each positive runs over its own view."""
+        """Return the number of other rows in one view: the softmax of each positive is over the positive's view."""
         return anchors - 1
 
     @classmethod
     def views_of(cls, settings: Settings) -> int:
-        """m passes through the encoder, or one pass that is whitened m times."""
+        """Return the number of passes through the encoder: m, or 1 if the output is whitened m times."""
         return settings["m"] if settings["source"] == "dropout" else 1
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Whiten the views, apply the head, compute the multi-positive loss. Raises RunError if embeddings collapse."""
+        """Return the multi-positive loss of the head's output for whitened views. Raises RunError after a collapse."""
         x_MBD = torch.stack([view.pooled_BD for view in views[: self.num_views]])
         with full_precision(x_MBD) as (x_MBD,):
             z_MBD = self.whitening(x_MBD.expand(self.m, -1, -1))
@@ -173,12 +173,12 @@ class WhitenedCSE(Objective):
 
     @torch.no_grad()
     def test_head(self) -> nn.Module | None:
-        """None, the head, or the head that includes the running whitening, as `pooler` says."""
+        """Return None, the head, or a head that includes the running whitening, depending on `pooler`."""
         if self.pooler == "cls_before_mlp":
             return None
         if self.pooler == "mlp_no_whitening":
             return self.head
-        # The running whitening is affine. The head's linear layer can include it: W A^T x + b - W A^T mean
+        # The running whitening is affine, so the head's linear layer can include it: W A^T x + b - W A^T mean
         matrix_DD, mean_D = self.whitening.affine()
         head = deepcopy(self.head)
         linear = cast(nn.Linear, head.get_submodule("linear"))

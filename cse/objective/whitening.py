@@ -3,9 +3,10 @@
     SGW(x) = shuffle^-1( concat_g (y_g - mean) W_g ),   y = shuffle(x) cut into k groups of s = D / k channels
     W_g = C_g^(-1/2),   C_g = (y_g - mean)^T (y_g - mean) / B
 
-B is the number of rows in the batch, D the width, M the views, k the groups, and s the channels of a group. k is a
-count, although the paper's tables say "group size". Sizes of 64 ... 384 would give singular covariances at its batch of
-64. All views and groups are whitened at once. Covariances and eigenvalues are float64 for any dtype of x.
+B is the number of rows in the batch, M of views, k of groups, and s of channels in a group. D is the width. The paper's
+tables call k "group size". But groups of 64 to 384 channels would have singular covariances with the paper's 64 rows,
+so k is the number of groups. All views and groups are whitened at once. Covariances and eigenvalues are float64 for any
+dtype of x.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ SINGULAR_EPS = 1e-3  # with this shrinkage or more, the covariance of too few ro
 
 
 def identity(size: int, like: Tensor) -> Tensor:
-    """The identity matrix, (size, size), with the dtype and the device of `like`."""
+    """Return the identity matrix, (size, size), with the dtype and the device of `like`."""
     return torch.eye(size, dtype=like.dtype, device=like.device)
 
 
@@ -34,12 +35,12 @@ class InverseSqrt(torch.autograd.Function):
     """C^(-1/2) of symmetric positive definite C (..., s, s), with the gradient of Daleckii and Krein.
 
     With a = sqrt(eigenvalues of C):  dC = U [K o (U^T sym(dW) U)] U^T,  K_ij = -1 / (a_i a_j (a_i + a_j)).
-    Unlike the gradient of an eigendecomposition, it never divides by a difference of eigenvalues.
+    Unlike the gradient of an eigendecomposition, this gradient never divides by a difference of eigenvalues.
     """
 
     @staticmethod
     def forward(ctx, c_ss: Tensor) -> Tensor:
-        """C^(-1/2), (..., s, s)."""
+        """Return C^(-1/2), (..., s, s)."""
         values_s, u_ss = floored_eigh(c_ss)
         a_s = values_s.sqrt()
         ctx.save_for_backward(a_s, u_ss)
@@ -47,7 +48,7 @@ class InverseSqrt(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *grads: Tensor) -> Tensor:
-        """dC, (..., s, s), from the gradient of C^(-1/2)."""
+        """Return dC, (..., s, s), from the gradient of C^(-1/2)."""
         (grad_ss,) = grads
         a_s, u_ss = ctx.saved_tensors
         row_s1, column_1s = a_s[..., :, None], a_s[..., None, :]
@@ -56,13 +57,13 @@ class InverseSqrt(torch.autograd.Function):
 
 
 def floored_eigh(c_ss: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues in ascending order, with a floor above zero, and eigenvectors in columns."""
+    """Return eigenvalues in ascending order, with a floor above zero, and eigenvectors in columns."""
     values_s, u_ss = torch.linalg.eigh(c_ss)
     return values_s.maximum(MIN_EIGENVALUE * values_s[..., -1:]).clamp(min=MIN_VARIANCE), u_ss
 
 
 def inverse_sqrt(c_ss: Tensor) -> Tensor:
-    """C^(-1/2): in closed form for groups of one or two channels (BERT's published k = 384), else by eigh."""
+    """Return C^(-1/2), in closed form for groups of one or two channels (BERT's published k = 384), or else by eigh."""
     if c_ss.shape[-1] == 1:
         return c_ss.clamp(min=MIN_VARIANCE).rsqrt()
     if c_ss.shape[-1] == 2:  # Cayley-Hamilton: ((tr + q) I - C) / (q t),  q = sqrt(det C),  t = sqrt(tr + 2 q)
@@ -74,7 +75,7 @@ def inverse_sqrt(c_ss: Tensor) -> Tensor:
 
 
 def whitening_matrices(c_ss: Tensor, kind: Decomposition) -> Tensor:
-    """W (..., s, s) for rows z = y W: zca C^(-1/2), pca U L^(-1/2), cholesky R^-T where C = R R^T."""
+    """Return W (..., s, s) for rows z = y W: zca C^(-1/2), pca U L^(-1/2), cholesky R^-T where C = R R^T."""
     try:
         if kind == "zca":
             return inverse_sqrt(c_ss)
@@ -130,13 +131,13 @@ def whiten_views(
 
 
 def valid_groups(width: int, rows: int, eps: float) -> list[int]:
-    """Every k that divides D into groups of s channels, such that B rows can span a group."""
+    """Return every k that divides D into groups of so few channels that B rows can span a group."""
     divisors = [k for k in range(1, width + 1) if width % k == 0]
     return [k for k in divisors if width // k < rows or eps >= SINGULAR_EPS]
 
 
 def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
-    """Raise UserError with the valid values for an invalid k."""
+    """Raise UserError, with the valid values, if num_groups is not valid."""
     valid = valid_groups(width, rows, eps)
     if num_groups not in valid:
         raise UserError(
@@ -149,20 +150,20 @@ def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
 
 
 def fewest_rows(num_groups: int, width: int, eps: float) -> int:
-    """The smallest number of rows that can span each of k groups of channels."""
+    """Return the smallest number of rows that can span each of k groups of channels."""
     return 2 if eps >= SINGULAR_EPS else width // num_groups + 1
 
 
 class ShuffledGroupWhitening(nn.Module):
-    """Whitens M views (M, B, D), with new permutations at each training step.
+    """A module that whitens M views (M, B, D), with new permutations at each training step.
 
     kind: none | pca | zca | cholesky.
-    layout: "per_view" (the paper's text); "chunked" (the authors' code): M equal runs of the B * M vectors, in which
-        the M vectors of a sentence are neighbours.
+    layout: "per_view": each view is whitened alone (the paper's text). "chunked" (the authors' code): the B * M vectors
+        are cut into M equal parts for whitening. Before the cut, the M vectors of a sentence are neighbours.
     stats: "batch"; "ema": running moments with momentum beta, which include this batch.
-    grad: "detach": W is a constant (the authors' code); "through": differentiate W too.
-    batch_size: the expected number of rows; groups that so few rows cannot span are refused at the start.
-    track: keep the running moments that `affine` needs.
+    grad: "detach": W is a constant (the authors' code); "through": the gradient flows through W too.
+    batch_size: the expected number of rows. Groups that so few rows cannot span are refused at the start.
+    track: whether to keep the running moments that `affine` needs.
     """
 
     def __init__(
@@ -202,7 +203,7 @@ class ShuffledGroupWhitening(nn.Module):
     def diversifies(self) -> bool:
         """Whether two whitenings of one view differ.
 
-        With one group, or with groups of one channel, shuffling changes nothing, so the two are equal.
+        With one group, or with groups of one channel, shuffling changes nothing, so the two whitenings are equal.
         """
         return self.kind != "none" and self.shuffle and self.num_groups < self.dim and self.layout == "per_view"
 
@@ -215,7 +216,7 @@ class ShuffledGroupWhitening(nn.Module):
             return x_MBD
         views, rows, _ = x_MBD.shape
         if self.stats == "batch":
-            with within("objective.whitening"):  # in training no caller names the place
+            with within("objective.whitening"):  # in training, no caller adds this key to the error
                 check_groups(self.num_groups, self.dim, rows, self.eps)
         if self.layout == "chunked":
             x_MBD = x_MBD.transpose(0, 1).reshape(views, rows, -1)
@@ -231,7 +232,7 @@ class ShuffledGroupWhitening(nn.Module):
         return z_MBD.reshape(rows, views, -1).transpose(0, 1) if self.layout == "chunked" else z_MBD
 
     def permutations(self, keys: Sequence[tuple[int, ...]], like: Tensor) -> Tensor | None:
-        """(len(keys), D): for each key a permutation of the channels, on the device of `like`. None without
+        """Return a permutation of the channels for each key, (len(keys), D), on the device of `like`; None without
         shuffling."""
         if not self.shuffle:
             return None
@@ -239,7 +240,7 @@ class ShuffledGroupWhitening(nn.Module):
         return to_device(orders_KD, like.device)
 
     def update_moments(self, x_MBD: Tensor) -> None:
-        """Eq. 13, view after view: moments = beta * moments + (1 - beta) * moments of the view."""
+        """Apply Eq. 13, view after view: moments = beta * moments + (1 - beta) * moments of the view."""
         views, rows, _ = x_MBD.shape
         centred_MBD = x_MBD - x_MBD.mean(1, keepdim=True)
         ages_M = torch.arange(views - 1, -1, -1, dtype=x_MBD.dtype, device=x_MBD.device)
@@ -249,9 +250,9 @@ class ShuffledGroupWhitening(nn.Module):
         self.covariance_DD.mul_(self.beta**views).add_(weighted_MBD.flatten(0, 1).T @ centred_MBD.flatten(0, 1))
 
     def affine(self) -> tuple[Tensor, Tensor]:
-        """(matrix_DD, mean_D) of the running whitening at test time: z = (x - mean) matrix, with one fixed permutation.
+        """Return (matrix_DD, mean_D) of the running whitening at test time: z = (x - mean) matrix.
 
-        Row i of the matrix is the whitened e_i + mean, where e_i is a unit vector.
+        The permutation is fixed. Row i of the matrix is the whitened e_i + mean, where e_i is a unit vector.
         """
         rows_1DD = (identity(self.dim, self.mean_D) + self.mean_D)[None]
         assert self.kind != "none"  # WhitenedCSE refuses such a pooler
@@ -261,9 +262,9 @@ class ShuffledGroupWhitening(nn.Module):
         return matrix_1DD[0], self.mean_D
 
     def get_extra_state(self) -> Tensor:
-        """The step, for the state dict."""
+        """Return the step, for the state dict."""
         return torch.tensor(self.step)
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Restore the step. It determines the permutations that follow."""
+        """Restore the step, which determines the next permutations."""
         self.step = int(state)
