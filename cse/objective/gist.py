@@ -107,5 +107,5 @@ class Gist(Objective):
             return Loss(guided(list(exact[: len(views)]), list(exact[len(views) :]), self.temperature, missing_N))
 
     def negatives(self, anchors: int) -> int:
-        """Return the number of a row's negative pairs, kept or not: (q_i, p_j), (q_i, q_j), (p_i, p_j) and (q_i, n_j)."""
+        """Return the number of a row's negative pairs, kept or left out."""
         return 3 * (anchors - 1) + (self.num_views - 2) * anchors

@@ -99,8 +99,8 @@ class Simcse(Objective):
         self.mlm_weight, self.symmetric = mlm_weight, symmetric
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Return Eq. 4 for two views, Eq. 5 for more, plus the weighted MLM loss. With an MLM loss, the last view has the
-        masked copies."""
+        """Return Eq. 4 for two views, Eq. 5 for more, plus the weighted MLM loss of the masked copies in the last view.
+        """
         missing_N = missing_rows(views[2 : self.num_views])
         h_MBD = [self.through_head(view.pooled_BD) for view in views[: self.num_views]]
         with full_precision(*h_MBD) as (anchors_BD, positives_BD, *hard):

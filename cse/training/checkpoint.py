@@ -1,7 +1,7 @@
-"""`last/`: one file with all that an interrupted run needs to continue bit for bit. It is replaced atomically.
+"""Write and read `last/`: one file with all that an interrupted run needs to continue bit for bit.
 
 Tensors (weights, optimizer moments, random states) and JSON (counters, the best so far) share one safetensors file. So
-no pickle is read from a user's folder, and a kill at any moment leaves the old file or the new one.
+no pickle is read from a user's folder. The file is replaced atomically: a kill leaves the old file or the new file.
 """
 
 import json
@@ -43,7 +43,7 @@ class About(TypedDict):
 
 
 class Saver:
-    """Writes a run's last/ in a thread, one write at a time. As a context manager it waits for the last write.
+    """A writer of a run's last/, in a thread, one write at a time. At its exit as a context manager, last/ is written.
 
     If the disk refuses a write, the old checkpoint stays, and the next `save` or `wait` raises the RunError.
     """
@@ -67,9 +67,9 @@ class Saver:
         random_states: list[Json],
         about: Json,
     ) -> None:
-        """Copy the state to host memory. Write it to last/ while the run continues.
+        """Copy the state to host memory. Write the copy to last/ while the run continues.
 
-        random_states: one per process (random_state()). about: JSON-ready counters.
+        random_states: one per process (process_random_state()). about: the State and About, without python_random.
         """
         self.wait()
         tensors = copy_to_host(modules, optimizers, random_states)
@@ -78,7 +78,7 @@ class Saver:
         self.saved = time.monotonic()
 
     def age(self) -> float:
-        """Seconds since the last save; before the first save, since the start."""
+        """Return the seconds since the last save, or before the first save since the start."""
         return time.monotonic() - self.saved
 
     def wait(self) -> None:
@@ -91,7 +91,7 @@ class Saver:
 def copy_to_host(
     modules: dict[str, nn.Module], optimizers: dict[str, Optimizer], random_states: list[Json]
 ) -> dict[str, Tensor]:
-    """The tensors of last/, each copied: safetensors refuses tensors that share memory (tied weights)."""
+    """Return copies of the tensors of last/. safetensors refuses tensors that share memory, such as tied weights."""
     tensors: dict[str, Tensor] = {}
     for name, module in modules.items():
         frozen = frozen_names(module)
@@ -106,7 +106,7 @@ def copy_to_host(
 
 
 def write_last(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
-    """Replace last/. Raises RunError if the disk refuses."""
+    """Replace last/. Raises RunError if the disk refuses the file."""
     path = folder / FILE
     recover(path)
     with replaced_file(path) as temporary:
@@ -114,12 +114,12 @@ def write_last(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
 
 
 def drop_tensors(folder: Path, state: State) -> None:
-    """Reduce a finished run's last/ to its JSON. resume= and rerun= read it. state: the final state of the run."""
+    """Reduce a finished run's last/ to the JSON, which resume= and rerun= read. state: the final state of the run."""
     write_last(folder, {}, json.dumps(read_about(folder) | asdict(state)))
 
 
 def read_last(folder: Path) -> tuple[dict[str, Tensor], Json]:
-    """(tensors, about) of last/. Raises UserError for a damaged file."""
+    """Return the tensors and the JSON of last/. Raises UserError for a damaged file."""
     with explain_damage(folder), safe_open(folder / FILE, "pt") as file:
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         return tensors, dict(json.loads(file.metadata()["about"]))
@@ -127,9 +127,9 @@ def read_last(folder: Path) -> tuple[dict[str, Tensor], Json]:
 
 @contextmanager
 def explain_damage(folder: Path) -> Iterator[None]:
-    """A block that reads a checkpoint.
+    """Turn an error in the block, which reads a checkpoint, into a UserError.
 
-    An error from a damaged checkpoint, or from the checkpoint of another experiment, becomes a UserError.
+    The checkpoint is damaged, or from another experiment.
     """
     try:
         yield
@@ -143,7 +143,7 @@ def explain_damage(folder: Path) -> Iterator[None]:
 
 
 def read_about(folder: Path) -> Json:
-    """The JSON of last/; {} without last/. Raises UserError for a damaged file."""
+    """Return the JSON of last/; {} without last/. Raises UserError for a damaged file."""
     if not (folder / FILE).is_file():
         return {}
     with explain_damage(folder), safe_open(folder / FILE, "pt") as file:
@@ -151,7 +151,7 @@ def read_about(folder: Path) -> Json:
 
 
 def read_state(about: Json) -> State:
-    """The State in the JSON of last/. Raises ValueError if something that a resume needs is missing."""
+    """Return the State in the JSON of last/. Raises ValueError if the JSON lacks something that a resume needs."""
     TypeAdapter(About).validate_python(about)
     return TypeAdapter(State).validate_python(about)
 
@@ -167,19 +167,19 @@ def restore(tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizer
         moments: dict[int, dict[str, Tensor]] = {}
         for key, value in _under(tensors, name).items():
             index, _, field = key.partition("/")
-            if value.dim() and value.shape != owned[int(index)].shape:  # AdamW does not check
+            if value.dim() and value.shape != owned[int(index)].shape:  # AdamW does not check shapes
                 raise ValueError(f"{name}/{key} has the shape {tuple(value.shape)}")
             moments.setdefault(int(index), {})[field] = value
         optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 def frozen_names(module: nn.Module) -> set[str]:
-    """The parameters that are not trained: with model.lora, all except the adapter's. last/ leaves them out."""
+    """Return the names of the parameters that are not trained (model.lora). last/ leaves these parameters out."""
     return {name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad}
 
 
 def process_random_state() -> Json:
-    """This process's random states: of torch on CPU and GPU, of numpy (the global state), and of Python."""
+    """Return this process's random states: of torch on CPU and GPU, of numpy (the global state), and of Python."""
     tensors = device.random_state()
     legacy: Any = np.random.get_state()
     tensors["numpy"] = torch.from_numpy(np.asarray(legacy[1], dtype=np.int64))
@@ -187,7 +187,7 @@ def process_random_state() -> Json:
 
 
 def set_process_random_state(tensors: dict[str, Tensor], about: Json, rank: int) -> None:
-    """Restore what random_state() saved for the process of this rank."""
+    """Restore the random states that process_random_state() returned on the process of this rank."""
     mine = _under(tensors, f"random/{rank}")
     device.set_random_state(mine)
     (version, words, gauss), position, has_gauss, cached = about["python_random"][rank]
@@ -196,5 +196,5 @@ def set_process_random_state(tensors: dict[str, Tensor], about: Json, rank: int)
 
 
 def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose names begin with `prefix/`, by the rest of their names."""
+    """Return the tensors whose names begin with `prefix/`, by the rest of their names."""
     return {key[len(prefix) + 1 :]: value for key, value in tensors.items() if key.startswith(f"{prefix}/")}

@@ -1,17 +1,18 @@
 """Several processes train as one: rows are gathered with their gradient, and gradients are averaged.
 
-Every process has a contiguous part of the global batch, and gathers the vectors of all rows. It computes the
-similarities of its share of the rows with all rows (cse.objective.blockwise), and the processes exchange the reduced
-rows. So all processes have the same loss. Each process has a part of the gradient of the loss. The mean of these parts
-over processes is the exact gradient. `gather_views` sums the gradients of the rows over processes; `average_gradients`
-divides by world. Together they give exactly the gradient of one process with the whole batch, for the encoder and for
-the objective's own parameters.
+W is the number of processes. Every process has a contiguous part of the global batch, and gathers the vectors of all
+rows. A process computes the similarities of its share of the rows with all rows (cse.objective.blockwise). Then the
+processes exchange the reduced rows, so all processes have the same loss. Each process has a part of the gradient of the
+loss. The mean of these parts over processes is the exact gradient. `gather_views` sums the gradients of the rows over
+processes, and `average_gradients` divides by W. The result is exactly the gradient of one process with the whole batch,
+for the encoder and for the objective's own parameters.
 
 torch's DistributedDataParallel is not used. Its hooks run in each backward pass. But a step may have several backward
-passes (chunks, a second modality with its own optimizer), and some parameters are used only in some steps. It also
-divides gradients into other messages after the first step, so on three or more processes a resumed run would add in
-another order. One message at the end of the step works in all these cases. It does not overlap with the backward pass.
-Overlap could hide only a part of it: the word embeddings are 52% of MiniLM's weights, and their gradient comes last.
+passes (chunks, a second modality with its own optimizer), and some parameters are used only in some steps. Also, after
+the first step it divides gradients into other messages. So on three or more processes a resumed run would add gradients
+in another order. One message at the end of the step works in all these cases. This message does not overlap with the
+backward pass. Overlap would hide only a part of it: the word embeddings are 52% of MiniLM's weights, and their gradient
+comes last.
 """
 
 import logging
@@ -37,7 +38,7 @@ log = logging.getLogger(__name__)
 
 OF_ACCELERATE = ("ACCELERATE_", "FSDP_", "MEGATRON_LM_", "PARALLELISM_CONFIG_")
 """Prefixes of environment variables that would change how accelerate trains, and how transformers trains with it."""
-AS_WITHOUT = ("", "0", "false", "no", "default")  # `accelerate launch` sets these by default
+AS_WITHOUT = ("", "0", "false", "no", "default")  # values that `accelerate launch` sets by default
 
 STEP_TIMEOUT = timedelta(minutes=30)  # for a collective in a step; no process is ever that far behind
 HOST_TIMEOUT = timedelta(days=1)  # while one process reads a text or scores, the others wait
@@ -47,7 +48,7 @@ TEXTS_PER_SHARE = 256  # texts that a process encodes before it checks for a sig
 def join_processes() -> PartialState:
     """Join the run's process group. Raises UserError if this machine has fewer GPUs than processes.
 
-    Removes the environment variables of accelerate: only the run's settings decide how it trains.
+    Remove the environment variables of accelerate, so that only the run's settings decide how the run trains.
     """
     given = {name: os.environ.pop(name) for name in sorted(os.environ) if name.startswith(OF_ACCELERATE)}
     if asks := [f"{name}={value}" for name, value in given.items() if value.lower() not in AS_WITHOUT]:
@@ -58,7 +59,7 @@ def join_processes() -> PartialState:
 
 
 def leave_processes() -> None:
-    """Close this process's groups, if any. Their threads could abort the interpreter when it exits."""
+    """Close this process's groups, if any. The threads of open groups could abort the interpreter when it exits."""
     cpu_group.cache_clear()
     if dist.is_initialized():
         dist.destroy_process_group()
@@ -66,7 +67,9 @@ def leave_processes() -> None:
 
 @lru_cache(1)
 def cpu_group() -> dist.ProcessGroup:
-    """The run's processes in a gloo group, for messages between CPUs that may take long. All make it together."""
+    """Return a gloo group of the run's processes, for messages between CPUs that may take long.
+
+    The first call must be on all processes at once."""
     return dist.new_group(backend="gloo", timeout=HOST_TIMEOUT)
 
 
@@ -82,12 +85,12 @@ def main_process_first() -> Iterator[None]:
 
 
 def world_size() -> int:
-    """The number of the run's processes."""
+    """Return the number of the run's processes."""
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
 class _Gather(torch.autograd.Function):
-    """(b, ...) on every process -> (world * b, ...) in order of rank."""
+    """Join the rows (b, ...) of every process to (W * b, ...), in order of rank."""
 
     @staticmethod
     def forward(ctx, x: Tensor, scale: str) -> Tensor:
@@ -105,13 +108,12 @@ class _Gather(torch.autograd.Function):
 
 
 def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
-    """The rows of the global batch, for every view.
+    """Return every view with the rows of the global batch.
 
-    scale: "exact" gives the gradient of one process. "paper" gives the gradient of SimCSE's and DeCLUTR's gathering:
-    there each process computes the whole loss, and only its own rows carry gradient. After averaging, the gradient is 1
-    / world of the true gradient. This does no harm to Adam, but it changes clipping and sums. The language-model loss
-    in their code uses each process's own rows with the full gradient. So on W processes the ratio of the two losses is
-    1 : W.
+    scale: "exact" gives the gradient of one process. "paper" gives the gradient of SimCSE's and DeCLUTR's code. There
+    each process computes the whole loss, and only the process's own rows carry gradient. After averaging, the gradient
+    is 1 / W of the true gradient. This does no harm to Adam, but it changes clipping and sums. The language-model loss
+    in their code uses each process's own rows with the full gradient. So the ratio of the two losses is 1 : W.
     """
     if world_size() == 1:
         return views
@@ -129,8 +131,7 @@ def average_gradients(modules: Iterable[nn.Module], shrunk: Iterable[nn.Module] 
     """Replace every gradient by its mean over processes, in one message. Parameters without gradient keep none.
 
     shrunk: modules that read gathered rows here, but a process's own rows in the papers' code (a head, with
-    gather_scale=paper). The mean of their gradients is divided by world. For the encoder, `gather_views` already does
-    this.
+    gather_scale=paper). The mean of their gradients is divided by W. For the encoder, `gather_views` already does this.
     """
     if world_size() == 1:
         return
@@ -147,7 +148,7 @@ def average_gradients(modules: Iterable[nn.Module], shrunk: Iterable[nn.Module] 
 
 
 def gather_objects(value: T) -> list[T]:
-    """The values of all processes, in order of rank, on every process. Only our own processes exchange pickles."""
+    """Return the values of all processes, in order of rank. They are sent as pickles, only between these processes."""
     if world_size() == 1:
         return [value]
     values: list = [None] * dist.get_world_size()
@@ -158,8 +159,8 @@ def gather_objects(value: T) -> list[T]:
 class Agreement:
     """The maximum over processes for each of a few numbers. The hosts exchange the numbers while their devices work.
 
-    Every process calls `ask` before a step and `answer` after it. The messages use gloo, on CPUs, even if gradients use
-    NCCL. numbers: returns the numbers of this process.
+    Every process calls `ask` before a step and `answer` after the step. The messages use gloo, on CPUs, even if
+    gradients use NCCL. numbers: returns the numbers of this process.
     """
 
     def __init__(self, numbers: Callable[[], Sequence[int]]):
@@ -173,7 +174,7 @@ class Agreement:
             self.message = dist.all_reduce(self.numbers, dist.ReduceOp.MAX, self.group, async_op=True)
 
     def answer(self) -> list[int]:
-        """The maximum of each number of the last `ask`. A single process returns its numbers now."""
+        """Return the maximum of each number of the last `ask`, or on a single process its present numbers."""
         if self.group is None:
             return list(self.own_numbers())
         self.message.wait()
@@ -182,10 +183,10 @@ class Agreement:
 
 @contextmanager
 def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[None]]) -> Iterator[Encode]:
-    """On the main process: an `encode` that shares its work with the other processes.
+    """Yield, on the main process, an `encode` that shares its work with the other processes.
 
-    Meanwhile the other processes run `follow_encoding`.
-    sharing: a context around each share. It defers interruptions, because the other processes would wait for ever.
+    Meanwhile the other processes run `follow_encoding`. sharing: a context manager around each exchange of texts. It
+    must defer interruptions, because after an interruption the other processes would wait for ever.
     """
     if world_size() == 1:
         yield encode
@@ -210,7 +211,7 @@ def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[N
 
 
 def follow_encoding(encode: Encode) -> None:
-    """On every other process: encode its share of the main process's texts, until the main process leaves
+    """Encode, on every other process, its share of the main process's texts, until the main process leaves
     `lead_encoding`.
     """
     while (texts := _broadcast(None)) is not None:
@@ -218,14 +219,14 @@ def follow_encoding(encode: Encode) -> None:
 
 
 def _broadcast(texts: list[str] | None) -> list[str] | None:
-    """The main process's texts on every process; None after the last."""
+    """Return the main process's texts, on every process; None after the last texts."""
     message = [texts]
     dist.broadcast_object_list(message, src=0, group=cpu_group())
     return message[0]
 
 
 def _encode_together(encode: Encode, texts: list[str]) -> np.ndarray:
-    """(n, D): process r of W encodes every W-th text from its r-th on."""
+    """Return the vectors of n texts, (n, D). Process r encodes the texts r, r + W, r + 2W and so on."""
     world = dist.get_world_size()
     parts = gather_objects(encode(texts[dist.get_rank() :: world]))
     rows_ND = np.empty((len(texts), parts[0].shape[1]), parts[0].dtype)

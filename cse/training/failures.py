@@ -12,7 +12,7 @@ OUT_OF_MEMORY = (  # from torch on GPU and CPU, and from CUDA's libraries when t
     *("out of memory", "DefaultCPUAllocator", "not enough memory"),
     *("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED"),
 )
-LOST = (  # what gloo, NCCL and the store say when the other end of a connection is gone
+LOST = (  # from gloo, NCCL and torch's store, when the other end of a connection is gone
     *("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Connection refused"),
     *("remote process exited", "ncclRemoteError", "failed to recv, got 0 bytes"),
 )
@@ -20,7 +20,7 @@ LOST = (  # what gloo, NCCL and the store say when the other end of a connection
 
 @contextmanager
 def explain_failures(settings: Mapping[str, Any], resume_hint: Callable[[], str]) -> Iterator[None]:
-    """A block in which an error that `explanation` can explain becomes a RunError.
+    """Turn an error in the block into a RunError, if `explanation` has a message for this error.
 
     settings: the run's settings, nested. resume_hint: returns the end of the message, if resuming needs no other
     settings.
@@ -37,7 +37,7 @@ def explain_failures(settings: Mapping[str, Any], resume_hint: Callable[[], str]
 def explanation(
     error: RuntimeError | MemoryError, settings: Mapping[str, Any], resume_hint: Callable[[], str]
 ) -> str | None:
-    """The message for an error, or None for an error that needs its traceback."""
+    """Return the message for an error, or None for an error that needs its traceback."""
     trainer, short = settings["trainer"], in_short(error)
     if is_out_of_memory(error):
         chunk, recomputed = trainer["chunk"], settings["model"]["gradient_checkpointing"]
@@ -69,6 +69,6 @@ def explanation(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means too little memory, by its message: torch has several classes of RuntimeError for that,
-    Python and numpy have MemoryError."""
+    """Return whether an error means too little memory. torch has several classes of RuntimeError for this, so the
+    message decides. Python and numpy have MemoryError."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)

@@ -73,7 +73,7 @@ def forecast(training: Training) -> Forecast:
 
 
 def dev_texts(training: Training) -> set[str]:
-    """The texts that one evaluation on dev encodes."""
+    """Return the texts that one evaluation on dev encodes."""
     asked: set[str] = set()
     rng = np.random.default_rng(0)
 
@@ -87,7 +87,7 @@ def dev_texts(training: Training) -> set[str]:
 
 
 def encoding_seconds(training: Training, texts: Iterable[str]) -> float:
-    """Seconds to encode the texts. They are extrapolated from every n-th text in the order of length."""
+    """Return the seconds to encode the texts, extrapolated from every n-th text in the order of length."""
     ordered = sorted(texts, key=len)
     if not ordered:
         return 0.0

@@ -1,5 +1,5 @@
-"""The loop: score the untrained encoder, train, score every N steps, keep the best. A run can be resumed at any
-step."""
+"""The training loop: score the untrained encoder, train, score every N steps, export the best checkpoint. A stopped run
+can be resumed from last/."""
 
 import logging
 import time
@@ -39,15 +39,15 @@ log = logging.getLogger(__name__)
 Numbers = dict[str, float]
 
 GPU_SAVE_SECONDS = 60.0
-"""trainer.save_seconds on a GPU. There the 125 steps between two saves can take three seconds, and a save waits for the
-one before: BERT-base's last/ has 1.31 GB."""
+"""trainer.save_seconds=auto on a GPU. The 125 steps between two saves can take only three seconds on a GPU. A save
+waits for the end of the previous save, and BERT-base's last/ has 1.31 GB."""
 
 
 class Wishes(NamedTuple):
     """The message of a process to all processes after a step.
 
-    It has the number of a signal that stops the run (0: no signal), and the age of last/ in milliseconds. The age is by
-    the clock of the process that writes last/; other processes send 0.
+    signal: the number of the signal that stops the run; 0: no signal. age: the age of last/ in milliseconds, from the
+    process that writes last/; other processes send 0.
     """
 
     signal: int
@@ -55,26 +55,27 @@ class Wishes(NamedTuple):
 
 
 class Callback(Protocol):
-    """Called with a step and its numbers, on the main process only; see cse.lab.tracking.trackers.Tracker.log."""
+    """A function of a step and its numbers, called on the main process; see cse.lab.tracking.trackers.Tracker.log."""
 
     def __call__(self, step: int, metrics: Numbers, lower_is_better: Collection[str] = ()) -> None: ...
 
 
 OnBest = Callable[[int, Scores], str | None]
-"""Called with a step and its scores, on the main process only. Returns the checksum of what it exported."""
+"""A function of a step and its scores, called only on the main process. It exports the encoder, and returns the
+checksum of the exported weights, or None."""
 
 
 def save_seconds(trainer: Trainer, device: torch.device) -> float:
-    """The age of last/, in seconds, below which a multiple of save_every does not replace it."""
+    """Return the smallest age of last/, in seconds, at which a multiple of save_every replaces last/."""
     if trainer.save_seconds != "auto":
         return trainer.save_seconds
     return GPU_SAVE_SECONDS if is_gpu(device) and trainer.save_every is None else 0.0
 
 
 class Training:
-    """A run's state and its loop. Call `start` once, then `run`. The constructor does not read or write files.
+    """A run's state and the training loop. Call `start` once, then `run`. The constructor does not read or write files.
 
-    folder: the run's folder. identity: the settings that a resumed run must share
+    folder: the run's folder. identity: the settings that a resume must not change
     (cse.lab.settings.roles.fixed_settings).
     """
 
@@ -109,11 +110,10 @@ class Training:
         self.watch = Watch(trainer, scaled=accelerator.scaler is not None)
 
     def start(self, seed: int, resume: bool) -> None:
-        """Start new, or continue from last/: weights, moments, random states, the place in the data, the best step so
-        far.
+        """Start a new run, or restore last/: weights, moments, random states, the place in the data, the best step.
 
         Raises UserError for a checkpoint that is damaged or from another experiment, and if the run's processes have
-        read different data. Then nothing is written.
+        read different data. After this error, nothing is written.
         """
         if any(inputs != self.inputs for inputs in gather_objects(self.inputs)):
             raise UserError("the processes of this run have read different data: the data changed while they started")
@@ -135,7 +135,7 @@ class Training:
         log.info("resuming %s at step %d of %d", self.folder, self.state.step, self.steps)
 
     def _restore(self, tensors: dict[str, Tensor], about: Json, seed: int) -> None:
-        """Load the content of last/. seed: the seed of a process that has no random state there."""
+        """Load the content of last/. seed: the seed of a process without a random state in last/."""
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers())
         self.losses.restore(self.state)
         if self.accelerator.scaler is not None and about["scaler"]:  # fp16
@@ -152,16 +152,16 @@ class Training:
             )
 
     def run(self, on_best: OnBest, log: Callback, signals: Signals) -> State:
-        """Train to the end. on_best: exports the encoder; it is called at each step that is better than all before.
+        """Train to the end, and return the state. on_best: called at each step with a better score than all before.
 
-        Raises RunError on NaN, on collapse, and if the disk refuses. Exports and checkpoints so far stay complete.
-        Raises Interrupted after a signal, when last/ is saved.
+        Raises RunError for NaN, for a collapse, and if the disk refuses a file. Exports and checkpoints so far stay
+        complete. After a signal, saves last/ and raises Interrupted.
         """
         trainer, state = self.trainer, self.state
         batches, aux_batches = self.batches(), self.aux_batches()
         wishes = Agreement(lambda: self._wishes(signals))
         with signals.waiting(True), self.saver, steps_shown(self.steps, state.step) as show:
-            if self.is_due(state.step) and state.step not in dict(state.curve):  # not twice where it was resumed
+            if self.is_due(state.step) and state.step not in dict(state.curve):  # a resumed step is scored already
                 show(state.step, self._evaluate(on_best, log, signals))
             since = self._clocks()
             while not self.is_over:
@@ -194,11 +194,11 @@ class Training:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last step is made, or the run stops early."""
+        """Whether the last step is done, or the run stops early."""
         return self.state.step >= self.steps or self.watch.is_over(self.state)
 
     def encode(self) -> MemoizedEncode:
-        """The encoder of this step with its test head, for scoring. Each text is encoded once."""
+        """Return `encode` of this step's encoder with the test head, for scoring. Each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.state.step:
             head, encode = self.parts.objective.test_head(), self.parts.encoder.encode
             if self.state.step:
@@ -210,22 +210,23 @@ class Training:
 
     @property
     def eval_precision(self) -> Precision:
-        """The precision of dev scores during training. auto: bf16 if a CPU trains in bf16, else fp32."""
+        """The precision of dev scores during training. eval_precision=auto: bf16 if a CPU trains in bf16, else fp32."""
         asked, accelerator = self.trainer.eval_precision, self.accelerator
         if asked != "auto":
             return asked
         return "bf16" if accelerator.mixed_precision == "bf16" and not is_gpu(accelerator.device) else "fp32"
 
     def known(self, step: int) -> Mapping[str, np.ndarray]:
-        """The texts encoded at that step, with the vectors that best/ would give; {} if the encoder has changed
-        since.
+        """Return {text: vector} of the texts encoded at this step, equal to the vectors of best/.
+
+        Return {} if the encoder has changed since, or if the dev scores are not in fp32.
         """
         if self.encoding is None or self.encoding[0] != step or self.eval_precision != "fp32":
             return {}
         return self.encoding[1].rows
 
     def batches(self) -> Iterator[Batch]:
-        """The batches from this step on, in host memory. Adds up their real tokens."""
+        """Yield the batches from this step on, in host memory. Add their real tokens to the state."""
         first, last = self.state.step * self.trainer.accumulate, self.steps * self.trainer.accumulate
         on, workers = self.accelerator.device, self.trainer.workers
         workers = data_workers(on) if workers == "auto" else workers
@@ -234,22 +235,22 @@ class Training:
             yield batch
 
     def aux_batches(self) -> Iterator[Any]:
-        """This process's part of the second modality's batches from this step on."""
+        """Return this process's part of the second modality's batches from this step on."""
         if self.parts.aux is None:
             return repeat(None)
         return self.parts.aux.batches(self.state.step, self.accelerator.process_index, self.accelerator.num_processes)
 
     def is_due(self, step: int) -> bool:
-        """Whether a step is scored: step 0 (the untrained encoder), every eval_every steps, and the last."""
+        """Return whether a step is scored: step 0 (the untrained encoder), every eval_every steps, the last step."""
         return step % self.eval_every == 0 or step == self.steps
 
     def _wishes(self, signals: Signals) -> Wishes:
-        """The message of this process. Only the main process sends an age, because only it writes last/."""
+        """Return the message of this process. Only the main process sends an age, because only it writes last/."""
         age = self.saver.age() if self.accelerator.is_main_process else 0.0
         return Wishes(int(signals.requested or 0), int(1000 * age))
 
     def _is_saved(self, age: float) -> bool:
-        """Whether last/, `age` seconds old, is saved at this step."""
+        """Return whether last/ is saved at this step. age: the seconds since the last save."""
         every, minutes = self.trainer.save_every or self.eval_every, self.trainer.save_minutes
         if minutes is not None and age > 60 * minutes:
             return True
@@ -265,7 +266,10 @@ class Training:
         raise signals.interruption(f"step {self.state.step} of {self.steps} is saved; ")
 
     def _evaluate(self, on_best: OnBest, log: Callback, signals: Signals) -> Numbers:
-        """Score dev, and call on_best if the selecting score is strictly the best so far. Returns that score."""
+        """Score dev, and call on_best if the score of trainer.select is strictly the best so far.
+
+        Return this score by name, or the first score if trainer.select is null; {} if no evaluator scores dev.
+        """
         if not self.watched:
             return {}
         scores: Scores = {}
@@ -297,7 +301,7 @@ class Training:
         return {shown: found[shown]}
 
     def _is_best(self, scores: Scores) -> bool:
-        """Whether this step is the best so far; then note it. Step 0, the untrained encoder, is never the best."""
+        """Return whether this step is the best so far, and keep a best step in the state. Step 0 is never the best."""
         if self.trainer.select not in scores:
             raise no_such_score(str(self.trainer.select), scores)
         state, score = self.state, scores[self.trainer.select]
@@ -308,12 +312,12 @@ class Training:
         return True
 
     def _clocks(self) -> tuple[int, float, int, float]:
-        """Steps, seconds of training, tokens seen, and seconds of waiting for the second modality's data, so far."""
+        """Return steps, seconds and tokens of training so far, and seconds of waiting for the second modality's data."""
         waited = self.parts.aux.seconds_waited if self.parts.aux else 0.0
         return self.state.step, self.state.seconds, self.state.tokens, waited
 
     def _rates(self, since: tuple[int, float, int, float]) -> Numbers:
-        """Tokens a second, seconds a step and, with a second modality, the share of time spent waiting for it."""
+        """Return tokens per second, seconds per step and, with a second modality, the share of time waiting for it."""
         steps, seconds, tokens, waited = (after - before for after, before in zip(self._clocks(), since, strict=True))
         rates = {"train/tokens_per_second": tokens / seconds, "train/seconds_per_step": seconds / steps}
         return rates if self.parts.aux is None else rates | {"train/aux/waiting_share": waited / seconds}

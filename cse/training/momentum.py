@@ -1,8 +1,8 @@
-"""A second encoder with weights that follow the first encoder's (MoCo, arXiv:1911.05722, Eq. 2): ESimCSE's negatives.
+"""A second encoder whose weights follow the first encoder's (MoCo, arXiv:1911.05722, Eq. 2), for ESimCSE's negatives.
 
     theta_m  <-  momentum theta_m + (1 - momentum) theta
 
-It starts as a copy of the first. B is the number of rows, D the width.
+The second encoder starts as a copy of the first. B is the number of rows, D the width.
 """
 
 from copy import deepcopy
@@ -17,9 +17,9 @@ from cse.types import Tokens
 
 
 class MomentumEncoder(nn.Module):
-    """The second encoder. last/ holds it like the first encoder. Its layers are in eval mode, without dropout.
+    """The second encoder. last/ holds both encoders. The second encoder's layers are in eval mode, without dropout.
 
-    The rest is in train mode (model.denoise)."""
+    Its other modules are in train mode, so model.denoise applies."""
 
     def __init__(self, encoder: Encoder, momentum: float):
         super().__init__()
@@ -28,13 +28,13 @@ class MomentumEncoder(nn.Module):
 
     @torch.no_grad()
     def follow(self, encoder: Encoder) -> None:
-        """Move the weights towards the weights of the encoder, by the equation above."""
+        """Move the weights towards the weights of `encoder`, by the equation of this module."""
         for mine, theirs in zip(self.encoder.parameters(), encoder.parameters(), strict=True):
             mine.lerp_(theirs, 1 - self.momentum)
 
     @torch.no_grad()
     def forward(self, tokens: Tokens, chunks: Chunks | None) -> Tensor:
-        """The vectors of all rows, (B, D), without gradient. tokens: on the CPU. chunks: None for all rows at once."""
+        """Return the vectors of all rows, (B, D), without gradient. tokens: on the CPU. chunks: None for one chunk."""
         unmasked = Tokens(tokens.ids_BT, tokens.mask_BT)
         rows = (chunks or Chunks(rows=len(tokens.ids_BT))).cut(tokens.mask_BT.sum(1))
         pooled = [self.encoder(rows_of(unmasked, numbers).to(self.encoder.device)).pooled_BD for numbers in rows]

@@ -9,11 +9,11 @@ from torch import nn
 from torch.optim import AdamW
 
 NORMS = ("LayerNorm.weight", "layer_norm.weight", "norm.weight")
-"""The papers' names for the norms of their encoder. In no_decay each means every norm, under any name."""
+"""The papers' names for the weights of norms. In no_decay each name means the weights of all norms, under any name."""
 
 
 def norm_weights(modules: Iterable[nn.Module]) -> set[nn.Parameter]:
-    """The weights of norms, by the type of their module: GPT-2's are called ln_1, XLM's layer_norm1.0."""
+    """Return the weights of norms, found by module type, because names differ: GPT-2 has ln_1, XLM layer_norm1.0."""
     norms = [one for module in modules for one in module.modules() if "norm" in type(one).__name__.lower()]
     own = (pair for norm in norms for pair in norm.named_parameters(recurse=False))
     return {parameter for name, parameter in own if name != "bias"}
@@ -28,7 +28,7 @@ def adamw(
     weight_decay: float,
     no_decay: Iterable[str],
 ) -> AdamW:
-    """AdamW over all parameters of the modules.
+    """Return an AdamW over all trained parameters of the modules.
 
     A parameter has no weight decay if its name contains an entry of no_decay. If no_decay has one of NORMS, no norm's
     weight has weight decay.
@@ -57,10 +57,11 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
     lr (m / c1) / (sqrt(v / c2) + eps). correction:
       torch  unchanged.
       hf     Hugging Face's AdamW, which SimCSE and its followers ran: eps is added before sqrt(v) is corrected,
-             lr sqrt(c2) / c1 * m / (sqrt(v) + eps): torch's with eps / sqrt(c2).
-      none   no bias correction (DeCLUTR): lr m / (sqrt(v) + eps), torch's with that eps and lr c1 / sqrt(c2).
-    torch decays a parameter before the step, Hugging Face's AdamW after it. The two differ by a factor of decay lr,
-    about 1e-6.
+             lr sqrt(c2) / c1 * m / (sqrt(v) + eps). This is torch's update with eps / sqrt(c2).
+      none   no bias correction (DeCLUTR): lr m / (sqrt(v) + eps). This is torch's update with eps / sqrt(c2) and
+             lr c1 / sqrt(c2).
+    torch decays a parameter before the step, Hugging Face's AdamW after the step. The two results differ by a factor of
+    decay lr, about 1e-6.
     """
     beta1, beta2 = optimizer.param_groups[0]["betas"]
     c1, c2 = 1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1)
@@ -72,16 +73,16 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
 
 
 def updates_made(optimizer: AdamW) -> int:
-    """The number of updates that the optimizer has made. With fp16 only the GPU has it, so this waits for the GPU."""
+    """Return the number of updates that the optimizer has made. With fp16 this waits for the GPU."""
     return int(max((state["step"].item() for state in optimizer.state.values()), default=0))
 
 
 def learning_rate(schedule: str, base: float, step: int, total: int, warmup: int) -> float:
-    """The learning rate of update number `step` (from 0) of `total`. Updates after the last have the rate of the last.
+    """Return the learning rate of update number `step` (from 0) of `total`. Later updates have the rate at `total`.
 
-    linear: warm-up from 0, then down to 0 (the first update of a run without warm-up has the full rate).
-    cosine: half a cosine down to 0. slanted_triangular: the schedule of ULMFiT, with cut_frac 0.1 and ratio 32
-        (DeCLUTR).
+    linear, cosine, constant: first a warm-up from 0. Without a warm-up, the first update has the full rate. Then linear
+    goes down to 0, cosine goes down to 0 along half a cosine, and constant does not change. slanted_triangular: the
+    schedule of ULMFiT, with cut_frac 0.1 and ratio 32 (DeCLUTR).
     """
     step = min(step, total)
     if schedule == "slanted_triangular":
@@ -96,6 +97,6 @@ def learning_rate(schedule: str, base: float, step: int, total: int, warmup: int
 
 
 def clip_gradients(modules: Iterable[nn.Module], most: float | None) -> torch.Tensor:
-    """Scale all gradients to a joint norm of at most `most`; None: do not scale. Returns the norm before scaling."""
+    """Scale all gradients to a joint norm of at most `most`; None: do not scale. Return the norm before scaling."""
     parameters = list(dict.fromkeys(p for module in modules for p in module.parameters() if p.grad is not None))
     return torch.nn.utils.clip_grad_norm_(parameters, math.inf if most is None else most)

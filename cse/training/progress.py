@@ -19,10 +19,10 @@ SHOWN = {
 
 @contextmanager
 def steps_shown(total: int, first: int) -> Iterator[Callable[[int, dict[str, float]], None]]:
-    """A block that shows its steps. It gets show(step, numbers); numbers are the logged numbers of that step, if any.
+    """Yield show(step, numbers), which shows a step of the block. numbers: the logged numbers of the step; {}: none.
 
-    total: the steps of the run. first: the step at which it starts. On a terminal the latest value of each number
-    stays. Elsewhere a line has only the numbers of its step.
+    total: the steps of the run. first: the step at which the run starts. A terminal shows the latest value of each
+    number. A line elsewhere has only the numbers of the line's step.
     """
     started, latest = time.monotonic(), dict[str, float]()
     with live(transient=False) as bars:
@@ -44,6 +44,6 @@ def steps_shown(total: int, first: int) -> Iterator[Callable[[int, dict[str, flo
 
 
 def numbers_in_words(numbers: dict[str, float]) -> str:
-    """The numbers in one line, rounded: the training numbers in SHOWN, and dev scores."""
+    """Return one line with the rounded numbers: the training numbers in SHOWN, and dev scores."""
     names = [*(name for name in SHOWN if name in numbers), *(name for name in numbers if not name.startswith("train/"))]
     return "  ".join(SHOWN.get(name, f"{name} {{:.2f}}").format(numbers[name]) for name in names)

@@ -22,7 +22,7 @@ class Trainer:
     """The settings of conf/trainer/default.yaml. That file explains each setting and gives its source."""
 
     epochs: Positive
-    max_steps: Annotated[Count | None, Mark.UNFIXED]  # this, patience and stop_early only say when a run ends
+    max_steps: Annotated[Count | None, Mark.UNFIXED]  # max_steps, patience and stop_early only decide when a run ends
     schedule_steps: Count | None
     batch_size: Count
     accumulate: Count
@@ -57,11 +57,11 @@ class Trainer:
     workers: Annotated[Natural | Literal["auto"], Mark.MACHINE]
     deterministic: Annotated[bool, Mark.HARMLESS]
     compile: bool | Literal["graphs"]
-    devices: Annotated[Count, Mark.MACHINE]  # a resumed run may have others, and says what that changes
+    devices: Annotated[Count, Mark.MACHINE]  # a resumed run may have another number, and logs what this changes
 
 
 def in_steps(steps: int | float, total: int) -> int:
-    """A number of steps: an int unchanged, a float as a share of `total`, rounded up as in Hugging Face's Trainer."""
+    """Return a number of steps: an int unchanged, or a float as a share of `total`, rounded up as Hugging Face does."""
     return math.ceil(steps * total) if isinstance(steps, float) else steps
 
 
@@ -73,7 +73,7 @@ FROZEN_WEIGHTS = f"{WEIGHTS} that are not trained"
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a training run; cse.types has their contracts. aux: None for text alone."""
+    """The parts of a training run; cse.types has their interfaces. aux: None for text alone."""
 
     trainer: Trainer
     encoder: Encoder
@@ -84,20 +84,21 @@ class Parts:
     evaluators: dict[str, Evaluator]
 
     def provenance(self) -> dict[str, object]:
-        """The training data, JSON-ready: the text and, under aux_modality, images or sound."""
+        """Return a record of the training data, JSON-ready: the text and, under aux_modality, images or sound."""
         about = self.batches.provenance()
         return about if self.aux is None else about | {"aux_modality": self.aux.provenance()}
 
     def inputs(self) -> dict[str, str]:
-        """Digests of all inputs of the run, by their names in messages. The digest WEIGHTS is over all weights.
+        """Return digests of all inputs of the run, by the names that messages use.
 
-        If some weights are frozen, it is only over the frozen weights, because last/ does not hold them.
+        WEIGHTS is over the transformer's weights. If some weights are frozen, FROZEN_WEIGHTS takes its place, over the
+        frozen weights only, because last/ does not hold them.
         """
         found = self.batches.inputs() | self.augmentation.inputs() | (self.aux.inputs() if self.aux else {})
         words = repr(sorted(self.encoder.tokenizer.hf.get_vocab().items()))
         found[VOCABULARY] = f"{crc32(words.encode()):08x}"
         config = self.encoder.backbone.config
-        known = type(config)().to_dict()  # the defaults; the next transformers may have more
+        known = type(config)().to_dict()  # the defaults; a later version of transformers may have more
         own = {key: value for key, value in config.to_dict().items() if value != known.get(key)}
         rules = self.encoder.tokenizer.key() + json.dumps({**own, "_name_or_path": ""}, sort_keys=True, default=str)
         found[CONFIGURATION] = f"{crc32(rules.encode()):08x}"
@@ -109,11 +110,11 @@ class Parts:
 
 @dataclass
 class State:
-    """The progress of a run, and the best so far. last/ holds it as JSON.
+    """The progress of a run, and the best step so far. last/ holds the state as JSON.
 
     best_score: the score of trainer.select, at best_step. best_sum: the checksum of the exported weights, if known.
     curve: (step, dev scores) of every evaluation. seconds, tokens: the seconds and tokens of training so far.
-    loss_sums: the sum of each loss over loss_counts steps; the means are not logged yet. summed_steps: the one count of
+    loss_sums: the sum of each loss over loss_counts steps, since the last logged mean. summed_steps: the one count of
     all sums, in a checkpoint of an older version of cse.
     """
 
@@ -130,12 +131,12 @@ class State:
 
     @property
     def tokens_per_second(self) -> float:
-        """The rate of the whole run."""
+        """The tokens per second of the whole run."""
         return self.tokens / self.seconds if self.seconds else 0.0
 
 
 def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
-    """The names of the evaluators that score dev in training, from `trainer.select` and `watch`.
+    """Return the names of the evaluators that score dev in training, from trainer.select and trainer.watch.
 
     Raises UserError for an evaluator without a dev split. The evaluators need not be prepared.
     """
@@ -151,7 +152,7 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
 
 
 def on_other_processes(trainer: Trainer, parts: Parts) -> str:
-    """The effects of another number of processes on a run, as text."""
+    """Return, as text, the effects of another number of processes on a run."""
     changed = {
         "each draws its own masks": True,
         "trainer.gather_scale=paper scales gradients by their number": trainer.gather_scale == "paper",
@@ -162,7 +163,7 @@ def on_other_processes(trainer: Trainer, parts: Parts) -> str:
 
 
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
-    """The error for a `trainer.select` that is not among these scores."""
+    """Return the error for a `trainer.select` that is not among these scores."""
     if scores:
         instead = f"gives it: set trainer.select={' or '.join(scores)}, add its evaluator to eval=[...]"
     else:

@@ -20,7 +20,7 @@ from cse.errors import Interrupted
 log = logging.getLogger("cse")
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGINT)
-REPEATED_WITHIN = 1.0  # seconds; within these a second signal is a copy, from both the terminal and the launcher
+REPEATED_WITHIN = 1.0  # seconds; a second signal within this time is a copy: terminal and launcher send one each
 
 
 class Signals:
@@ -28,8 +28,8 @@ class Signals:
 
     Python lets only the main thread handle signals; in another thread this context manager does nothing.
 
-    requested: the first signal received, or None. advice: returns the end of the message: how to resume. waits: as in
-    a block of `waiting`.
+    requested: the first signal received, or None. advice: returns the end of the message, about resuming. waits:
+    whether a signal is only noted, as in `waiting`.
     """
 
     def __init__(self, advice: Callable[[], str], *, waits: bool = False):
@@ -53,7 +53,7 @@ class Signals:
 
     @contextmanager
     def waiting(self, waits: bool) -> Iterator[None]:
-        """A block in which a signal is only noted (waits=True), or raises Interrupted at once (waits=False)."""
+        """In the block, only note a signal (waits=True), or raise Interrupted at once (waits=False)."""
         outer, self.waits = self.waits, waits
         try:
             self.raise_if_due()
@@ -69,23 +69,23 @@ class Signals:
 
     @property
     def cause(self) -> str:
-        """The cause of the stop: a signal, or the end of the parent process. In that case torch sends SIGINT."""
+        """The cause of the stop: a signal, or the end of the parent process, after which torch sends SIGINT."""
         number = self.requested or signal.SIGTERM
         gone = number == signal.SIGINT and os.getppid() != self.parent
         return "the end of its launcher" if gone else number.name
 
     def interruption(self, saved: str = "") -> Interrupted:
-        """The error that ends the run. saved: what was saved, for the middle of its message."""
+        """Return the error that ends the run. saved: what was saved, for the middle of the message."""
         number = self.requested or signal.SIGTERM
         return Interrupted(f"stopped by {self.cause}; {saved}{self.advice()}", 128 + number)
 
     def note(self, number: int) -> None:
-        """Note the first signal. This process or another process has received it."""
+        """Keep the first signal, which this process or another process has received."""
         if self.requested is None:
             self.requested, self.requested_at = signal.Signals(number), time.monotonic()
 
     def receive(self, number: int, _: FrameType | None) -> None:
-        """Handle a signal, as Python calls it."""
+        """Handle a signal: Python calls this handler."""
         if os.getpid() != self.process:  # a forked data worker; it ends with its parent
             return
         if self.requested is None:
@@ -99,7 +99,7 @@ class Signals:
 
 
 class SignalForwarder(Signals):
-    """For a process that starts others and waits for them. It forwards each signal to the processes that still run."""
+    """Signals of a process that starts other processes and waits for them. Each signal is forwarded to them."""
 
     def __init__(self, advice: Callable[[], str], *, waits: bool = False):
         super().__init__(advice, waits=waits)
@@ -112,7 +112,7 @@ class SignalForwarder(Signals):
             process.send_signal(self.requested)
 
     def receive(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal, as Python calls it: forward it, then handle it here."""
+        """Forward a signal to the processes, then handle the signal here. Python calls this handler."""
         if os.getpid() == self.process:
             self.note(number)  # first, so that a process added meanwhile by another thread gets it too
             for process in self.processes:
@@ -121,5 +121,5 @@ class SignalForwarder(Signals):
 
 
 def handled() -> list[signal.Signals]:
-    """The signals to handle. Under nohup SIGHUP is left out, so that a run outlives its terminal."""
+    """Return the signals to handle. Under nohup SIGHUP is left out, so that a run outlives its terminal."""
     return [one for one in SIGNALS if one != signal.SIGHUP or signal.getsignal(one) != signal.SIG_IGN]

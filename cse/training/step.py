@@ -15,11 +15,11 @@ from cse.types import Batch, Encoded, Loss, Tokens
 Backward = Callable[[Tensor], None]
 
 WIDTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-"""The longest row of a chunk is rounded up to one of these lengths, in tokens. This decides how many rows fit."""
+"""Lengths in tokens. A chunk's longest row is rounded up to one of them. The result decides how many rows fit."""
 
 
 def width_of(longest: int) -> int:
-    """The next of WIDTHS. A longer length is returned unchanged."""
+    """Return `longest` rounded up to one of WIDTHS, or unchanged if `longest` is above all WIDTHS."""
     return next((width for width in WIDTHS if width >= longest), longest)
 
 
@@ -34,7 +34,7 @@ class Chunks:
     tokens: int | None = None
 
     def cut(self, lengths_B: Tensor) -> list[Tensor]:
-        """The row numbers of each chunk; together they are 0..B-1. lengths_B: real tokens of each row, on the CPU."""
+        """Return the row numbers of each chunk. lengths_B: the number of real tokens of each row, on the CPU."""
         if self.rows is not None:
             return list(torch.arange(len(lengths_B)).split(self.rows))
         assert self.tokens is not None
@@ -51,7 +51,10 @@ class Chunks:
 def plain_step(
     encoder: nn.Module, objective: nn.Module, batch: Batch, backward: Backward, scale: str
 ) -> tuple[Loss, list[Encoded]]:
-    """All views through the encoder in one forward, then the objective. Returns (Loss, views of the global batch)."""
+    """Encode all views in one forward pass, compute the loss, and run the backward pass.
+
+    Return (Loss, views of the global batch).
+    """
     views = gather_views(split(encoder(batch.tokens.to(device_of(encoder))), batch), scale)
     loss = loss_of(objective, views)
     backward(loss.total)
@@ -60,7 +63,7 @@ def plain_step(
 
 
 def loss_of(objective: nn.Module, views: list[Encoded]) -> Loss:
-    """The loss of the views of the global batch. Each process computes the similarities of its share of the rows.
+    """Return the loss of the global batch's views. Each process computes the similarities of its share of the rows.
 
     Raises UserError if the objective does not return a Loss.
     """
@@ -81,7 +84,7 @@ def loss_of(objective: nn.Module, views: list[Encoded]) -> Loss:
 
 
 def check_reached(objective: nn.Module, sources: Iterable[Tensor]) -> None:
-    """Raise UserError if the gradient of the loss has not reached any weight or output of the encoder."""
+    """Raise UserError if no source has a gradient of the loss. sources: the encoder's weights, or its outputs."""
     if all(source.grad is None for source in sources):
         name = class_name(type(objective))
         raise UserError(f"{name}: the loss does not depend on the embeddings (detach, .item(), torch.no_grad?)")
@@ -90,11 +93,11 @@ def check_reached(objective: nn.Module, sources: Iterable[Tensor]) -> None:
 def chunked_step(
     encoder: nn.Module, objective: nn.Module, batch: Batch, backward: Backward, scale: str, *, chunks: Chunks
 ) -> tuple[Loss, list[Encoded]]:
-    """The same loss and gradient in the memory of one chunk.
+    """Compute the loss and gradient of `plain_step` in the memory of one chunk.
 
-    First embed without a graph, and take the gradient of the loss with respect to the embeddings. Then repeat each
-    chunk with its random state, and backpropagate that gradient. The batch is split on the CPU, where it was made:
-    reading lengths from a GPU would wait for it.
+    First encode all chunks without a graph, and take the gradient of the loss with respect to the embeddings. Then
+    encode each chunk again with the same random state, and backpropagate this gradient. The batch is split on the CPU,
+    where it was made, because reading lengths from a GPU would wait for the GPU.
     """
     device = device_of(encoder)
     rows = chunks.cut(batch.tokens.mask_BT.sum(1).cpu())
@@ -110,7 +113,7 @@ def chunked_step(
     order_B, inverse_B = to_device(order_B, device), to_device(order_B.argsort(), device)
     pooled_BD = torch.cat([one.pooled_BD for one in encoded])[inverse_B]
     known = {name: torch.cat([one.known[name] for one in encoded])[inverse_B] for name in encoded[0].known}
-    # leaves of the graph of the loss; its gradient stops here
+    # these are leaves of the loss's graph: the gradient stops here
     live = [x.requires_grad_() for x in (pooled_BD, *known.values()) if x.is_floating_point()]
     views = gather_views(split(Encoded(pooled_BD, known), batch), scale)
     loss = loss_of(objective, views)
@@ -128,7 +131,7 @@ def chunked_step(
 
 
 def split(encoded: Encoded, batch: Batch) -> list[Encoded]:
-    """The encoded rows of the batch, split into its views, with the batch's further data."""
+    """Return the views of the batch: split the encoded rows, and add the batch's further data."""
     given = {name: to_device(x, encoded.pooled_BD.device) for name, x in batch.known.items()}
     known = {name: x.split(batch.sizes) for name, x in (encoded.known | given).items()}
     pooled = encoded.pooled_BD.split(batch.sizes)
@@ -136,12 +139,12 @@ def split(encoded: Encoded, batch: Batch) -> list[Encoded]:
 
 
 def device_of(module: nn.Module) -> torch.device:
-    """The device of the module's parameters."""
+    """Return the device of the module's parameters."""
     return next(module.parameters()).device
 
 
 def rows_of(tokens: Tokens, numbers_b: Tensor) -> Tokens:
-    """These rows, padded only to the longest of them."""
+    """Return these rows, padded only to the longest of them."""
     longest = int(tokens.mask_BT[numbers_b].sum(1).max())
     labels_bt = None if tokens.labels_BT is None else tokens.labels_BT[numbers_b, :longest]
     return Tokens(tokens.ids_BT[numbers_b, :longest], tokens.mask_BT[numbers_b, :longest], labels_bt)

@@ -1,4 +1,4 @@
-"""The vectors of an objective's teachers for the training text. They are made once, and cached by teacher and text."""
+"""The teachers' vectors of the training text. They are computed once, and cached by teacher and text."""
 
 import hashlib
 import logging
@@ -24,14 +24,14 @@ log = logging.getLogger(__name__)
 
 TEACHER = "the checkpoint objective.teacher"  # the name of an input, followed by =NAME
 OF_CARD = ("README.md", "mteb/")  # files about the encoder in a run's best/, which do not change its vectors
-TEXTS_PER_CALL = 8192  # bounds the vectors in memory
+TEXTS_PER_CALL = 8192  # limits the number of vectors in memory
 
 
 class Teachers:
-    """The vectors of every row and column in use: unit vectors, concatenated if there are several teachers.
+    """The teachers' vectors of every row and column in use. The vectors of several teachers are concatenated.
 
-    The vectors of each teacher are scaled by the root of its weight. So a product of two vectors is the weighted mean
-    of the teachers' cosines. dry: zeros take the place of vectors that are not cached yet.
+    Each teacher's unit vectors are scaled by the root of the teacher's weight. So the product of two vectors is the
+    weighted mean of the teachers' cosines. dry: whether zeros take the place of vectors that are not cached yet.
     """
 
     def __init__(self, objective: Objective, text: TextRows, device: torch.device, dry: bool):
@@ -43,12 +43,12 @@ class Teachers:
         ]
 
     def __call__(self, rows_N: np.ndarray, columns_N: np.ndarray) -> np.ndarray:
-        """(N, E) float32 of the texts in these rows and columns."""
+        """Return the vectors of the texts in these rows and columns, (N, E) float32."""
         parts = zip(self.weights, self.tables_CNE, strict=True)
         return np.concatenate([weight * table[columns_N, rows_N] for weight, table in parts], 1, dtype=np.float32)
 
     def inputs(self) -> dict[str, str]:
-        """Digests of the teachers, by the name that an error gives each."""
+        """Return digests of the teachers, by the names that messages use."""
         return {f"{TEACHER}={name}": digest for name, digest in self.identities.items()}
 
 
@@ -60,13 +60,13 @@ def check_teachers(objective: Objective) -> None:
 
 
 def teacher_folder(name: str) -> Path:
-    """A teacher's folder. A teacher on the hub is downloaded. Raises MissingResource."""
+    """Return a teacher's folder. A teacher on the hub is downloaded. Raises MissingResource."""
     with naming(name="teacher"):
         return Path(local_folder(name))
 
 
 def identity_of(name: str, pooling: str | None) -> str:
-    """A digest of a checkpoint's files (weights, tokenizer, recorded pooling) and of the pooling that is set."""
+    """Return a digest of a checkpoint's files (weights, tokenizer, recorded pooling) and of teacher_pooling."""
     folder = teacher_folder(name)
     names = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
     names = [name for name in names if not name.startswith(OF_CARD)]
@@ -76,7 +76,8 @@ def identity_of(name: str, pooling: str | None) -> str:
 def teacher_table(
     name: str, identity: str, text: TextRows, *, pooling: str | None, device: torch.device, dry: bool
 ) -> np.ndarray:
-    """(columns, rows in use, E) float32 unit vectors, memory-mapped. Raises UserError if the teacher changes."""
+    """Return unit vectors (columns, rows in use, E) float32, memory-mapped. Raises UserError if the teacher's files
+    change meanwhile."""
     shape = (text.num_columns, len(text))
     rows = hashlib.sha256(text.chosen_bytes()).hexdigest()
     reads = ["its cut and its prompt"] if pooling and (teacher_folder(name) / "modules.json").is_file() else []

@@ -26,7 +26,7 @@ from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import AuxModality, Batch, Encoded, Loss, Tokens
 
 Metrics = dict[str, Tensor | float]
-"""The numbers of a step, by name. Tensors stay on their device: reading one would wait for the device."""
+"""The numbers of a step, by name. Tensors stay on their device, because reading a tensor would wait for the device."""
 
 AUX_STREAM = 2  # the streams 0 and 1 are cse.data.stream's
 
@@ -35,9 +35,9 @@ ANY_ENCODER = ("bias", *optim.NORMS)
 
 
 class MeanLosses:
-    """The mean of each loss over the steps since the last multiple of `every`. It does not wait for the device.
+    """The mean of each loss over the steps since the last multiple of `every`, computed without waiting for the device.
 
-    Each loss has a count of its own: a loss of a mixture's source is not in every step.
+    Each loss has a count of its own, because a loss of a mixture's source is not in every step.
     """
 
     def __init__(self, every: int):
@@ -46,7 +46,7 @@ class MeanLosses:
         self.counts: dict[str, int] = {}
 
     def add(self, step: int, values: Metrics) -> Metrics:
-        """The means up to update number `step` (from 1), without rates and norms. values: the numbers of the update."""
+        """Return the means of the losses up to update number `step` (from 1). values: the numbers of this update."""
         if (step - 1) % self.every == 0:
             self.sums, self.counts = {}, {}
         for name, value in values.items():
@@ -56,7 +56,7 @@ class MeanLosses:
         return {name: total / self.counts[name] for name, total in self.sums.items()}
 
     def saved(self) -> Json:
-        """The sums and counts, in the form of a checkpoint's State."""
+        """Return the sums and counts, in the form of a checkpoint's State."""
         return {"loss_sums": {name: float(total) for name, total in self.sums.items()}, "loss_counts": self.counts}
 
     def restore(self, state: State) -> None:
@@ -66,11 +66,11 @@ class MeanLosses:
 
 
 class Update:
-    """The optimizers of a run, and the two kinds of update that use them. `modules` are already on their device.
+    """The optimizers of a run, and the two kinds of update: for the text, and for the second modality.
 
-    steps: the length of the schedules. warmup: the warm-up steps of the text's schedule. seed: the seed of the second
-    modality's dropout. With optimizer=separate, as in NonLing-CSE, there are two AdamW objects. Each has its own
-    moments for the encoder.
+    modules: already on their device. steps: the length of the schedules. warmup: the warm-up steps of the text's
+    schedule. seed: the seed of the second modality's dropout. With optimizer=separate, as in NonLing-CSE, there are two
+    AdamW objects. Each has its own moments for the encoder.
     """
 
     def __init__(self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, *, steps: int, seed: int):
@@ -101,7 +101,7 @@ class Update:
     def __call__(
         self, step: int, batches: Iterator[Batch], aux_batches: Iterator[Any]
     ) -> tuple[Metrics, list[Encoded]]:
-        """Update number `step` (from 0): its metrics, and the views of the last global batch."""
+        """Do update number `step` (from 0). Return its metrics, and the views of the last global batch."""
         separate = None if self.joint else self.aux
         metrics: Metrics = {}
         if separate is not None and separate.order == "aux_first":
@@ -114,7 +114,7 @@ class Update:
         for _ in range(self.trainer.accumulate):
             batch = next(batches)
             if self.graphs:
-                torch.compiler.cudagraph_mark_step_begin()  # nothing reads the vectors of the batch before
+                torch.compiler.cudagraph_mark_step_begin()  # nothing reads the vectors of the previous batch
                 padding = self.encoder.tokenizer.hf.pad_token_id
                 batch = replace(batch, tokens=widened(batch.tokens, self.trainer.max_length, padding))
             with self.accelerator.autocast():
@@ -146,10 +146,10 @@ class Update:
             self.accelerator.backward(total / self.trainer.accumulate)
 
     def aux_backward(self, aux: AuxModality, step: int, batch: Any) -> Metrics:
-        """Loss and gradient of images or sound. The loss is over this process's rows only, as in the published code.
+        """Compute loss and gradient of images or sound, and return the metrics.
 
-        Its dropout depends only on (seed, step, process). So the text has the same dropout as in a run without images
-        or sound.
+        The loss is over this process's rows only, as in the published code. The dropout depends only on (seed, step,
+        process), so the text has the same dropout as in a run without images or sound.
         """
         of_text = random_state()
         torch.manual_seed(seeded(self.seed, AUX_STREAM, step, self.accelerator.process_index).initial_seed())
@@ -161,14 +161,14 @@ class Update:
         return {f"aux/{name}": part.detach() for name, part in {"loss": loss.total, **loss.parts}.items()}
 
     def aux_update(self, aux: AuxModality, step: int, batch: Any) -> Metrics:
-        """The update of the second modality, with its own optimizer and schedule."""
+        """Do the update of the second modality, with its own optimizer and schedule. Return its metrics."""
         metrics = self.aux_backward(aux, step, batch)
         lr = optim.learning_rate(aux.schedule, aux.lr, step, self.steps, 0)
         norm = self.apply("aux_optimizer", [self.encoder, aux], step=step, lr=lr, clip=aux.clip)
         return metrics | {"aux/lr": lr, "aux/grad_norm": norm}
 
     def apply(self, name: str, modules: list[nn.Module], *, step: int, lr: float, clip: float | None) -> Tensor:
-        """Average gradients over processes, clip, update. Returns the gradient's norm before clipping."""
+        """Average gradients over processes, clip them, and update. Return the gradient's norm before clipping."""
         optimizer, trainer = self.optimizers[name], self.trainer
         shrunk = [module for module in modules if module is self.objective and trainer.gather_scale == "paper"]
         # before unscaling: an overflow on one process must skip the update on all
@@ -186,7 +186,7 @@ class Update:
         return norm
 
     def plain_optimizers(self) -> dict[str, torch.optim.Optimizer]:
-        """The optimizers without accelerate's wrappers, as checkpoints hold them."""
+        """Return the optimizers without accelerate's wrappers, as checkpoints hold them."""
         return {name: optimizer.optimizer for name, optimizer in self.optimizers.items()}
 
     def _adamw(self, modules: list[nn.Module], weight_decay: float, no_decay: list[str]) -> AcceleratedOptimizer:
@@ -197,9 +197,9 @@ class Update:
 
 
 def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
-    """The numbers of a loss, by their names in the log. For a source, the names end in the source's name.
+    """Return the numbers of a loss, by the names in the log. In a mixture, the names end in the source's name.
 
-    `loss` without this ending is the loss over all sources.
+    Without this ending, `loss` is the loss over all sources.
     """
     numbers = {"loss": loss.total, **loss.parts}
     if source is None:
@@ -208,7 +208,7 @@ def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
 
 
 def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> None:
-    """Raise UserError for a name that is in no parameter's name. If another name is found, ANY_ENCODER is exempt."""
+    """Raise UserError for a name that is in no parameter's name. If another name is found, ANY_ENCODER's are exempt."""
     known = [name for module in modules for name, _ in module.named_parameters()]
     known += optim.NORMS if optim.norm_weights(modules) else ()
     found = [name for name in names if any(name in one for one in known)]
@@ -260,7 +260,7 @@ def check_settings(
 
 
 def compiled(encoder: Encoder, backend: str = "inductor", *, graphs: bool = False) -> nn.Module:
-    """The encoder for steps on text with trainer.compile. No GPU has run this yet.
+    """Return the compiled encoder, for the text's steps (trainer.compile). No GPU has run this yet.
 
     backend: the backend of torch.compile. graphs: record a CUDA graph for every shape, and replay it. The host then
     launches one graph instead of each kernel.
@@ -272,16 +272,16 @@ def compiled(encoder: Encoder, backend: str = "inductor", *, graphs: bool = Fals
 
 
 def widened(tokens: Tokens, width: int, padding: int) -> Tokens:
-    """The tokens without labels, padded to at least `width` a row. padding: the id of the padding token.
+    """Return the tokens without labels, padded to at least `width` tokens a row. padding: the padding token's id.
 
-    With max_length=32, nearly every batch of Wikipedia's sentences has a row of 32 tokens, so it gets no padding here.
+    With max_length=32, nearly every batch of Wikipedia's sentences has a row of 32 tokens, and stays as it is.
     """
     more = max(0, width - tokens.ids_BT.shape[1])
     return Tokens(pad(tokens.ids_BT, (0, more), value=padding), pad(tokens.mask_BT, (0, more)))
 
 
 def geometry(views: list[Encoded]) -> dict[str, float]:
-    """Alignment of the first two views, uniformity and effective rank of the first."""
+    """Return alignment of the first two views, uniformity and effective rank of the first view."""
     first_BD = views[0].pooled_BD.detach().float()
     if not first_BD.isfinite().all():
         return {"effective_rank": math.nan}

@@ -26,9 +26,9 @@ CHECKED = {  # in the order in which a NaN spreads
 
 
 class Watch:
-    """Checks a run's numbers. All processes check the numbers and get the same result.
+    """The checks of a run's numbers. All processes check the numbers, with the same result.
 
-    scaled: whether fp16 is on; its scaler skips an update with an infinite gradient.
+    scaled: whether fp16 is on. The scaler of fp16 skips an update with an infinite gradient.
     """
 
     def __init__(self, trainer: Trainer, *, scaled: bool):
@@ -41,8 +41,8 @@ class Watch:
         self.unread.append((step, {name: torch.as_tensor(values[name]) for name in self.checked if name in values}))
 
     def check(self, metrics: Mapping[str, float], best_step: int) -> None:
-        """Check the steps since the last call. Waits for the device. metrics: the metrics of the last step; {} if
-        it was not logged.
+        """Check the steps since the last call, after waiting for the device. metrics: the metrics of the last step; {}
+        if the last step is not logged.
 
         Raises RunError if training cannot recover. best/ and the last checkpoint stay unchanged.
         """
@@ -74,12 +74,12 @@ class Watch:
         log.warning("step %d: %s (%s)", step, what, ends)
 
     def is_over(self, state: State) -> bool:
-        """Whether the run should stop early, because its score no longer improves."""
+        """Return whether the run should stop early, because its score no longer improves."""
         if self.trainer.select is None or self.trainer.patience is None:
             return False
         return self.trainer.stop_early and evaluations_since_best(state) >= self.trainer.patience
 
 
 def evaluations_since_best(state: State) -> int:
-    """The number of evaluations after the best evaluation. If there is no best one yet: after step 0."""
+    """Return the number of evaluations after the best evaluation, or after step 0 if there is no best one yet."""
     return sum(step > state.best_step for step, _ in state.curve)
