@@ -1,4 +1,4 @@
-"""The commands as Python functions. They read the commands' settings and write the same runs. An error is an exception.
+"""The commands as Python functions, with the settings and the runs of the commands. An error is an exception.
 
     run = cse.train("objective=barlow", "model=roberta", seed=3)
     vectors = run.encoder().encode(["A sentence.", "Another one."])
@@ -7,10 +7,9 @@
 
 cse.train and cse.evaluate take the arguments of their commands. If a key is a Python name, it may be a keyword: seed=3,
 model="roberta". eval={"mine": function} adds the scores of your own function as dev/mine/NAME. This function takes
-(encode, split) and returns {name: number}. In eval=["stsb", {"mine": function}] "stsb" chooses an evaluator. A process
-or a notebook may call the functions any number of times, one call at a time. Each call restores the environment
-variables. A run seeds the random states itself. cse.errors.UserError means a mistake in the call, cse.errors.RunError a
-run that cannot continue.
+(encode, split) and returns {name: number}. In eval=["stsb", {"mine": function}] the text chooses an evaluator. A
+process or a notebook may call the functions any number of times, one call at a time. Each call restores the environment
+variables. A run seeds the random states. UserError means a mistake in the call, RunError a run that cannot continue.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class TrainingRun(Run):
 
     @property
     def scores(self) -> dict[str, float | None]:
-        """Every score of the best checkpoint, by name: `test/stsb/spearman` is times 100. None stands for NaN."""
+        """Every score of the best checkpoint, by name, such as `test/stsb/spearman` (x100). None stands for NaN."""
         self._check_finished()
         return self.results["metrics"]
 
@@ -144,8 +143,8 @@ def train(*arguments: str, folder: str | Path | None = None, **settings: object)
 def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> Encoder:
     """Load an encoder, in eval mode, from a run, a sentence-transformers or Hugging Face folder, or a name on the hub.
 
-    pooling: None keeps the pooling and the head that the checkpoint records. Any pooling drops this head. `described`
-    of the encoder names its pooling and its head. Raises MissingResource if the encoder is missing, or else UserError.
+    pooling: None keeps the pooling and the head that the checkpoint records. Any other value drops this head.
+    `described` of the encoder names both. Raises MissingResource if the encoder is missing, UserError for a mistake.
     """
     from cse.model.load import load_encoder
 
@@ -214,7 +213,7 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
 
 @contextmanager
 def _arguments_of_call(kind: Kind, given: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Argument]]:
-    """Yield a call's arguments as arguments of a command. In the block, the functions in `eval` are in KNOWN."""
+    """Yield a call's arguments as a command's. In the block, cse.eval.function.KNOWN has the call's functions."""
     functions, texts = _functions_and_texts(kind, given, settings)
     if not functions:
         yield _arguments_of_job(kind, texts)
@@ -251,7 +250,7 @@ def _functions_and_texts(
 def _with_eval_as_keyword(
     kind: Kind, given: Sequence[object], settings: Mapping[str, object]
 ) -> tuple[list[object], dict[str, object]]:
-    """Return a call's arguments and keywords. If the first argument of `evaluate` has no `=`, it becomes `eval`."""
+    """Return a call's arguments and keywords. `evaluate`'s first argument, if without `=`, becomes the keyword eval."""
     rest = list(given)
     if kind == "train" or not rest or (isinstance(rest[0], str) and "=" in rest[0]):
         return rest, dict(settings)

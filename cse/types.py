@@ -53,9 +53,8 @@ class Document(Sided):
 class Tokens:
     """The token ids of one view of a batch, padded to the view's longest row.
 
-    ids_BT: int64. mask_BT: 1 for a real token, 0 for padding. labels_BT: the original id of each masked token, and -100
-    for every other token; None if no token may be masked. masked_N: the positions of the masked tokens in the flattened
-    labels. `to` computes them before it copies the labels.
+    ids_BT: int64. mask_BT: 1 for a real token, 0 for padding. labels_BT: the original id of each masked token, -100 for
+    every other token; None without masking. masked_N: positions of the masked tokens in the flattened labels.
     """
 
     ids_BT: Tensor
@@ -92,10 +91,10 @@ class Encoded:
 
     mlm_nll_B, mlm_count_B: for a view with labels, the sum of -log p(original token) over the masked tokens of a row,
     and the number of these tokens. targets_B: for text with scores (data.scores), the score of a row, from 0 to 1.
-    teacher_BE: the teachers' vectors. The product of two of them is the mean of the teachers' cosines, weighted as in
-    `teachers`. momentum_BD: the momentum encoder's vector of the row. rows_B: for an objective with `reads_rows`, the
-    number of the row in the data. missing_B: for text in which some rows have no hard negative, whether the row has no
-    text in this view's column. The vector of such a row is the vector of an empty text.
+    teacher_BE: the teachers' vectors. The product of two such vectors is the weighted mean of the teachers' cosines.
+    momentum_BD: the momentum encoder's vector of the row. rows_B: for an objective with `reads_rows`, the number of the
+    row in the data. missing_B: for text in which some rows have no hard negative, whether the row has no text in this
+    view's column. The vector of such a row is the vector of an empty text.
     """
 
     pooled_BD: Tensor
@@ -125,8 +124,7 @@ def missing_rows(views: list[Encoded]) -> Tensor | None:
 
 @dataclass(frozen=True)
 class Loss:
-    """`total`, the scalar to minimise, and `parts`, the scalar terms of the loss by name. The loop logs each term as
-    train/<name>."""
+    """The scalar to minimise (total), and the terms of the loss: scalars by name, which are logged as train/<name>."""
 
     total: Tensor
     parts: dict[str, Tensor] = field(default_factory=dict)
@@ -138,8 +136,7 @@ class Objective(Part, nn.Module, ABC):
     The loop gathers the global batch from all processes, with gradients, and calls the objective with this batch. So
     code for one process is exact on several. In an equation of cse.objective each process computes a share of the rows,
     so every process must call the equation with the same rows. Random numbers may depend only on the objective's seed
-    and buffers, so that every process draws the same numbers. The constructor takes `dim`, the encoder's width, and the
-    keys of the objective's YAML.
+    and buffers, so all processes draw the same. The constructor takes `dim` (the encoder's width) and the YAML's keys.
     """
 
     num_views: int = 2
@@ -151,8 +148,7 @@ class Objective(Part, nn.Module, ABC):
     averages_positives: bool = False
     """Whether view 1 may have several rows for each row of view 0. The mean of these rows is the positive (DeCLUTR)."""
     further_are_negatives: bool = False
-    """Whether the views after the second are hard negatives. Each hard negative has its own column. A row may have no
-    text in this column (missing_B)."""
+    """Whether the views after the second are hard negatives. Each has its own column, which may have gaps (missing_B)."""
     pairs_texts: bool = False
     """Whether each view must have its own column, because a guide or a score compares two texts of a row."""
     reads_scores: bool = False
@@ -219,7 +215,7 @@ class Rows(Protocol):
 
     def measured(self, number_of: Callable[[str], int], key: str) -> np.ndarray:
         """Return number_of(text) for the first text of each row, (N,) int64. The cache keeps the numbers of each key.
-        key: everything except the text that a number depends on."""
+        key: names everything, in addition to the text, that a number depends on."""
 
 
 class Augmentation(Part):
@@ -248,7 +244,7 @@ class Augmentation(Part):
         return {}
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
-        """Keep what the views need of the encoder's Hugging Face tokenizer. Called once, before any view is made."""
+        """Keep the facts of the encoder's tokenizer that the views need. Called once, before any view is made."""
 
     def limit_length(self, longest: int) -> None:
         """Limit a row to the ids that the encoder can read. Called after `bind`, before any view is made."""
@@ -263,8 +259,7 @@ class Augmentation(Part):
         raise NotImplementedError
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return one view of the ids of one row, for level "tokens". The ids are int, with special tokens at both ends
-        and without padding."""
+        """Return one view of one row, for level "tokens". ids: int, with special tokens at both ends, no padding."""
         raise NotImplementedError
 
 
@@ -272,8 +267,8 @@ class AuxModality(Part, nn.Module):
     """A second modality, images or sound, for the same transformer. It has its own patch embedding and loss.
 
     weight: omega, the factor of this loss. optimizer: "separate": a second AdamW updates the encoder and this module;
-    "joint": one update for the sum of both losses.
-    no_decay: parameters whose names contain one of these texts have no weight decay.
+    "joint": one update for the sum of both losses. no_decay: parameters whose names contain one of these texts have no
+    weight decay.
     """
 
     weight: float
@@ -293,7 +288,7 @@ class AuxModality(Part, nn.Module):
         raise NotImplementedError
 
     def bind(self, text_head: nn.Module | None) -> None:
-        """Share the objective's head, if the settings say so. Called once, before the optimizers are made."""
+        """Share the objective's head, if head_mode requires this. Called once, before the optimizers are made."""
 
     def inputs(self) -> dict[str, str]:
         """Return digests of the data, by the names that messages use. A digest does not depend on the data's folder."""
@@ -304,9 +299,9 @@ class AuxModality(Part, nn.Module):
         return {}
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
-        """Yield this process's part of every batch from number `first` on, without end.
+        """Yield this process's part of every batch from number `first` on, without end. Each epoch has its own order.
 
-        The items of a batch depend only on the seed and the batch's number. Each epoch has its own order.
+        The items of a batch depend only on the seed and the batch's number.
         """
         raise NotImplementedError
 

@@ -59,7 +59,7 @@ class Beir(Evaluator):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the folder as a need."""
+        """Return the folder as a Need."""
         return [FileNeed(settings["folder"], "folder")] if settings.get("folder") else []
 
     def prepare(self) -> None:

@@ -59,7 +59,7 @@ class Classification(Evaluator):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the files as needs."""
+        """Return the files as Needs."""
         columns, encoding = names_typed(settings.get("columns")), settings.get("encoding") or "utf-8"
         named = {part: settings.get(part) for part in ("train", "dev", "test")}
         return [TextNeed(file, part, columns=columns, encoding=encoding) for part, file in named.items() if file]

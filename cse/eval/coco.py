@@ -2,10 +2,10 @@
 
     L = sum over pairs (x, y) and their contrasts of  max(0, m - s(x, y) + s(x, y_c)) + max(0, m - s(x, y) + s(x_c, y))
 
-x is an image, y a caption of this image, x_c another image, and y_c another caption. s is the cosine after the maps, m
-the margin. Dev and test are scored in folds of 1000 images and 5000 captions. SentEval's released rank.py sorts the
-captions, so they no longer belong to their images. This may explain two scores at chance (0.40) in DeCLUTR's Table S3.
-Here the captions keep their order.
+x is an image and y its caption; x_c and y_c are another image and another caption. s is the cosine after the maps, m
+the margin. Dev and test are scored in folds of 1000 images and 5000 captions. SentEval's rank.py sorts the captions, so
+they no longer belong to their images. This may explain two scores at chance (0.40) in DeCLUTR's Table S3. Here the
+captions keep their order.
 
 N is the number of captions (five per image, in the order of the images), I of images, F of image features, B of
 captions in a batch, and C of contrasts. D is the width of the embeddings, P of the projections.
@@ -70,7 +70,7 @@ class Coco(Evaluator):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return SentEval's pickles of COCO as a need."""
+        """Return SentEval's pickles of COCO as a Need."""
         return [DatasetNeed("coco", settings.get("folder"))]
 
     def prepare(self) -> None:
@@ -99,7 +99,7 @@ class Coco(Evaluator):
         return [*scores, average, dev]
 
     def _fit(self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor]) -> tuple[nn.ModuleList, float]:
-        """Train the maps of images and of sentences. Return them at the highest sum of recalls on dev, and this sum."""
+        """Train the maps of images and sentences. Return the maps with the best sum of recalls on dev, and this sum."""
         stream = np.random.RandomState(self.seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
@@ -165,7 +165,7 @@ class Coco(Evaluator):
 
 
 def recalls(cosine_IN: Tensor) -> dict[str, float]:
-    """Return recall at 1, 5, 10 in percent and median rank. The rank from image to text is of the best caption."""
+    """Return recall at 1, 5, 10 in percent and median rank. From image to text, the best caption's rank counts."""
     rows_I1 = torch.arange(len(cosine_IN), device=cosine_IN.device)[:, None]
     own_I5 = rows_I1 * CAPTIONS + torch.arange(CAPTIONS, device=cosine_IN.device)
     caption_I5 = cosine_IN.gather(1, own_I5)

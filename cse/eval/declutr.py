@@ -49,7 +49,7 @@ class Declutr(Evaluator):
         self.last: tuple[Encode | None, list[Score]] = (None, [])
 
     def prepare(self) -> None:
-        """Prepare every part. Raises UserError with the key of the part, or one MissingResource for all parts."""
+        """Prepare every part. Raises UserError with the part's key, or one MissingResource with all missing data."""
         missing = []
         for name, part in self.parts.items():
             try:

@@ -38,7 +38,7 @@ class Demo(ScoredPairs):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the package gensim as a need."""
+        """Return the package gensim as a Need."""
         return [DatasetNeed("demo")]
 
     def readers(self, split: str) -> Readers:
@@ -60,7 +60,7 @@ def read_lee(folder: DataFolder) -> Examples:
 
 
 def read_word_pairs(folder: DataFolder, name: str, official: int) -> Examples:
-    """Return the pairs of words in a file. Its first two lines are comments."""
+    """Return the pairs of words in a file. The first two lines of the file are comments."""
 
     def convert(line: str) -> Row:
         first, second, score = line.split("\t")

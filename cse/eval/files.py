@@ -120,8 +120,8 @@ class DataFolder:
         return found
 
     def expect(self, name: str, rows: int, official: int | None) -> None:
-        """Keep the number of rows of a file, or of several ("a + b"). Raise MissingResource if there are no rows. If
-        the number is not `official`, raise UserError or, with allow_partial, add to `problems`."""
+        """Keep the number of rows of a file, or of several ("a + b"). Raise MissingResource for 0 rows. For a number
+        that is not `official`, raise UserError or, with allow_partial, add to `problems`."""
         self.files.setdefault(name, {})["rows"] = rows
         if rows and official in (rows, None):
             return
@@ -145,15 +145,14 @@ class DataFolder:
 
 
 def senteval_needs(settings: Settings) -> list[Need]:
-    """Return SentEval's data as a need: the folder in the setting `senteval`, or the hub's copy."""
+    """Return SentEval's data as a Need: the folder in the setting `senteval`, or the hub's copy."""
     return [DatasetNeed("senteval", settings.get("senteval"))]
 
 
 def senteval_folder(path: str | None, allow_partial: bool = False) -> DataFolder:
     """Return SentEval's downstream/ folder: `path`, or the hub's copy if `path` is None.
 
-    SentEval's download script has tokenized the texts: STS and SICK with Moses' tokenizer, the classification sets with
-    PTB's tokenizer.
+    SentEval's download script has tokenized STS and SICK with Moses' tokenizer, the classification sets as in PTB.
     """
     about, what = DATASETS["senteval"], "SentEval's downstream/ folder"
     find = None if path else partial(fetch.senteval, "SentEval's data")

@@ -90,11 +90,10 @@ def uniformity(x_BD: Tensor | np.ndarray, t: Positive = 2.0, log: bool = True, c
 
 
 def effective_rank(x_ND: Tensor | np.ndarray) -> float:
-    """Return the exponential of the entropy of the singular values' shares of their sum, in [1, min(N, D)].
+    """Return exp(entropy of p), in [1, min(N, D)], for p = singular values / their sum (Roy & Vetterli 2007; RankMe).
 
-    Roy & Vetterli 2007; RankMe (2210.02885). The singular values are the square roots of the eigenvalues of X^T X. If
-    N <= D, X X^T has the same nonzero eigenvalues. X is neither centred nor normalised. Raises LinAlgError if the
-    eigenvalues do not converge.
+    The singular values are the square roots of the eigenvalues of X^T X, or of X X^T if N <= D; all others are 0. X is
+    neither centred nor normalised. Raises LinAlgError if the eigenvalues do not converge. RankMe: arXiv:2210.02885.
 
     For example:
 
@@ -176,7 +175,7 @@ class Geometry(ScoredPairs):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return SentEval's data as a need."""
+        """Return SentEval's data as a Need."""
         return senteval_needs(settings)
 
     def readers(self, split: str) -> Readers:

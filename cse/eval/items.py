@@ -36,7 +36,7 @@ class KeptItems(TypedDict):
 def keep_items(folder: Path, scores: Iterable[Score]) -> KeptItems:
     """Write the items of the scores. Return the entry for results.json. Raises RunError if the file cannot be written.
 
-    If a member of an average is not a score, its name is the name of the average and its place in the average.
+    A member of an average that is not a score has the name `<average>/<place in the average>`.
     """
     arrays: dict[str, np.ndarray] = {}
     about: Json = {"version": VERSION, "scores": {}, "averages": {}}
@@ -92,9 +92,9 @@ def scores_behind(average: Average) -> list[str]:
 
 
 def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterable[Score]) -> None:
-    """Write cosines and gold scores of pairs. Each evaluator's first score with cosines gives them for its split.
+    """Write, for each split and evaluator, the cosines and gold scores of the first score of pairs.
 
-    Their name is the score's name without split and statistic: `sts/STS12`, or `stsb` if the score's name has no task.
+    The key is the score's name without split and statistic: `sts/STS12`, or `stsb` if the score's name has no task.
 
     Raises RunError if the file cannot be written.
     """

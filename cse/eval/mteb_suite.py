@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # mteb takes 20 s to import
 log = logging.getLogger(__name__)
 
 PAPERS = "MTEB(eng, v1)"  # the benchmark that the papers report
-# The papers report mteb's main score (x100). For pairs it is the best of several similarities; they report the cosine.
+# The papers report mteb's main score (x100), except for pairs. There the main score is the best of several similarities
 PAPER_METRIC = {"PairClassification": "cosine_ap"}
 # The last text has some 20,000 tokens, so that encoders that truncate at different lengths have different vectors
 PROBES = ["A sentence.", "The cat sat on the mat.", "Stocks fell sharply on Monday.", " ".join(map(str, range(10_000)))]
@@ -75,7 +75,7 @@ class Mteb(Evaluator):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the package mteb as a need. mteb fetches a task's data when it scores the task."""
+        """Return the package mteb as a Need. mteb fetches a task's data when it scores the task."""
         return [DatasetNeed("mteb")]
 
     def prepare(self) -> None:
@@ -192,7 +192,7 @@ def encoder_digest(encode: Encode) -> str:
 def _adapter(encode: Encode, name: str, revision: str) -> EncoderProtocol:
     """Return `encode` as a model for mteb.
 
-    In a search task, mteb marks each text as a query or a document, and the encoder adds the prefix of either.
+    In a search task, mteb says whether a text is a query or a document, and the encoder adds the prefix of this kind.
     """
     from mteb.models.abs_encoder import AbsEncoder
     from mteb.models.model_meta import ModelMeta

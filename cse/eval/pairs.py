@@ -50,7 +50,7 @@ class Pairs(ScoredPairs):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the files of both splits as needs."""
+        """Return the files of both splits as Needs."""
         encoding = settings.get("encoding") or "utf-8"
         named = {split: settings.get(split) for split in ("dev", "test")}
         return [

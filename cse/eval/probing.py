@@ -63,7 +63,7 @@ class Probing(Suite):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the folder of the ten tasks as a need."""
+        """Return the folder of the ten tasks as a Need."""
         beside = beside_senteval(settings.get("senteval"))
         there = beside if beside and Path(beside).is_dir() else None
         return [DatasetNeed("probing", settings.get("folder") or there)]

@@ -35,8 +35,7 @@ Hits = dict[str, list[list[float | str]]]
 
 
 class RetrievalSource(Source):
-    """The source of these scores. searched: the number of captions in the search. top: the nearest captions of each
-    query."""
+    """The source of these scores. searched: the number of searched captions. top: each query's nearest captions."""
 
     searched: int
     top: Hits
@@ -71,7 +70,7 @@ class Retrieval(Evaluator):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the captions as a need."""
+        """Return the captions as a Need."""
         return [DatasetNeed("flickr", settings.get("captions"))]
 
     def prepare(self) -> None:

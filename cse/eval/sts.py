@@ -74,8 +74,8 @@ class ScoredPairs(Evaluator):
     """Base class of evaluators of sentence pairs. A subclass defines `readers` and `protocol`.
 
     The scores are `<task>/<statistic>` for each of `statistics`. The scores of the task `unnamed` have no `<task>/`.
-    averaged: the tasks of the average, which needs all of them. widths: for 96, the first 96 numbers of each vector are
-    scored too, as `width96/<task>/<statistic>`.
+    averaged: the tasks of the average, which needs all of them. widths: for each width w, the first w numbers of each
+    vector are scored too, as `width<w>/<task>/<statistic>`.
     """
 
     splits: tuple[str, ...] = ("dev", "test")
@@ -183,7 +183,7 @@ class Stsb(ScoredPairs):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return SentEval's data as a need."""
+        """Return SentEval's data as a Need."""
         return senteval_needs(settings)
 
     def readers(self, split: str) -> Readers:
@@ -225,7 +225,7 @@ class Sts(ScoredPairs):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return SentEval's data as a need."""
+        """Return SentEval's data as a Need."""
         return senteval_needs(settings)
 
     def readers(self, split: str) -> Readers:

@@ -65,7 +65,7 @@ class StsbMulti(ScoredPairs):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return each language as a need."""
+        """Return each language as a Need."""
         copy = settings.get("stsb_multi")
         return [LanguageNeed(f"stsb_multi:{language}", copy) for language in settings.get("languages") or []]
 

@@ -50,7 +50,7 @@ class Transfer(Suite):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return SentEval's data as a need."""
+        """Return SentEval's data as a Need."""
         return senteval_needs(settings)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:

@@ -23,7 +23,7 @@ DROPOUTS = (  # configuration keys for dropout inside the stack; dropout of clas
     *("embedding_dropout", "mlp_dropout"),  # ModernBERT
     *("hidden_dropout", "resid_dropout", "embed_dropout", "resid_pdrop", "embd_pdrop", "attn_pdrop"),
 )
-POSITIONS_AFTER_PADDING = (  # the first token reads row pad_token_id + 1 of the position table: RoBERTa's descendants
+POSITIONS_AFTER_PADDING = (  # the first token has the position pad_token_id + 1: RoBERTa and its descendants
     *("roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text", "ibert", "longformer", "luke"),
     *("roberta-prelayernorm", "xlm-roberta-xl", "xmod"),
 )
@@ -69,7 +69,7 @@ def is_decoder(config: PretrainedConfig) -> bool:
 
 
 def is_causal(config: PretrainedConfig) -> bool:
-    """Return whether each token attends only to earlier tokens: in a decoder, except after model.bidirectional=true."""
+    """Return whether each token attends only to earlier tokens, as in a decoder without model.bidirectional=true."""
     return is_decoder(config) and getattr(config, "is_causal", True)
 
 
@@ -110,7 +110,7 @@ def untie(head: nn.Module, backbone: PreTrainedModel) -> None:
 
 
 def takes_embeddings(backbone: PreTrainedModel) -> bool:
-    """Return whether the layers accept image and audio tokens: vectors of the hidden states' width, not token ids."""
+    """Return whether the layers accept image and audio tokens: vectors as wide as hidden states, not token ids."""
     if backbone.config.model_type in STACKS:
         return True
     words = backbone.get_input_embeddings()

@@ -21,7 +21,7 @@ BLOCK = 2**21  # b * H * t * t; in bf16 4 MB of scores
 @dataclass(frozen=True)
 class Block:
     """The rows with the tokens `start` to `stop` of the batch. shape: (b, t). index_n: the places of the tokens among
-    the b * t cells. keys_b11t: True for real keys. Without padding index_n and keys_b11t are None."""
+    the b * t cells. keys_b11t: True for real tokens. Without padding index_n and keys_b11t are None."""
 
     start: int
     stop: int

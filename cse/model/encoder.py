@@ -58,8 +58,8 @@ class Encoder(nn.Module):
     checkpoint records after the pooling (supervised SimCSE's linear layer and tanh), or None. Training also trains the
     head. unit_length: whether `encode` returns vectors of length 1; some sentence-transformers folders record this.
     settings: the keys of such a folder that an export writes again (cse.model.recorded.KEPT).
-    packed: whether the layers skip, on a CPU, padding and all that the pooling does not read (cse.model.packing). This
-    saves time and changes no vector. dropout: the largest dropout probability in training, including adapters.
+    packed: whether the layers skip, on a CPU, padding and all that the pooling does not read. This saves time, with the
+    same result (cse.model.packing). dropout: the largest dropout probability in training, including adapters.
     own_dropout: the checkpoint's own probabilities by configuration key; best/ records them. lora: whether only an
     adapter is trained. denoising: the bias that is subtracted in training (cse.model.template), or None.
     """
@@ -143,13 +143,12 @@ class Encoder(nn.Module):
 
     @property
     def packs(self) -> bool:
-        """Whether `packed` takes effect. On a GPU it has no effect: packed shapes depend on the data, so the GPU would
-        have to wait for the data."""
+        """Whether `packed` takes effect: only on a CPU. On a GPU the host would wait, as the shapes depend on data."""
         return self.packed and self.device.type == "cpu"
 
     @property
     def needs_autocast(self) -> bool:
-        """Whether the weights are float32, but flash attention computes only in half precision."""
+        """Whether flash attention, which computes only in half precision, is used with float32 weights."""
         return "flash" in self.backbone.config._attn_implementation and self.backbone.dtype == torch.float32
 
     def forward(self, tokens: Tokens | None = None, x_BTD: Tensor | None = None) -> Encoded:
@@ -237,11 +236,11 @@ class Encoder(nn.Module):
         """Return the vectors of n texts, (n, D) float32, or of one text, (D,), in eval mode, without dropout.
 
         Each distinct token sequence is encoded once, in batches sorted by length. head: a module that is applied to the
-        vectors, after the encoder's own head if there is one. precision: "fp32", or "bf16": the layers run under
-        autocast, and a batch may have more texts, up to TOKENS tokens. Vectors and head stay float32.
-        normalize_embeddings: scale the vectors to length 1, even if `unit_length` is false. show_progress_bar: True
-        shows a bar, on a terminal or in a notebook. Raises TypeError if a sentence is not text, and ValueError for a
-        batch_size below 1 or another precision.
+        vectors, after the encoder's own head if there is one. precision: "fp32" or "bf16". With bf16 the layers run
+        under autocast, and a batch may have more texts, up to TOKENS tokens. Vectors and head stay float32.
+        normalize_embeddings: scale to length 1, even if `unit_length` is false. show_progress_bar: True shows a bar, on
+        a terminal or in a notebook. Raises TypeError if a sentence is not text, and ValueError for a batch_size below 1
+        or another precision.
         """
         texts = as_texts(sentences)
         if self.settings.get("include_prompt") is False and any(self.tokenizer.prefixes.get(type(t)) for t in texts):

@@ -169,8 +169,7 @@ def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Te
 
 
 def check_head(head: nn.Module, dim: int) -> None:
-    """Raise UserError if the head computes another function than one linear layer, dim -> dim, and tanh. best/ can hold
-    only such a head."""
+    """Raise UserError if best/ cannot hold the head: it must compute one linear layer, dim -> dim, and tanh."""
     linears = [module for module in head.modules() if isinstance(module, nn.Linear)]
     own, x_BD = copy.deepcopy(head).cpu().float().eval(), torch.linspace(-1, 1, 2 * dim).view(2, dim)
     with torch.no_grad():

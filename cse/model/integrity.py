@@ -161,7 +161,7 @@ def check_forward(name: str, backbone: PreTrainedModel) -> None:
 
 
 def check_bidirectional(backbone: PreTrainedModel) -> None:
-    """Raise UserError if the first token of a decoder still does not attend to later tokens."""
+    """Raise UserError if transformers cannot make a decoder bidirectional: its first token ignores later tokens."""
     pair = torch.tensor([[3, 5], [3, 7]])
     with torch.no_grad():
         first_2D = backbone.eval()(input_ids=pair, attention_mask=torch.ones_like(pair)).last_hidden_state[:, 0]

@@ -125,7 +125,7 @@ def set_prefixes(encoder: Encoder, prefix: str | Prefixes | None) -> None:
 
 
 def width_of_checkpoint(name: str, pooling: str | None) -> int:
-    """Return the width of an encoder's embeddings, without its layers' weights. Raises the errors of load_encoder."""
+    """Return the width of an encoder's embeddings. The layers' weights are not read. Raises load_encoder's errors."""
     from transformers import AutoConfig
 
     from cse.model import integrity
@@ -192,8 +192,7 @@ def read_checkpoint(
 
 
 def ending_of_checkpoint(name: str, folder: Path, pooling: str | None, unrecorded: str | None) -> Ending:
-    """Return the records of a checkpoint's folder. `pooling` replaces the recorded pooling. A warning names the modules
-    that are dropped then.
+    """Return the records of a checkpoint's folder. `pooling` replaces the recorded pooling, with a warning.
 
     Raises UserError if the folder records no pooling, and both `pooling` and `unrecorded` are None.
     """
@@ -305,7 +304,7 @@ def read_weights(
 
 
 def own_pooler(name: str, backbone: Any, missing: Collection[str]) -> nn.Module:
-    """Remove the checkpoint's own pooler from the backbone and return it. missing: the weights without a saved value.
+    """Remove the pooler from the backbone and return it. missing: the names of weights that the checkpoint lacks.
 
     Raises UserError if the checkpoint has no pooler, or only the identity that cse.model.export writes.
     """

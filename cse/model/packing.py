@@ -2,9 +2,8 @@
 
 Linear layers, norms and dropout compute the N real tokens of a batch, (N, D). Only attention is padded, (B, heads, T,
 D / heads). In training with dropout, rows are padded only to the longest row of a block (cse.model.attention). With CLS
-pooling, query, output and feed-forward of the last layer are computed only for position 0. The result equals the plain
-forward with the same weights; tests compare the two. Only dropout draws other numbers, in less time
-(cse.model.dropout).
+pooling, query, output and feed-forward of the last layer are computed only for position 0. The result equals the result
+of transformers' layers; tests compare the two. Only dropout draws other numbers, in less time (cse.model.dropout).
 """
 
 import math
@@ -143,7 +142,7 @@ def _layer(layer: "bert.BertLayer", hidden_ND: Tensor, places: Places) -> Tensor
         context_BHTd = scaled_dot_product_attention(query, key, value, places.keys_B11T)
         context_ND = context_BHTd.transpose(1, 2).flatten(2).flatten(0, 1)
         if places.index_N is not None:
-            context_ND = context_ND.index_select(0, places.index_N)  # has a faster backward pass than [...]
+            context_ND = context_ND.index_select(0, places.index_N)  # faster in the backward pass than [...]
     return _feed_forward(layer, _add_and_norm(layer.attention.output, context_ND, hidden_ND))
 
 

@@ -162,7 +162,7 @@ def is_known(kinds: Sequence[str]) -> bool:
 
 
 def class_of_module(module: str) -> str:
-    """Return the last part of the name of a sentence-transformers class, such as Pooling, or another class's name."""
+    """Return the last part of a sentence-transformers class's name, such as Pooling, or another name unchanged."""
     return module.rpartition(".")[2] if module.startswith("sentence_transformers.") else module
 
 
@@ -228,8 +228,7 @@ def head_of(kind: str, folder: Path) -> nn.Module:
 
 
 def weights_in(folder: Path) -> dict[str, torch.Tensor]:
-    """Return the weights of a module, from model.safetensors or pytorch_model.bin. Raises UserError for NaN or
-    infinity."""
+    """Return the weights of a module: model.safetensors or pytorch_model.bin. Raises UserError for NaN or infinity."""
     from safetensors.torch import load_file
 
     file = folder / "model.safetensors"
@@ -244,8 +243,7 @@ def weights_in(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def check_width(name: str, head: nn.Module | None, width: int) -> None:
-    """Raise UserError if the modules of an encoder's head do not fit vectors of this width, or each other. name: the
-    encoder, for messages."""
+    """Raise UserError if a module of the head does not fit the width of its input. name: of the encoder."""
     for module in head.modules() if head is not None else ():
         if isinstance(module, nn.Linear):
             takes, makes = module.in_features, module.out_features

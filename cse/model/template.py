@@ -8,8 +8,7 @@ The tokenizer puts the ids of the template around the ids of a text, like specia
 truncated. The template is in tokenizer.json, so every program that loads an export uses the template. A text is
 tokenised alone, as in PromptBERT's train.py. With BERT's tokenizer this gives the same ids as the whole sentence.
 
-B is the number of rows, T of tokens in a row, t of tokens in a template, and L of possible lengths of a text. D is the
-width.
+B is the number of rows, T of tokens in a row, t of tokens in a template, and L of lengths of a text. D is the width.
 """
 
 import json
@@ -52,7 +51,7 @@ class Around:
     types: tuple[tuple[int, ...], int, tuple[int, ...]] | None = None
 
     def is_like(self, other: "Around") -> bool:
-        """Return whether these ids differ from the ids of `other`, but could be around a text in the same row."""
+        """Return whether one row could have these ids and the ids of `other` around a text, although they differ."""
         begin = zip(self.before, other.before, strict=False)
         end = zip(reversed(self.after), reversed(other.after), strict=False)
         return self != other and all(a == b for a, b in (*begin, *end))
@@ -71,8 +70,7 @@ def templates_of(
     second: str | None,
     denoise: str | None,
 ) -> "tuple[list[Around], Denoising | None]":
-    """Put the first template into the tokenizer, and return (templates, denoising). first, second, denoise: see
-    load_encoder.
+    """Put the first template into the tokenizer. Return (templates, denoising). Arguments: see load_encoder.
 
     templates: the templates of the first view and of the other views, or [] if all views share a template. denoising:
     the Denoising, or None. Raises UserError for templates that the encoder cannot read."""
@@ -122,8 +120,7 @@ def own_words(hf: "PreTrainedTokenizerBase") -> Iterator[str]:
 def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool:
     """Make the tokenizer add the first and the last token of tokenizer_config.json if tokenizer.json lacks them.
 
-    transformers 5 reads only tokenizer.json. asked: the content of tokenizer_config.json. Returns whether a token was
-    added."""
+    transformers 5 reads only tokenizer.json. asked: tokenizer_config.json. Return whether a token was added."""
     own = around(hf)
     first = hf.bos_token_id if asked.get("add_bos_token") and hf.bos_token_id not in own.before else None
     last = hf.eos_token_id if asked.get("add_eos_token") and hf.eos_token_id not in own.after else None

@@ -75,7 +75,7 @@ class Tokenizer:
         return [np.asarray(ids, dtype=np.int32) for ids in rows]
 
     def of_column(self, texts: list[str], column: int) -> list[str]:
-        """Return the texts of a column of the data, as Documents if training reads the column with their prefix."""
+        """Return a column's texts, as Documents if training puts the document prefix before this column."""
         return [Document(text) for text in texts] if column and self.documents_follow else texts
 
     def _prefixed(self, texts: Iterable[str]) -> list[str]:
@@ -87,7 +87,7 @@ class Tokenizer:
     def _cut(self, text: str, room: int) -> str:
         """Return the part of a long text (more than `room` characters) that is tokenised first.
 
-        The part ends at a word boundary, if it then has at least half of `room` characters.
+        The part ends at a word boundary, if this leaves at least half of `room` characters.
         """
         if len(text) <= room:
             return text
@@ -157,8 +157,7 @@ class Tokenizer:
         return template.around(self.hf)
 
     def check_length(self, asked: str, max_length: int) -> None:
-        """Raise UserError if max_length exceeds the encoder's positions, or leaves no token of a text. asked: the
-        setting's key."""
+        """Raise UserError if max_length exceeds the positions or leaves no token of a text. asked: the setting."""
         if max_length + self.template_length <= (around := self.before_text() + self.after_text()):
             raise UserError(
                 f"{asked}={max_length} leaves no token of a text: special tokens and the prefix take "
@@ -174,7 +173,7 @@ class Tokenizer:
 
     @property
     def room(self) -> int | None:
-        """The largest number of ids of a row that also fits in a longer second template. None: no limit."""
+        """The most ids of a row in the first template, so that it also fits in the second template. None: no limit."""
         if self.positions is None:
             return None
         lengths = [len(one.before) + len(one.after) for one in (self._around, *self.templates)]

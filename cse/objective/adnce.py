@@ -34,8 +34,7 @@ def adnce(
 ) -> Tensor:
     """Return the mean of l_i, a scalar.
 
-    weigh_positive: whether the positive in the denominator also has a weight w_ii, and the mean of g includes the
-    positive, as in the authors' code.
+    weigh_positive: whether the denominator and the mean of g include w_ii of the positive, as in the authors' code.
 
     For example:
 

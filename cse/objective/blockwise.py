@@ -52,10 +52,9 @@ class _Join(torch.autograd.Function):
 
 
 def blockwise(reduce_rows: Callable[[int, int], Tensor], num_rows: int, num_columns: int) -> Tensor:
-    """Return reduce_rows(0, num_rows), (num_rows, ...), computed in blocks reduce_rows(start, end), with its gradient.
+    """Return reduce_rows(0, num_rows), computed block by block. reduce_rows(start, end): (end - start, ...).
 
-    In `shared_rows` this process calls reduce_rows only for its share. The share may be empty, if there are fewer rows
-    than processes.
+    In `shared_rows` this process calls reduce_rows only for its share. With fewer rows than processes a share is empty.
     """
     # torch.compile cannot trace a ContextVar; compiled code computes all rows on every process
     rank, world = (0, 1) if torch.compiler.is_compiling() else _PROCESS.get()

@@ -116,7 +116,7 @@ class Declutr(Objective):
     averaged, and is dropped at test time. memory_size: the number of embeddings in the memory bank; 0: no bank (the
     paper's main setting). memory_kind: "paper_literal": rows of earlier batches are further negatives. "pml":
     nt_xent_against_memory, as in the authors' metric-learning library. "v1_labels": "pml" as in the authors' code for
-    v1 of the paper. Labels start at 0 in each batch, so rows of earlier batches with the same number are positives.
+    v1 of the paper. Labels start at 0 in each batch, so rows of earlier batches with the same label are positives.
     """
 
     num_views = 2
@@ -154,8 +154,7 @@ class Declutr(Objective):
         self.register_load_state_dict_post_hook(Declutr._forget_held)
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Return the weighted sum of the losses; the parts are unweighted. View 0 has the anchors, view 1 the positives
-        of the first anchor, then of the second, and so on."""
+        """Return the weighted sum. The parts are unweighted. View 0 has the anchors, view 1 each anchor's positives."""
         anchors, positives = views[:2]
         anchors_ND = self.head(anchors.pooled_BD)
         positives_NPD = self.head(positives.pooled_BD).unflatten(0, (len(anchors_ND), -1))

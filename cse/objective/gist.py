@@ -5,9 +5,8 @@
 
 A negative pair is left out of K_i if the guide finds it more similar than the row's own pair: sim_guide >
 sim_guide(q_i, p_i). A negative pair of equal similarity is kept, as in the paper. So if several rows have the same
-positive, the positive of one row is a negative of the others. n are the hard negatives. A row may have any number of
-hard negatives. B is the number of rows in the global batch, N the number of all hard negatives, D the width, and E the
-width of the guide's vectors.
+positive, the positive of one row is a negative of the others. n_j are hard negatives. A row may have any number of
+them. B is the number of rows in the global batch, N of all hard negatives, D the width, and E the guide's width.
 """
 
 from typing import Annotated
@@ -23,7 +22,7 @@ from cse.ranges import AnyPooling, EncoderName, Positive
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective, missing_rows
 
-TIE = 1e-6  # cosines with a smaller difference are equal: sums and matrix products round the same cosine differently
+TIE = 1e-6  # cosines that differ by less are equal here: sums and matrix products round the same cosine differently
 
 
 def of_all_negatives(size: int, known: Known) -> str:
@@ -77,9 +76,8 @@ def guided(
 class Gist(Objective):
     """GISTEmbed on the pooled embeddings of two views, or of more views with hard negatives.
 
-    num_views: the number of views, with anchor, positive and negatives; None: one view for each column of the data.
-    teacher: the guide, any checkpoint that model.name accepts. teacher_pooling: the guide's pooling; None: the pooling
-    that the guide records.
+    num_views: the number of views (anchor, positive, negatives); None: one view for each column of the data. teacher:
+    the guide, any checkpoint that model.name accepts. teacher_pooling: the guide's pooling; None: the recorded pooling.
     """
 
     min_rows = 2

@@ -26,8 +26,7 @@ Reading = Literal["released", "angle"]
 
 @equation(targets_B=finite)
 def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> Tensor:
-    """Return CoSENT, a scalar. It compares only pairs with different scores. The higher score should have the higher
-    similarity.
+    """Return CoSENT, a scalar. Of two pairs with different scores, the higher score should have the higher similarity.
 
     For example:
 
@@ -73,8 +72,7 @@ def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperatu
 
 @equation(D=even)
 def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
-    """Return the similarity of each pair of vectors, (B,). A vector is C complex numbers, z or w: the first half of the
-    vector has their real parts.
+    """Return the similarity (B,) of vectors, each read as C complex numbers z or w, with real parts in the first half.
 
     The paper's |z / w * |w| / |z|| is 1 for any two numbers and has no gradient. `reading` says what is computed
     instead. "released": the authors' code, |sum Re(z w*) + sum Im(z w*)| of unit vectors. This sum of a cosine and a

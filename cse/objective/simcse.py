@@ -68,8 +68,8 @@ class Simcse(Objective):
     views of plain text. head: a partial of a module; it is called with `dim`. None: the loss reads the embeddings.
     keep_head: whether the head stays at test time (supervised) or is dropped (unsupervised). mlm_weight: the weight of
     the masked-language-model loss on masked copies of all views; 0: no such loss. symmetric: whether to average l with
-    the same loss from positives to anchors, without hard negatives (MultipleNegativesSymmetricRankingLoss of
-    sentence-transformers).
+    the loss from positives to anchors, without hard negatives (sentence-transformers'
+    MultipleNegativesSymmetricRankingLoss).
     """
 
     min_rows = 2
@@ -99,8 +99,7 @@ class Simcse(Objective):
         self.mlm_weight, self.symmetric = mlm_weight, symmetric
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Return Eq. 4 for two views, Eq. 5 for more, plus the weighted MLM loss of the masked copies in the last view.
-        """
+        """Return Eq. 4 for two views, Eq. 5 for more, plus the weighted MLM loss of the last view (masked copies)."""
         missing_N = missing_rows(views[2 : self.num_views])
         h_MBD = [self.through_head(view.pooled_BD) for view in views[: self.num_views]]
         with full_precision(*h_MBD) as (anchors_BD, positives_BD, *hard):

@@ -5,8 +5,7 @@
 
 B is the number of rows in the batch, M of views, k of groups, and s of channels in a group. D is the width. The paper's
 tables call k "group size". But groups of 64 to 384 channels would have singular covariances with the paper's 64 rows,
-so k is the number of groups. All views and groups are whitened at once. Covariances and eigenvalues are float64 for any
-dtype of x.
+so k is the number of groups. All views and groups are whitened at once. Covariances and eigenvalues are float64.
 """
 
 from collections.abc import Sequence

@@ -43,7 +43,7 @@ class About(TypedDict):
 
 
 class Saver:
-    """A writer of a run's last/, in a thread, one write at a time. At its exit as a context manager, last/ is written.
+    """A writer of a run's last/, in a thread, one write at a time. Its `with` block ends after the last write.
 
     If the disk refuses a write, the old checkpoint stays, and the next `save` or `wait` raises the RunError.
     """

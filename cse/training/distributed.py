@@ -8,11 +8,10 @@ processes, and `average_gradients` divides by W. The result is exactly the gradi
 for the encoder and for the objective's own parameters.
 
 torch's DistributedDataParallel is not used. Its hooks run in each backward pass. But a step may have several backward
-passes (chunks, a second modality with its own optimizer), and some parameters are used only in some steps. Also, after
-the first step it divides gradients into other messages. So on three or more processes a resumed run would add gradients
-in another order. One message at the end of the step works in all these cases. This message does not overlap with the
-backward pass. Overlap would hide only a part of it: the word embeddings are 52% of MiniLM's weights, and their gradient
-comes last.
+passes (chunks, a second modality with its own optimizer), and some parameters are used only in some steps. Its messages
+differ between the first step and later steps, so on three or more processes a resumed run would add gradients in
+another order. One message at the end of the step works in all these cases. It does not overlap with the backward pass.
+Overlap would hide only a part of it: the gradient of the word embeddings, 52% of MiniLM's weights, comes last.
 """
 
 import logging
@@ -67,9 +66,7 @@ def leave_processes() -> None:
 
 @lru_cache(1)
 def cpu_group() -> dist.ProcessGroup:
-    """Return a gloo group of the run's processes, for messages between CPUs that may take long.
-
-    The first call must be on all processes at once."""
+    """Return a gloo group of the run's processes, for slow messages between CPUs. All processes make it together."""
     return dist.new_group(backend="gloo", timeout=HOST_TIMEOUT)
 
 
@@ -211,9 +208,7 @@ def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[N
 
 
 def follow_encoding(encode: Encode) -> None:
-    """Encode, on every other process, its share of the main process's texts, until the main process leaves
-    `lead_encoding`.
-    """
+    """Encode, on every other process, a share of the main process's texts, until it leaves `lead_encoding`."""
     while (texts := _broadcast(None)) is not None:
         _encode_together(encode, texts)
 

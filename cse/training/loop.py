@@ -217,9 +217,9 @@ class Training:
         return "bf16" if accelerator.mixed_precision == "bf16" and not is_gpu(accelerator.device) else "fp32"
 
     def known(self, step: int) -> Mapping[str, np.ndarray]:
-        """Return {text: vector} of the texts encoded at this step, equal to the vectors of best/.
+        """Return {text: vector} of the texts encoded at this step, as best/ would encode them.
 
-        Return {} if the encoder has changed since, or if the dev scores are not in fp32.
+        Return {} if the encoder has changed since, or if dev scores are not in fp32.
         """
         if self.encoding is None or self.encoding[0] != step or self.eval_precision != "fp32":
             return {}
@@ -266,10 +266,7 @@ class Training:
         raise signals.interruption(f"step {self.state.step} of {self.steps} is saved; ")
 
     def _evaluate(self, on_best: OnBest, log: Callback, signals: Signals) -> Numbers:
-        """Score dev, and call on_best if the score of trainer.select is strictly the best so far.
-
-        Return this score by name, or the first score if trainer.select is null; {} if no evaluator scores dev.
-        """
+        """Score dev, and call on_best for a strictly best score of trainer.select. Return this or the first score."""
         if not self.watched:
             return {}
         scores: Scores = {}
@@ -312,7 +309,7 @@ class Training:
         return True
 
     def _clocks(self) -> tuple[int, float, int, float]:
-        """Return steps, seconds and tokens of training so far, and seconds of waiting for the second modality's data."""
+        """Return steps, seconds and tokens of training, and seconds of waiting for the second modality's data."""
         waited = self.parts.aux.seconds_waited if self.parts.aux else 0.0
         return self.state.step, self.state.seconds, self.state.tokens, waited
 

@@ -51,10 +51,7 @@ class Chunks:
 def plain_step(
     encoder: nn.Module, objective: nn.Module, batch: Batch, backward: Backward, scale: str
 ) -> tuple[Loss, list[Encoded]]:
-    """Encode all views in one forward pass, compute the loss, and run the backward pass.
-
-    Return (Loss, views of the global batch).
-    """
+    """Encode all views in one pass, compute the loss, and backpropagate. Return (Loss, views of the global batch)."""
     views = gather_views(split(encoder(batch.tokens.to(device_of(encoder))), batch), scale)
     loss = loss_of(objective, views)
     backward(loss.total)

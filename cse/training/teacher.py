@@ -76,8 +76,7 @@ def identity_of(name: str, pooling: str | None) -> str:
 def teacher_table(
     name: str, identity: str, text: TextRows, *, pooling: str | None, device: torch.device, dry: bool
 ) -> np.ndarray:
-    """Return unit vectors (columns, rows in use, E) float32, memory-mapped. Raises UserError if the teacher's files
-    change meanwhile."""
+    """Return unit vectors (columns, rows in use, E) float32, memory-mapped. Raises UserError if the teacher changes."""
     shape = (text.num_columns, len(text))
     rows = hashlib.sha256(text.chosen_bytes()).hexdigest()
     reads = ["its cut and its prompt"] if pooling and (teacher_folder(name) / "modules.json").is_file() else []

@@ -208,7 +208,7 @@ def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
 
 
 def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> None:
-    """Raise UserError for a name that is in no parameter's name. If another name is found, ANY_ENCODER's are exempt."""
+    """Raise UserError for a name that is in no parameter's name. If another is found, those of ANY_ENCODER are exempt."""
     known = [name for module in modules for name, _ in module.named_parameters()]
     known += optim.NORMS if optim.norm_weights(modules) else ()
     found = [name for name in names if any(name in one for one in known)]
@@ -274,7 +274,7 @@ def compiled(encoder: Encoder, backend: str = "inductor", *, graphs: bool = Fals
 def widened(tokens: Tokens, width: int, padding: int) -> Tokens:
     """Return the tokens without labels, padded to at least `width` tokens a row. padding: the padding token's id.
 
-    With max_length=32, nearly every batch of Wikipedia's sentences has a row of 32 tokens, and stays as it is.
+    With max_length=32, nearly every batch of Wikipedia's sentences has a row of 32 tokens, and gets no padding.
     """
     more = max(0, width - tokens.ids_BT.shape[1])
     return Tokens(pad(tokens.ids_BT, (0, more), value=padding), pad(tokens.mask_BT, (0, more)))

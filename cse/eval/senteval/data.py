@@ -163,8 +163,7 @@ def read_parts(folder: DataFolder, task: str) -> Parts:
 
 
 def read_subset(folder: DataFolder, year: str, subset: str) -> Examples:
-    """Return one subset of STS12..16, without unscored pairs. A line of the first file has two sentences with a tab
-    between them. The same line of the second file has the score."""
+    """Return one subset of STS12..16, without unscored pairs. One file has the pairs, a second file has the scores."""
     base = f"STS/{year}-en-test/STS"
     text_file, gold_file = f"{base}.input.{subset}.txt", f"{base}.gs.{subset}.txt"
     lines = folder.read(text_file, "utf-8").splitlines()

@@ -66,7 +66,7 @@ class LogisticRegression:
     batch_size: Count
     epoch_size: Count  # passes between two checks
     tenacity: Natural  # checks without improvement that are allowed in the whole fit
-    max_epoch: Natural  # after more passes than this, no further passes begin
+    max_epoch: Natural  # after more passes than this, no further check begins
     seed: Seed
     device: Device
 

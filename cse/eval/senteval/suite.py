@@ -140,8 +140,7 @@ def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> Non
 
 
 def scored_parts(parts: Parts) -> tuple[Examples, Examples]:
-    """Return the examples of a task's score, and of its dev score. If a task has no dev set, folds of train or of all
-    rows give the dev score."""
+    """Return the examples of a task's score, and of its dev score: dev, or folds of train, or folds of all examples."""
     tested = next(parts[part] for part in ("test", "all") if part in parts)
     chosen = next(parts[part] for part in ("dev", "train", "all") if part in parts)
     return tested, chosen

@@ -86,8 +86,7 @@ def cross_validation(x: Arrays, y: Arrays, classifier: LogisticRegression, k: in
 def given_split(x: Arrays, y: Arrays, classifier: LogisticRegression, k: int) -> Accuracies:
     """Score SST, SICK-E, SNLI or a probing task. Dev selects the strength and stops the training. `k` is not used.
 
-    SentEval then fits again with the same data and seed. Here this second fit is left out, because its weights would be
-    equal.
+    SentEval then fits again with the same data and seed. This second fit is left out: its weights would be equal.
     """
     sizes = len(y["train"]), len(y["dev"])
     grid = classifier.l2
