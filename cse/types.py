@@ -148,7 +148,7 @@ class Objective(Part, nn.Module, ABC):
     averages_positives: bool = False
     """Whether view 1 may have several rows for each row of view 0. The mean of these rows is the positive (DeCLUTR)."""
     further_are_negatives: bool = False
-    """Whether the views after the second are hard negatives. Each has its own column, which may have gaps (missing_B)."""
+    """Whether the views after the second are hard negatives. Each has its own column. A row may lack it (missing_B)."""
     pairs_texts: bool = False
     """Whether each view must have its own column, because a guide or a score compares two texts of a row."""
     reads_scores: bool = False

@@ -8,10 +8,11 @@ processes, and `average_gradients` divides by W. The result is exactly the gradi
 for the encoder and for the objective's own parameters.
 
 torch's DistributedDataParallel is not used. Its hooks run in each backward pass. But a step may have several backward
-passes (chunks, a second modality with its own optimizer), and some parameters are used only in some steps. Its messages
-differ between the first step and later steps, so on three or more processes a resumed run would add gradients in
-another order. One message at the end of the step works in all these cases. It does not overlap with the backward pass.
-Overlap would hide only a part of it: the gradient of the word embeddings, 52% of MiniLM's weights, comes last.
+passes (chunks, a second modality with its own optimizer), and some parameters are used only in some steps. The messages
+of these hooks differ between the first step and later steps. So on three or more processes a resumed run would add
+gradients in another order. One message at the end of the step works in all these cases. This message does not overlap
+with the backward pass. Overlap would hide only a part of it: the gradient of the word embeddings, 52% of MiniLM's
+weights, comes last.
 """
 
 import logging
