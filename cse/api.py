@@ -1,4 +1,4 @@
-"""The commands as Python functions, with the settings and the runs of the commands. An error is an exception.
+"""The commands as Python functions: the same settings, the same runs. An error is an exception, not an exit code.
 
     run = cse.train("objective=barlow", "model=roberta", seed=3)
     vectors = run.encoder().encode(["A sentence.", "Another one."])
@@ -7,7 +7,7 @@
 
 cse.train and cse.evaluate take the arguments of their commands. If a key is a Python name, it may be a keyword: seed=3,
 model="roberta". eval={"mine": function} adds the scores of your own function as dev/mine/NAME. This function takes
-(encode, split) and returns {name: number}. In eval=["stsb", {"mine": function}] the text chooses an evaluator. A
+(encode, split) and returns {name: number}. In eval=["stsb", {"mine": function}], "stsb" is a choice of conf/eval. A
 process or a notebook may call the functions any number of times, one call at a time. Each call restores the environment
 variables. A run seeds the random states. UserError means a mistake in the call, RunError a run that cannot continue.
 """
@@ -213,7 +213,7 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
 
 @contextmanager
 def _arguments_of_call(kind: Kind, given: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Argument]]:
-    """Yield a call's arguments as a command's. In the block, cse.eval.function.KNOWN has the call's functions."""
+    """Yield a call as the arguments of a command. In the block, cse.eval.function.KNOWN has the call's functions."""
     functions, texts = _functions_and_texts(kind, given, settings)
     if not functions:
         yield _arguments_of_job(kind, texts)
@@ -250,7 +250,7 @@ def _functions_and_texts(
 def _with_eval_as_keyword(
     kind: Kind, given: Sequence[object], settings: Mapping[str, object]
 ) -> tuple[list[object], dict[str, object]]:
-    """Return a call's arguments and keywords. `evaluate`'s first argument, if without `=`, becomes the keyword eval."""
+    """Return a call's arguments and keywords. Without `=`, `evaluate`'s first argument becomes the keyword eval."""
     rest = list(given)
     if kind == "train" or not rest or (isinstance(rest[0], str) and "=" in rest[0]):
         return rest, dict(settings)

@@ -23,7 +23,7 @@ Encode = Callable[[list[str]], np.ndarray]
 
 
 class Sided(str):
-    """A query or a document of a search. It never equals a plain text, because the two may have different vectors."""
+    """A query or a document of a search. It never equals the same plain text, which may have another vector."""
 
     __slots__ = ()
 
@@ -134,9 +134,10 @@ class Objective(Part, nn.Module, ABC):
     """A paper's loss, with the paper's training head. This base class has the defaults of optional members.
 
     The loop gathers the global batch from all processes, with gradients, and calls the objective with this batch. So
-    code for one process is exact on several. In an equation of cse.objective each process computes a share of the rows,
-    so every process must call the equation with the same rows. Random numbers may depend only on the objective's seed
-    and buffers, so all processes draw the same. The constructor takes `dim` (the encoder's width) and the YAML's keys.
+    code for one process is exact on several processes. In an equation of cse.objective each process computes a share of
+    the rows, so every process must call the equation with the same rows. Random numbers must be equal on all processes:
+    they depend only on the objective's seed and buffers. The constructor takes `dim`, the encoder's width, and the keys
+    of the YAML.
     """
 
     num_views: int = 2
@@ -148,7 +149,7 @@ class Objective(Part, nn.Module, ABC):
     averages_positives: bool = False
     """Whether view 1 may have several rows for each row of view 0. The mean of these rows is the positive (DeCLUTR)."""
     further_are_negatives: bool = False
-    """Whether the views after the second are hard negatives. Each has its own column. A row may lack it (missing_B)."""
+    """Whether the views after the second are hard negatives, each from its column. A row may lack one (missing_B)."""
     pairs_texts: bool = False
     """Whether each view must have its own column, because a guide or a score compares two texts of a row."""
     reads_scores: bool = False

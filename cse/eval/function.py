@@ -25,7 +25,7 @@ KNOWN: dict[str, ScoringFunction] = {}
 def known(given: Sequence[Mapping[str, ScoringFunction]], taken: Collection[str]) -> Iterator[list[str]]:
     """Keep these functions in KNOWN during the block, and yield their names. taken: the names of other evaluators.
 
-    Raises UserError if a name is not one word, is in `taken` or is given twice, and for another object than a function.
+    Raises UserError if a name is not one word, is in `taken` or is given twice, or if an object is not a function.
     """
     names = [name for functions in given for name in functions]
     if twice := {name for name in names if names.count(name) > 1}:

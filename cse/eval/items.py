@@ -92,7 +92,7 @@ def scores_behind(average: Average) -> list[str]:
 
 
 def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterable[Score]) -> None:
-    """Write, for each split and evaluator, the cosines and gold scores of the first score of pairs.
+    """Write, for each split and evaluator, the items (cosines and gold scores) of the first score of pairs.
 
     The key is the score's name without split and statistic: `sts/STS12`, or `stsb` if the score's name has no task.
 

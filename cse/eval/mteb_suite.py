@@ -96,7 +96,7 @@ class Mteb(Evaluator):
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Return the scores of all tasks, cached or computed, and each average whose tasks all have scores.
 
-        If a task has no score, raises MissingResource; with allow_partial only if no task has a score.
+        Raises MissingResource if a task cannot be scored; with allow_partial, only if no task can be scored.
         """
         self.revision = encoder_digest(encode)
         self.problems, scores = {}, {}

@@ -1,4 +1,4 @@
-"""SentEval probing (Conneau et al. 2018, arXiv:1805.01070): can a linear classifier find ten linguistic properties?
+"""SentEval probing (Conneau et al. 2018, arXiv:1805.01070): linguistic properties that a linear classifier predicts.
 
 Each property is a task with one file: 100k sentences for train, 10k for dev and 10k for test. A line of the file is
 `tr|va|te TAB label TAB ... TAB sentence`. The classifier is trained as for SST, with the given dev set.

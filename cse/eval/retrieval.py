@@ -125,7 +125,7 @@ class Retrieval(Evaluator):
         return {**self.folder.source(how), "searched": len(self._captions(self.search)), "top": self.hits}
 
     def _captions(self, names: list[str]) -> list[Caption]:
-        """Return the captions of these files. A file that is missing has no captions."""
+        """Return the captions of these files. A missing file has no captions."""
         return [caption for name in names for caption in self.files.get(name, [])]
 
 
@@ -150,7 +150,7 @@ def top_k(queries_QD: np.ndarray, corpus_ND: np.ndarray, queries: list[str], cor
 
 
 def ranks_of_same_image(vectors_ND: np.ndarray, image_N: np.ndarray) -> np.ndarray:
-    """Return for each caption the rank (N,) of the nearest other caption of its image, from 1.
+    """Return for each caption the rank (N,) of the nearest other caption of its image. The best rank is 1.
 
     The rank is 1 + the number of captions of other images with the same or a higher cosine. If the image has no other
     caption, the rank has no meaning.

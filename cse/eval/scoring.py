@@ -24,8 +24,9 @@ MAX_MEMOIZED = 200_000  # texts: the seven STS tasks have 29,469, all SentEval t
 class MemoizedEncode:
     """An `encode` that encodes each distinct text once, for an encoder whose weights do not change.
 
-    limit: the largest number of texts with kept vectors. A call with more texts (MTEB, probing) keeps no vector. None:
-    no limit. encoded, zeros: numbers of encoded texts and of zero vectors. constant: whether all vectors were equal.
+    limit: the largest number of kept vectors; None: no limit. If a call would exceed the limit (MTEB, probing), its
+    vectors are not kept. encoded, zeros: the numbers of encoded texts and of zero vectors. constant: whether all
+    vectors were equal.
     """
 
     def __init__(self, encode: Encode, limit: int | None = MAX_MEMOIZED):
@@ -127,7 +128,7 @@ def by_side(encoder: EncodesSides) -> Encode:
 def check_encode(encode: Callable[[list[str]], Any]) -> Encode:
     """Return the user's own `encode` with checks.
 
-    It raises UserError unless each text gets a vector of finite numbers. For an empty list of texts, the user's
+    The checks raise UserError unless each text gets a vector of finite numbers. For an empty list of texts, the user's
     `encode` gets one text to find the width.
     """
     if not callable(encode):
@@ -188,7 +189,7 @@ def score(
     level: int = logging.INFO,
     into: Scores | None = None,
 ) -> Scores:
-    """Return every score of every evaluator, by its name `<split>/<evaluator>/<score>`. Show the progress.
+    """Return every score of every evaluator, by name: `<split>/<evaluator>/<score>`. Show the progress.
 
     only: the split to score; None: all splits. level: the level of the log line after each evaluator. into: the dict to
     fill and return. After a failure it has the scores from before the failure.

@@ -143,7 +143,7 @@ class Encoder(nn.Module):
 
     @property
     def packs(self) -> bool:
-        """Whether `packed` takes effect: only on a CPU. On a GPU the host would wait, as the shapes depend on data."""
+        """Whether `packed` takes effect: only on a CPU. On a GPU, shapes that depend on data make the host wait."""
         return self.packed and self.device.type == "cpu"
 
     @property

@@ -103,7 +103,7 @@ def pooling_config(encoder: Encoder) -> Json:
 
 def write_mask_weights(tokenizer: Tokenizer, folder: Path) -> None:
     """Write a WordWeights module of sentence-transformers: 1 for the mask token and 0 for all other tokens. The mean
-    pooling after it gives the vector of the mask."""
+    pooling after this module gives the vector of the mask."""
     hf = tokenizer.hf
     vocabulary = [token or "" for token in hf.convert_ids_to_tokens(list(range(tokenizer.id_bound)))]
     config = {"vocab": vocabulary, "word_weights": {hf.mask_token: 1.0}, "unknown_word_weight": 0.0}
@@ -169,7 +169,7 @@ def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Te
 
 
 def check_head(head: nn.Module, dim: int) -> None:
-    """Raise UserError if best/ cannot hold the head: it must compute one linear layer, dim -> dim, and tanh."""
+    """Raise UserError unless the head equals a linear layer, dim -> dim, and tanh. best/ can hold no other head."""
     linears = [module for module in head.modules() if isinstance(module, nn.Linear)]
     own, x_BD = copy.deepcopy(head).cpu().float().eval(), torch.linspace(-1, 1, 2 * dim).view(2, dim)
     with torch.no_grad():

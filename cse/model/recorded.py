@@ -104,7 +104,7 @@ def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
     """Return the records of a folder with the layout of sentence-transformers; None for another folder.
 
     pooling: replaces the recorded pooling. Then the head is dropped, because it was trained for the recorded pooling.
-    Raises UserError for a module, an order or a pooling that cse does not have.
+    Raises UserError for a module, an order of modules or a pooling that cse does not have.
     """
     if not (folder / "modules.json").is_file():
         file = folder / "config.json"
@@ -243,7 +243,7 @@ def weights_in(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def check_width(name: str, head: nn.Module | None, width: int) -> None:
-    """Raise UserError if a module of the head does not fit the width of its input. name: of the encoder."""
+    """Raise UserError if a module of the head does not fit the width of its input. name: the encoder's name."""
     for module in head.modules() if head is not None else ():
         if isinstance(module, nn.Linear):
             takes, makes = module.in_features, module.out_features

@@ -42,8 +42,8 @@ BEFORE, AFTER = "[BEFORE]", "[AFTER]"  # the names of the special tokens around 
 class Around:
     """The ids before and after every text: the special tokens of a tokenizer, and inside them the template.
 
-    types: the token types before, in and after the text, if a tokenizer gives a type other than 0 (XLNet's <cls> has
-    2). Else None.
+    types: the token types before, in and after the text, if a token has a type other than 0 (XLNet's <cls> has 2), or
+    else None.
     """
 
     before: tuple[int, ...]
@@ -120,7 +120,7 @@ def own_words(hf: "PreTrainedTokenizerBase") -> Iterator[str]:
 def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool:
     """Make the tokenizer add the first and the last token of tokenizer_config.json if tokenizer.json lacks them.
 
-    transformers 5 reads only tokenizer.json. asked: tokenizer_config.json. Return whether a token was added."""
+    transformers 5 does not add them. asked: the content of tokenizer_config.json. Return whether a token was added."""
     own = around(hf)
     first = hf.bos_token_id if asked.get("add_bos_token") and hf.bos_token_id not in own.before else None
     last = hf.eos_token_id if asked.get("add_eos_token") and hf.eos_token_id not in own.after else None

@@ -181,7 +181,7 @@ class Tokenizer:
 
     @property
     def template_length(self) -> int:
-        """The number of ids of the template. Settings of lengths do not include these ids."""
+        """The number of ids of the template. trainer.max_length does not include these ids."""
         return template.length(self.hf)
 
     def after_text(self) -> int:

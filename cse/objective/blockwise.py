@@ -25,7 +25,7 @@ def shared_rows() -> Iterator[None]:
     """Make `blockwise`, during the block, compute on each process a contiguous share of the rows, and join the shares.
 
     Only the loss of the global batch is computed in this block (cse.training.step). All processes must make the same
-    calls with the same rows. Every process gets the rows of all processes. The gradient of a process is of its own
+    calls with the same rows. Every process gets the rows of all processes. The gradient of a process covers its own
     share, multiplied by the number of processes. So the mean of the gradients over processes is the exact gradient.
     """
     token = _PROCESS.set((dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1))
@@ -52,7 +52,7 @@ class _Join(torch.autograd.Function):
 
 
 def blockwise(reduce_rows: Callable[[int, int], Tensor], num_rows: int, num_columns: int) -> Tensor:
-    """Return reduce_rows(0, num_rows), computed block by block. reduce_rows(start, end): (end - start, ...).
+    """Return reduce_rows(0, num_rows), computed block by block. reduce_rows(start, end) returns (end - start, ...).
 
     In `shared_rows` this process calls reduce_rows only for its share. With fewer rows than processes a share is empty.
     """

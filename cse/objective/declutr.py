@@ -115,8 +115,8 @@ class Declutr(Objective):
     head: a partial of a module; it is called with `dim`. The head is applied to each span before positives are
     averaged, and is dropped at test time. memory_size: the number of embeddings in the memory bank; 0: no bank (the
     paper's main setting). memory_kind: "paper_literal": rows of earlier batches are further negatives. "pml":
-    nt_xent_against_memory, as in the authors' metric-learning library. "v1_labels": "pml" as in the authors' code for
-    v1 of the paper. Labels start at 0 in each batch, so rows of earlier batches with the same label are positives.
+    nt_xent_against_memory, as in the authors' metric-learning library. "v1_labels": "pml", but labels start at 0 in
+    each batch, so rows of earlier batches with the same label are positives (the authors' code for v1 of the paper).
     """
 
     num_views = 2
@@ -154,7 +154,7 @@ class Declutr(Objective):
         self.register_load_state_dict_post_hook(Declutr._forget_held)
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Return the weighted sum. The parts are unweighted. View 0 has the anchors, view 1 each anchor's positives."""
+        """Return the weighted sum of the unweighted parts. View 0 has the anchors, view 1 each anchor's positives."""
         anchors, positives = views[:2]
         anchors_ND = self.head(anchors.pooled_BD)
         positives_NPD = self.head(positives.pooled_BD).unflatten(0, (len(anchors_ND), -1))

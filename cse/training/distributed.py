@@ -209,7 +209,7 @@ def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[N
 
 
 def follow_encoding(encode: Encode) -> None:
-    """Encode, on every other process, a share of the main process's texts, until it leaves `lead_encoding`."""
+    """Encode, on every other process, a share of all texts, until the main process leaves `lead_encoding`."""
     while (texts := _broadcast(None)) is not None:
         _encode_together(encode, texts)
 

@@ -266,7 +266,8 @@ class Training:
         raise signals.interruption(f"step {self.state.step} of {self.steps} is saved; ")
 
     def _evaluate(self, on_best: OnBest, log: Callback, signals: Signals) -> Numbers:
-        """Score dev, and call on_best for a strictly best score of trainer.select. Return this or the first score."""
+        """Score dev, and call on_best if the score of trainer.select is strictly the best so far. Return this score by
+        name, or the first score if trainer.select is null."""
         if not self.watched:
             return {}
         scores: Scores = {}

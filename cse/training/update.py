@@ -208,7 +208,7 @@ def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
 
 
 def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> None:
-    """Raise UserError for a name in no parameter's name. If another name is found, the names in ANY_ENCODER pass."""
+    """Raise UserError for a name in no parameter's name. If another name is found, names in ANY_ENCODER are allowed."""
     known = [name for module in modules for name, _ in module.named_parameters()]
     known += optim.NORMS if optim.norm_weights(modules) else ()
     found = [name for name in names if any(name in one for one in known)]

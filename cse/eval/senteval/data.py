@@ -179,7 +179,7 @@ def read_subset(folder: DataFolder, year: str, subset: str) -> Examples:
 
 
 def read_binary(folder: DataFolder, task: str) -> Parts:
-    """Return MR, CR, SUBJ or MPQA. Each class has one file. Label 1 is positive, for SUBJ objective."""
+    """Return MR, CR, SUBJ or MPQA. Each class has one file. Label 1 means positive, or for SUBJ objective."""
     positive, negative, official = BINARY[task]
     rows: list[Row] = []
     for name, label in ((positive, 1), (negative, 0)):

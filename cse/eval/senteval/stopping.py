@@ -12,7 +12,7 @@ def train_until_worse(
 ) -> float:
     """Call `train` and `score` in turn. Return the best score. At the end the module has the weights of this score.
 
-    checks: one element for each check. tenacity: the number of checks without improvement, in total, that are allowed.
+    checks: one element for each check. tenacity: the allowed number of checks without improvement, in total.
     """
     best, misses = -1.0, 0
     kept = {name: value.clone() for name, value in module.state_dict().items()}
