@@ -38,7 +38,7 @@ Images = tuple[Tensor, list[str]]
 
 
 class Coco(Evaluator):
-    """Recall at 1, 5 and 10 in percent, and median rank, from image to text (`i2t/...`) and back (`t2i/...`).
+    """An evaluator with recall at 1, 5, 10 in percent and median rank: image to text (`i2t/`), text to image (`t2i/`).
 
     `average` is the mean of the six recalls. conf/eval/coco.yaml explains the settings. A pickle with code is refused.
     """

@@ -35,7 +35,7 @@ PROBING: dict[str, Counted] = {task: ([f"probing/{task}/accuracy"], [f"probing/{
 
 
 class Declutr(Evaluator):
-    """The averages of DeCLUTR's tables: `downstream`, `probing`, `average` and `all`; on test also the parts' scores.
+    """An evaluator with DeCLUTR's averages: `downstream`, `probing`, `average`, `all`; on test also the parts' scores.
 
     parts: evaluators by name (transfer, sts, probing, coco); None leaves a part out. If tasks are missing, the names of
     the averages list them: `downstream_without_CapRet`.

@@ -24,7 +24,7 @@ WORD_PAIRS = {"simlex": ("simlex999.txt", 999), "wordsim": ("wordsim353.tsv", 35
 
 
 class Demo(ScoredPairs):
-    """Spearman x100 of cosines with human scores on each set, and the mean over the three sets."""
+    """An evaluator with Spearman x100 of cosines with human scores on each set, and the mean over the three sets."""
 
     splits = ("dev",)
     primary = "average"

@@ -38,7 +38,7 @@ ROWS = {"train": 100_000, "dev": 10_000, "test": 10_000}
 
 
 class Probing(Suite):
-    """Accuracy in percent, `<task>/accuracy` and `<task>/dev_accuracy`. `average` needs the data of all ten tasks.
+    """An evaluator with `<task>/accuracy` and `<task>/dev_accuracy` in percent. `average` needs all ten tasks.
 
     conf/eval/probing.yaml explains the settings.
     """

@@ -159,7 +159,7 @@ def unordered(examples: Examples) -> list[frozenset[str]]:
 
 
 class Stsb(ScoredPairs):
-    """The scores of STS-B dev and test. Every paper except DeCLUTR's selects the checkpoint on STS-B dev.
+    """An evaluator of STS-B dev and test. Every paper except DeCLUTR's selects the checkpoint on STS-B dev.
 
     conf/eval/stsb.yaml explains the settings. A split without STS-B's file is left out.
     """
@@ -205,7 +205,7 @@ SEVEN = (*SUBSETS, "STS-B", "SICK-R")
 
 
 class Sts(ScoredPairs):
-    """The tasks of SimCSE's tables: STS12..16 (all, mean, wmean), STS-B test, SICK-R test, and their average."""
+    """An evaluator of SimCSE's tasks: STS12..16 (all, mean, wmean), STS-B test, SICK-R test, and their average."""
 
     splits = ("test",)
     primary = "average"

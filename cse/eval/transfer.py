@@ -27,7 +27,7 @@ SIMCSE_SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")  # SimCSE, T
 
 
 class Transfer(Suite):
-    """Accuracy in percent: `<task>/accuracy` on test; `<task>/dev_accuracy` selects the strength of the L2 penalty.
+    """An evaluator with `<task>/accuracy` in percent. `<task>/dev_accuracy` selects the strength of the L2 penalty.
 
     mode: the key in `classifiers`: "test" is SentEval's full procedure, "fast" SentEval's faster procedure. `average`
     is the mean of SimCSE's seven tasks and needs all seven.
