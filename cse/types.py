@@ -1,5 +1,5 @@
 """The interface of each kind of part, and the data that the parts pass to each other. An optional member of an
-interface has a default. The ending of a name gives its shape: B rows, T tokens, D embedding width, M views of a row."""
+interface has a default. The last letters of a tensor's name give its shape: B rows, T tokens, D embedding width."""
 
 import sys
 from abc import ABC, abstractmethod

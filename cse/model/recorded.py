@@ -85,7 +85,7 @@ def prompts_of(recorded: Json, prefix: str) -> Json:
     writes these two prompts.
     """
     given, default = recorded.get("prompts") or {}, recorded.get("default_prompt_name")
-    written = given.get(PROMPT) if default == PROMPT else None  # by an export, under several names
+    written = given.get(PROMPT) if default == PROMPT else None  # an export writes it under several names
     named = {name: text for name, text in given.items() if written is None or text != written}
     if not prefix:
         return {"prompts": named, "default_prompt_name": None}

@@ -115,7 +115,7 @@ class Tokenizer:
             if "\0" in start or " " in words[:-1] or (len(words) <= room and len(start) < len(text)):
                 words = []
                 whole.append(i)
-            elif len(words) > room:  # the last one is the rest of the text
+            elif len(words) > room:  # the last word is the rest of the text
                 del words[-1]
                 longer.add(i)
             rows.append(words)

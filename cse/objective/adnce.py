@@ -34,7 +34,7 @@ def adnce(
 ) -> Tensor:
     """Return the mean of l_i, a scalar.
 
-    weigh_positive: whether the denominator and the mean of g include w_ii of the positive, as in the authors' code.
+    weigh_positive: whether the positive also has a weight, in the denominator and in the mean of g (the authors' code).
 
     For example:
 

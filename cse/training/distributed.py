@@ -126,7 +126,7 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
 
 
 def average_gradients(modules: Iterable[nn.Module], shrunk: Iterable[nn.Module] = ()) -> None:
-    """Replace every gradient by its mean over processes, in one message. Parameters without gradient keep none.
+    """Replace every gradient by its mean over processes, in one message. A parameter without gradient is left out.
 
     shrunk: modules that read gathered rows here, but a process's own rows in the papers' code (a head, with
     gather_scale=paper). The mean of their gradients is divided by W. For the encoder, `gather_views` already does this.

@@ -49,7 +49,7 @@ class Watch:
         holds = f"best/ holds step {best_step}" if best_step else "nothing was exported yet"
         unread, self.unread = self.unread, []
         found = [(step, name, x.detach().float()) for step, values in unread for name, x in values.items()]
-        numbers = torch.stack([x for _, _, x in found]).tolist() if found else []  # one wait for all of them
+        numbers = torch.stack([x for _, _, x in found]).tolist() if found else []  # one wait for all numbers
         for (step, name, _), value in zip(found, numbers, strict=True):
             if not math.isfinite(value):
                 instead = "" if self.trainer.precision == "fp32" else " or use trainer.precision=fp32"

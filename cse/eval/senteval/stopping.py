@@ -10,7 +10,7 @@ from cse.progress import track
 def train_until_worse(
     module: nn.Module, train: Callable[[], None], score: Callable[[], float], checks: range, tenacity: int
 ) -> float:
-    """Call `train` and `score` in turn. Return the best score. At the end the module has the weights of this score.
+    """Call `train` and `score` in turn. Return the best score. At the end the module has the weights of the best score.
 
     checks: one element for each check. tenacity: the allowed number of checks without improvement, in total.
     """
