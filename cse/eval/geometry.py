@@ -129,7 +129,7 @@ def isotropy(x_ND: Tensor | np.ndarray) -> float:
 def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
     """Return the mean cosine over i != j, the anisotropy of Ethayarajh 2019 (arXiv:1909.00512).
 
-    It needs no N x N product: sum_{i != j} x_i.x_j = |sum_i x_i|^2 - sum_i |x_i|^2
+    This needs no N x N product: sum_{i != j} x_i.x_j = |sum_i x_i|^2 - sum_i |x_i|^2
 
     For example:
 

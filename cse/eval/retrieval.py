@@ -1,7 +1,7 @@
 """Search in image captions: the captions nearest to a query, and how often captions of one image find each other.
 
     search   the k nearest captions of each query by cosine (VisualCSE's Table C.1); the source has them as `top`
-    recall   each caption is a query for the other captions of its split. It is a hit at k if one of the k nearest
+    recall   each caption is a query for the other captions of its split. A query has a hit at k if one of the k nearest
              captions is of the same image. A tie is a miss, so an encoder that maps all texts to one point has no hit.
 
 N is the number of captions, Q of queries, K of nearest captions, and B of captions in a chunk. D is the embedding

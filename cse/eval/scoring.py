@@ -192,7 +192,7 @@ def score(
     """Return every score of every evaluator, by name: `<split>/<evaluator>/<score>`. Show the progress.
 
     only: the split to score; None: all splits. level: the level of the log line after each evaluator. into: the dict to
-    fill and return. After a failure it has the scores from before the failure.
+    fill and return. After a failure this dict has the scores from before the failure.
     """
     scores = {} if into is None else into
     for name, evaluator in evaluators.items():

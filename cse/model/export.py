@@ -159,8 +159,8 @@ def write_weights(encoder: Encoder, folder: Path, ends: Sequence[nn.Module]) -> 
 def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Tensor]:
     """Return weight and bias of the backbone's own pooler.
 
-    If only one linear layer with tanh follows the pooling, they are this layer's weight and bias. Otherwise they are
-    the identity. Without a saved pooler AutoModel would draw random weights, with a warning.
+    If only one linear layer with tanh follows the pooling, return this layer's weight and bias. Otherwise return the
+    identity. Without a saved pooler AutoModel would draw random weights, with a warning.
     """
     dtype, width = encoder.backbone.dtype, encoder.width
     if len(ends) == 1 and is_mlp_head(ends[0], width):

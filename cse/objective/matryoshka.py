@@ -5,7 +5,7 @@
 M are the widths, including D. x_{1:m} are the first m channels of the embedding x. W^(m) is the training head of width
 m, and L_m the objective's loss. Each width has its own head (MRL). If the head stays at test time, all widths share one
 head, and its output is truncated: L_m( W(x)_{1:m} ). If the objective has a language-model loss, each L_m includes this
-loss. It is equal at all widths.
+loss, which is equal at all widths.
 """
 
 from collections.abc import Callable, Sequence
@@ -78,7 +78,7 @@ class Matryoshka(Objective):
         return Loss(cast(Tensor, total), parts)
 
     def negatives(self, anchors: int) -> int:
-        """Return the objective's number of negatives. It is equal at all widths, because they have the same rows."""
+        """Return the objective's number of negatives. The number is equal at all widths: the rows are the same."""
         return self.whole[0].negatives(anchors)
 
     def test_head(self) -> nn.Module | None:

@@ -28,7 +28,7 @@ Kind = Literal["L1", "L2_softmin", "L2_hard", "L2_literal"]
 
 
 def spanned(num_groups: int, known: Known) -> str:
-    """Return what num_groups must be, so that the rows span each group of channels, or "" if it is."""
+    """Return "" if the rows span each group of channels, or else the valid values of num_groups."""
     valid = valid_groups(known["D"], known["B"], known["eps"])
     return (
         ""

@@ -67,7 +67,7 @@ def leave_processes() -> None:
 
 @lru_cache(1)
 def cpu_group() -> dist.ProcessGroup:
-    """Return a gloo group of the run's processes, for slow messages between CPUs. All processes make it together."""
+    """Return a gloo group of the run's processes, for slow messages between CPUs. All processes call this at once."""
     return dist.new_group(backend="gloo", timeout=HOST_TIMEOUT)
 
 
@@ -110,8 +110,8 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
 
     scale: "exact" gives the gradient of one process. "paper" gives the gradient of SimCSE's and DeCLUTR's code. There
     each process computes the whole loss, and only the process's own rows carry gradient. After averaging, the gradient
-    is 1 / W of the true gradient. This does no harm to Adam, but it changes clipping and sums. The language-model loss
-    in their code uses each process's own rows with the full gradient. So the ratio of the two losses is 1 : W.
+    is 1 / W of the true gradient. Adam's updates hardly change, but clipping and sums do. The language-model loss in
+    their code uses each process's own rows with the full gradient. So the ratio of the two losses is 1 : W.
     """
     if world_size() == 1:
         return views
