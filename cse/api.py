@@ -198,8 +198,8 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
 
     Real runs come first, then smoke runs, then jobs of a sweep that have no run yet. The first columns are folder,
     state (done, running, stopped, failed, not started) and why. If the call names several folders, `origin` names the
-    folder with the run. Then follow the settings that differ between the runs, by dotted key, and the seed; every
-    unrounded score of the best checkpoint; partial, untrained, best_step, steps, wall_seconds and more facts; the
+    folder with the run. The next columns are the settings that differ between the runs (by dotted key), the seed, every
+    unrounded score of the best checkpoint, facts (partial, untrained, best_step, steps, wall_seconds and more), and the
     command that repeats the run. None stands for a missing value. seed: the key of the setting that is the seed of the
     runs. Raises UserError for a folder that does not exist.
     """
