@@ -39,8 +39,8 @@ class Forecast(NamedTuple):
 def forecast(training: Training) -> Forecast:
     """Measure a Training that has steps left, in one process.
 
-    The last timed steps have batches in the order of their tokens. Such steps need as much memory as a long run on a
-    CPU: a tensor that is a little longer than any before does not fit the memory that the step before has freed.
+    The last timed steps read batches sorted by their number of tokens. On a CPU these steps need as much memory as a
+    long run: a tensor longer than all earlier tensors does not fit the memory that the previous step has freed.
     """
     start, end = training.state.step, training.steps
     batches, aux_batches = training.batches(), training.aux_batches()
