@@ -1,7 +1,7 @@
 """cse: the laboratory for contrastive sentence embeddings.
 
-The commands are functions too: `cse.train`, `cse.evaluate`, `cse.load`, `cse.runs` and `cse.compose` (cse/api.py).
-`import cse` loads no large library. A function loads the libraries that it needs when it is called.
+cse/api.py has the functions: `cse.train`, `cse.evaluate`, `cse.load`, `cse.runs` and `cse.compose`. `import cse` loads
+no large library. Each function loads its libraries when it is called.
 """
 
 from typing import TYPE_CHECKING

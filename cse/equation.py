@@ -1,13 +1,13 @@
-"""Checks of a public equation's arguments. A bad argument is a ValueError that begins with the argument's name.
+"""Check the arguments of public equations. A bad argument raises a ValueError that begins with the argument's name.
 
     @equation(M=at_least(2), weights=one_less_than("M"))
     def multi_positive(views_MBD: Tensor, temperature: Positive, weights: Sequence[NonNegative] | None = None, ...
 
 The signature declares shapes and ranges. x_BD is a tensor with one dimension per letter, or a list of M such tensors. A
-letter means the same size in all arguments, at least 1. Tensors hold floating-point numbers and are on one device.
-Tensors with the same last letter have one dtype. Any other argument is checked against its type. The decorator declares
-further conditions on the size of a letter or on an argument. If the decorator names a tensor, the tensor may also hold
-integers.
+letter stands for the same size in all arguments. This size is at least 1. Tensors hold floating-point numbers and are
+on one device. Tensors with the same last letter have the same dtype. Any other argument must fit its type hint. The
+decorator adds conditions on the size of a letter or on an argument. A tensor that the decorator names may also hold
+integers, on any device.
 
 Numbers on a GPU are not checked, because reading them waits for the GPU. Compiled code is not checked.
 """
@@ -27,15 +27,15 @@ T = TypeVar("T")
 NUMBERS = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False, strict=True)
 
 Known = Mapping[str, Any]
-"""One call: its arguments by name, and sizes by letter."""
+"""The arguments of one call by name, and the sizes in this call by letter."""
 Common = dict[str, tuple[Any, str]]
-"""What the tensors of a call share (sizes by letter, dtypes, the device), each with the first argument that has it."""
+"""What a call's tensors share: {a letter, a dtype or the device: (its value, the first argument with this value)}."""
 Need = Callable[[Any, Known], str]
-"""(an argument or a size, the call) -> what it must be, or "" if it is good."""
+"""(an argument or a size, the call) -> what this argument or size must be, or "" if it is valid."""
 
 
 def at_least(least: int | str) -> Need:
-    """At least this number, or at least the size of another letter or argument."""
+    """Require at least this number, the size of another letter, or the value of another argument."""
 
     def need(size: int, known: Known) -> str:
         bound = known[least] if isinstance(least, str) else least
@@ -45,37 +45,37 @@ def at_least(least: int | str) -> Need:
 
 
 def multiple_of(letter: str) -> Need:
-    """A multiple of the size of another letter."""
+    """Require a multiple of the size of another letter."""
     return lambda size, known: "" if size and size % known[letter] == 0 else f"a multiple of {known[letter]}"
 
 
 def even(size: int, known: Known) -> str:
-    """A size that has two halves."""
+    """Require an even size."""
     return "even" if size % 2 else ""
 
 
 def one_less_than(letter: str) -> Need:
-    """A list whose length is the size of the letter minus one."""
+    """Require a list whose length is the size of the letter minus one."""
     return lambda values, known: "" if len(values) == known[letter] - 1 else f"{known[letter] - 1} numbers"
 
 
 def real(x: Tensor, known: Known) -> str:
-    """Real numbers of any dtype: the equation converts them, or only compares them."""
+    """Require real numbers of any dtype. The equation converts these numbers, or only compares them."""
     return "real" if x.is_complex() else ""
 
 
 def finite(x: Tensor, known: Known) -> str:
-    """Numbers of any dtype, without NaN and infinity."""
+    """Require real numbers of any dtype, without NaN and infinity (not checked on a GPU)."""
     return real(x, known) or ("finite" if x.is_cpu and not x.isfinite().all() else "")
 
 
 def integers(x: Tensor, known: Known) -> str:
-    """Integers, for labels and row numbers."""
+    """Require integers, such as labels and row numbers."""
     return f"integers, not {x.dtype}" if x.is_floating_point() or x.is_complex() or x.dtype == torch.bool else ""
 
 
 def permutation_of(letter: str) -> Need:
-    """Each of 0 .. size - 1 once, as int64."""
+    """Require each number from 0 to size - 1 exactly once, as int64. The size is the size of the letter."""
 
     def need(x: Tensor, known: Known) -> str:
         size = known[letter]
@@ -87,7 +87,7 @@ def permutation_of(letter: str) -> Need:
 
 
 def equation(**needs: Need) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a function check its arguments. needs: conditions, by the name of an argument or by a letter."""
+    """Make a function check its arguments. needs: the conditions, each under the name of an argument or a letter."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         parameters = signature(function).parameters
@@ -124,7 +124,7 @@ def equation(**needs: Need) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 class Argument:
-    """One argument of an equation. Its name and its type hint declare what is valid."""
+    """One argument of an equation. Its name and its type hint declare the valid values."""
 
     def __init__(self, name: str, hint: Any, is_float: bool):
         self.name, self.is_float = name, is_float
@@ -135,8 +135,8 @@ class Argument:
         self.type: TypeAdapter = TypeAdapter(hint, config=NUMBERS)
 
     def check(self, value: object, common: Common) -> object:
-        """The value; an array becomes a tensor. Raises ValueError unless it is as declared and fits earlier
-        arguments."""
+        """Return the value, an array as a tensor. Raises ValueError if the value breaks the declaration, or does not
+        fit the earlier arguments."""
         if value is None and self.is_optional:
             return None
         if not self.letters:
@@ -148,7 +148,7 @@ class Argument:
         return self.check_tensor(value, common)
 
     def check_tensor(self, x: object, common: Common) -> Tensor:
-        """The tensor. Raises ValueError as `check` does."""
+        """Return the value as a tensor. Raises ValueError as `check` does."""
         if self.is_array:
             try:
                 x = torch.as_tensor(x)
@@ -170,13 +170,13 @@ class Argument:
         return x
 
     def fit(self, what: str, found: object, common: Common) -> None:
-        """Raise ValueError unless earlier tensors have the same `what`: a size, a dtype or the device."""
+        """Raise ValueError if an earlier argument has another `what`, such as another size, dtype or device."""
         first, name = common.setdefault(what, (found, self.name))
         if found != first:
             raise ValueError(f"{self.name}: its {what} is {found}, but {name} has {first}")
 
     def check_value(self, value: object) -> None:
-        """Raise ValueError for a value outside its range. A tensor in place of a number is checked only on the CPU."""
+        """Raise ValueError for a value that does not fit the type hint. A number in a GPU's tensor is not checked."""
         plain = value
         if isinstance(value, (Tensor, np.generic, np.ndarray)) and not self.is_tensor:
             if isinstance(value, Tensor) and not value.is_cpu:

@@ -1,4 +1,4 @@
-"""The errors that end a run early: a user's mistake (exit code 2), a failure (1), a signal (128 + its number)."""
+"""The errors that end a run early. Exit codes: 2 for a user's mistake, 1 for a failure, 128 + N for the signal N."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -14,8 +14,8 @@ class UserError(Exception):
 
     why: what is wrong, and where (file, line). key, value: the wrong setting, if any. instead: what to do.
 
-    A part names its own parameters: as `key`, and in backquotes in `why` and `instead`. The caller of the part knows
-    the user's names for these parameters, and gives them with `within` or `naming`.
+    A part uses the names of its own parameters: as `key`, and in backquotes in `why` and `instead`. The caller of the
+    part replaces these names by the user's names, with `within` or `naming`.
     """
 
     def __init__(self, why: str, *, key: str = "", value: object = NOT_SAID, instead: str = ""):
@@ -26,27 +26,27 @@ class UserError(Exception):
         return NAME.sub(r"\1", self.in_full())
 
     def in_full(self) -> str:
-        """The message, with the names of parameters still in backquotes."""
+        """Return the message, in which the names of parameters still have backquotes."""
         said = self.why
         if self.key:
             said = f"`{self.key}`: {said}" if self.value is NOT_SAID else f"`{self.key}`={self.value}: {said}"
         return f"{said}; {self.instead}" if self.instead else said
 
     def rename(self, name: Callable[[str], str]) -> None:
-        """Replace the name of every parameter in the error: name(old) is the new name."""
+        """Replace the name of every parameter in the error. name(old name) is the new name."""
         self.key = name(self.key) if self.key else ""
         self.why = NAME.sub(lambda found: f"`{name(found[1])}`", self.why)
         self.instead = NAME.sub(lambda found: f"`{name(found[1])}`", self.instead)
 
 
 class MissingResource(UserError):
-    """Weights or data are not available. The error names them, the searched place, and what to use instead."""
+    """Weights or data that are not available. The message names them, the searched place, and what to use instead."""
 
 
 def check_loads(module: str, requirement: str = "") -> None:
-    """Raise MissingResource if a package for one kind of data is missing, or does not fit torch.
+    """Raise MissingResource if a module cannot be imported: its package is missing, or does not fit torch.
 
-    requirement: what pip installs; "": the first part of the module's name.
+    requirement: what pip must install; "": the first part of the module's name.
     """
     package = module.partition(".")[0]
     try:
@@ -59,9 +59,9 @@ def check_loads(module: str, requirement: str = "") -> None:
 
 @contextmanager
 def collecting(missing: list[MissingResource]) -> Iterator[None]:
-    """A block that makes or finds one thing. A MissingResource ends the block, and is added to `missing`.
+    """Add a MissingResource that the block raises to `missing`. Execution then continues after the block.
 
-    The caller raises `combine(missing)` after all such blocks, if the list is not empty.
+    After all such blocks the caller raises `combine(missing)`, if the list is not empty.
     """
     try:
         yield
@@ -70,28 +70,28 @@ def collecting(missing: list[MissingResource]) -> Iterator[None]:
 
 
 def combine(missing: Iterable[MissingResource]) -> MissingResource:
-    """One error for everything that is missing. Each thing is named once, on its own line."""
+    """Return one error for everything that is missing. It names each missing thing once, on its own line."""
     return MissingResource("\n".join(dict.fromkeys(line for one in missing for line in one.in_full().splitlines())))
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of a library's error; its class if it has no text."""
+    """Return the first line of an error's text. If there is no text, return the name of the error's class."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def class_name(kind: Callable[..., object]) -> str:
-    """The dotted name of the class or function, as in the `_target_` of a YAML."""
+    """Return the dotted name of the class or function, as in the `_target_` of a YAML."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def in_short(error: BaseException) -> str:
-    """A library's error on one line: its class and the first 300 characters."""
+    """Return an error on one line: its class and the first 300 characters of its text."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".removesuffix(": ")
 
 
 @contextmanager
 def renaming(name: Callable[[str], str]) -> Iterator[None]:
-    """A block whose UserErrors name parameters as `name` does."""
+    """Rename the parameters in every UserError of the block; see UserError.rename."""
     try:
         yield
     except UserError as error:
@@ -100,24 +100,24 @@ def renaming(name: Callable[[str], str]) -> Iterator[None]:
 
 
 def naming(**names: str) -> AbstractContextManager[None]:
-    """A block whose UserErrors use the caller's names of parameters: {name in the called code: the caller's name}."""
+    """Rename parameters in every UserError of the block. names: {name in the called code: name in the caller}."""
     return renaming(lambda key: names.get(key, key))
 
 
 def within(place: str) -> AbstractContextManager[None]:
-    """A block that calls the part at the key `place`. Its UserErrors then name a parameter `lr` as PLACE.lr."""
+    """Put `place`, a part's key, before the parameters in every UserError of the block: `lr` becomes PLACE.lr."""
     return renaming(lambda key: f"{place}.{key}")
 
 
 class RunError(Exception):
-    """A run that started and cannot continue (NaN, collapse, a full disk). Exit code 1."""
+    """The failure of a run that started and cannot continue (NaN, collapse, a full disk). Exit code 1."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run that a signal stopped. Its message says how to continue. code: 128 + the number of the signal, as in a
-    shell.
+    """The exception of a run that a signal stopped. The message says how to continue the run.
 
-    Like Ctrl-C it is not an Exception, so code that catches errors does not catch it.
+    code: 128 + the number of the signal, as in a shell. Like KeyboardInterrupt, this class is not an Exception, so
+    `except Exception` does not catch it.
     """
 
     def __init__(self, sentence: str, code: int):

@@ -1,4 +1,4 @@
-"""Atomic writes of files and folders: under a temporary name beside the final name, then one rename."""
+"""Write files and folders atomically: under a temporary name beside the final name, then with one rename."""
 
 import contextlib
 import errno
@@ -28,11 +28,11 @@ NO_PLACE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
     *(errno.ENAMETOOLONG, errno.ELOOP),
 )
-"""Errors of a path that cannot be written even if the disk has room: a user's mistake."""
+"""The numbers of errors that mean a user's mistake: the path cannot be written even if the disk has space."""
 
 
 def make_folder(path: Path, key: str) -> None:
-    """Make a folder and its parents. Raises UserError if that is impossible, or if the folder cannot be written.
+    """Make a folder and its parents. Raises UserError if the folder cannot be made, or if no file can be written in it.
 
     key: the setting that names the folder, for the message.
     """
@@ -47,9 +47,9 @@ def make_folder(path: Path, key: str) -> None:
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
-    """A temporary path with the ending of `path`. When the block ends, the file written there replaces `path`.
+    """Yield a temporary path with the ending of `path`. After the block, the file at this path replaces `path`.
 
-    After an error the old file is unchanged, and the temporary file is gone. Raises as cannot_write says.
+    An error in the block leaves the old file unchanged, and removes the temporary file. Raises cannot_write's errors.
     """
     with _written(path) as new:
         yield new
@@ -59,10 +59,10 @@ def replaced_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replaced_folder(path: Path) -> Iterator[Path]:
-    """An empty temporary folder. It replaces the folder `path` when the block ends. Only one process may write `path`.
+    """Yield an empty temporary folder, which replaces the folder `path` after the block.
 
-    The old folder is renamed first and removed last, so one of the two is always complete. `recover` handles a kill
-    between the renames. Raises as cannot_write says.
+    Only one process may write `path`. The old folder is renamed first and removed last, so the old or the new folder
+    is always complete. `recover` cleans up after a kill between the two renames. Raises cannot_write's errors.
     """
     recover(path)
     with _written(path) as new:
@@ -75,9 +75,10 @@ def replaced_folder(path: Path) -> Iterator[Path]:
 
 
 def written_once(path: Path, write: Callable[[Path], object]) -> Path:
-    """The folder `path`, filled by write(temporary folder) unless it exists. The first of several processes wins.
+    """Return the folder `path`. If the folder does not exist, write(temporary folder) makes its content first.
 
-    For caches: their content depends only on their name. Raises the errors of `write`, and as cannot_write says.
+    For caches, whose content depends only on their name: if several processes write one cache, the first to finish
+    makes the folder. Raises the errors of `write`, and cannot_write's errors.
     """
     if path.exists():
         return path
@@ -94,7 +95,7 @@ def written_once(path: Path, write: Callable[[Path], object]) -> Path:
 
 
 def recover(path: Path) -> None:
-    """Clean up after a kill during a write of `path`: an old folder gets its name back, temporary files are removed.
+    """Clean up after a kill during a write of `path`: rename an old folder back to `path`, and remove temporary files.
 
     Only one process may write `path`.
     """
@@ -104,22 +105,22 @@ def recover(path: Path) -> None:
 
 
 def recover_folder(folder: Path) -> None:
-    """`recover` for every path in a folder and in its subfolders. Only one process may write these paths."""
+    """Call `recover` for every path in a folder and its direct subfolders. Only one process may write these paths."""
     for place, left in [*_leftovers(folder, ".cse-*"), *_leftovers(folder, "*/.cse-*")]:
         _finish(place, left)
 
 
 def _leftovers(folder: Path, pattern: str) -> list[tuple[Path, Path]]:
-    """(the temporary folder of a write, what was written)."""
+    """Return (temporary folder, the path to be written) for each unfinished write that `pattern` finds in `folder`."""
     found = [(place, re.fullmatch(r"\.cse-[0-9a-f]{16}\.(.+)", place.name)) for place in folder.glob(pattern)]
     return [(place, place.with_name(match[1])) for place, match in found if match]
 
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """A block that makes `path`. Only one process at a time enters it. In the block, first check whether `path` exists.
+    """Let one process at a time enter a block that makes `path`. The block must first check whether `path` exists.
 
-    Raises UserError if the folder belongs to another user, RunError if its disk has no locks.
+    Raises UserError if the folder of `path` belongs to another user, RunError if the disk has no locks.
     """
     from huggingface_hub.utils import WeakFileLock
 
@@ -134,11 +135,11 @@ def file_lock(path: Path) -> Iterator[None]:
             yield
         finally:
             with contextlib.suppress(OSError):
-                lock.unlink()  # while it is held: a waiting process notices this, and makes a new lock
+                lock.unlink()  # while this process holds the lock: a waiting process notices this, and makes a new lock
 
 
 def checksum(path: Path) -> str:
-    """The CRC-32 of a file's bytes in hex. It detects damage (a flipped bit, a missing end), but not forgery."""
+    """Return the CRC-32 of a file's bytes in hex. It detects damage (a flipped bit, a missing end), but not forgery."""
     value = 0
     with open(path, "rb") as content:
         while block := content.read(1 << 20):
@@ -147,13 +148,13 @@ def checksum(path: Path) -> str:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file's bytes in hex."""
+    """Return the SHA-256 of a file's bytes in hex."""
     with open(path, "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def read_once(digest: Callable[[Path], str], path: Path) -> str:
-    """`checksum` or `sha256` of a file. The file is read again only if it was written again."""
+    """Return `checksum` or `sha256` of a file. A later call reads the file again only if the file was written again."""
     return _digest_as_written(digest, path, path.stat().st_mtime_ns)
 
 
@@ -163,18 +164,18 @@ def _digest_as_written(digest: Callable[[Path], str], path: Path, written: int) 
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace `path` by `text` (UTF-8) in one step. Raises as cannot_write says."""
+    """Replace the content of `path` by `text` (UTF-8) in one step. Raises cannot_write's errors."""
     with replaced_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: object) -> None:
-    """Replace `path` by `value` as indented JSON, in one step. JSON has no NaN and no infinity: they become null."""
+    """Replace the content of `path` by `value` as indented JSON, in one step. NaN and infinity become null."""
     write_text(path, json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The mapping in a JSON file; {} if the file is missing, unreadable, or not a mapping."""
+    """Return the mapping in a JSON file; return {} if the file is missing, is unreadable, or holds no mapping."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -183,9 +184,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def json_lines(path: Path) -> Iterator[Any]:
-    """The value of each line of a file of JSON lines; nothing if the file is missing.
+    """Yield the value of each line of a file of JSON lines; yield nothing if the file is missing.
 
-    A line that is not JSON gives None: another process is writing it, or was killed while writing.
+    A line that is not JSON yields None: another process is writing the line, or was killed while it wrote.
     """
     if not path.exists():
         return
@@ -198,14 +199,14 @@ def json_lines(path: Path) -> Iterator[Any]:
 
 
 def json_line(value: Mapping[str, object]) -> str:
-    """One line of JSON, newline included."""
+    """Return the value as one line of JSON, newline included."""
     return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def add_json_lines(path: Path, values: Iterable[Mapping[str, object]]) -> None:
-    """Add lines to a file of JSON lines.
+    """Append the values to a file of JSON lines.
 
-    A power cut may have left the last line incomplete. The new lines then begin on a line of their own.
+    A power cut may have left the last line of the file incomplete. The new lines then begin after a line break.
     """
     with open(path, "ab+") as file:
         if file.tell():
@@ -216,7 +217,7 @@ def add_json_lines(path: Path, values: Iterable[Mapping[str, object]]) -> None:
 
 
 def plain(value: object) -> Any:
-    """The value as JSON types: paths as text, tensor and numpy scalars as numbers, arrays and tuples as lists.
+    """Return the value as JSON types: paths as text, tensor and numpy scalars as numbers, arrays and tuples as lists.
 
     Raises TypeError or AttributeError for other types.
     """
@@ -224,7 +225,7 @@ def plain(value: object) -> Any:
 
 
 def cannot_write(path: Path | str, error: OSError | SafetensorError) -> RunError | UserError:
-    """The error for a full disk (RunError), or for a path at which nothing can be written (UserError)."""
+    """Return the error for a failed write: UserError for a path that cannot be written, else RunError (a full disk)."""
     reason, number = (error.strerror, error.errno) if isinstance(error, OSError) else (error, None)
     kind = UserError if number in NO_PLACE else RunError
     return kind(f"cannot write {path}: {reason or error}; {ADVICE}")
@@ -232,9 +233,9 @@ def cannot_write(path: Path | str, error: OSError | SafetensorError) -> RunError
 
 @contextmanager
 def _written(path: Path) -> Iterator[Path]:
-    """A temporary path for the future `path`, in a folder beside it with a unique name.
+    """Yield a temporary path for the content of `path`, in a folder with a unique name beside `path`.
 
-    Errors of the disk in the block are raised as cannot_write says. Afterwards the folder is removed.
+    Disk errors in the block become cannot_write's errors. The folder is removed after the block.
     """
     place = path.with_name(f".cse-{secrets.token_hex(8)}.{path.name}")
     try:
@@ -247,8 +248,8 @@ def _written(path: Path) -> Iterator[Path]:
 
 
 def _finish(place: Path, path: Path) -> None:
-    """End a write of `path` in the folder `place`: the old folder gets its name back if `path` is missing; the rest is
-    removed."""
+    """End a write of `path`: if `path` is missing, rename the old folder in `place` back to `path`. Then remove the
+    temporary folder `place`."""
     old = place / "old"
     if old.is_dir() and not path.exists():
         old.rename(path)
@@ -256,9 +257,9 @@ def _finish(place: Path, path: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Flush a file, or all files of a folder, to the disk, so that the content is there before the rename.
+    """Flush a file, or all files of a folder, to the disk, so that their content is on the disk before the rename.
 
-    Each file gets the mode of a new file under the umask: safetensors would let only the owner read it.
+    Each file gets the mode of a new file under the umask. Otherwise only the owner could read a safetensors file.
     """
     mode = path.parent.stat().st_mode & 0o666
     for file in (path, *path.rglob("*")):

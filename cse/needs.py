@@ -1,11 +1,12 @@
-"""The data and weights that a part reads. `needs` of a part lists them, so they are checked or fetched before any work.
+"""The data and weights that a part reads. `Part.needs` lists them, so they can be checked or fetched before any work.
 
-    Need           the base; also `FileNeed`, a file or folder of the user's own
+    Need           the base class
+    FileNeed       a file or folder of the user's own
     EncoderNeed    weights, in cse.sources.encoder
     DatasetNeed    a dataset of the catalogue, in cse.sources.fetch
 
-cse.lab.run.needs asks the parts of a config. This module does not import torch, so that a wrong name is refused at
-once.
+cse.lab.run.needs collects the needs of a config's parts. This module does not import torch: a wrong name must be
+refused at once, and the import takes seconds.
 """
 
 from collections.abc import Mapping
@@ -15,18 +16,18 @@ from typing import Any
 
 from cse.errors import MissingResource
 
-Settings = Mapping[str, Any]  # the keys and values of one part's YAML
+Settings = Mapping[str, Any]  # the keys and values of a part's YAML
 Place = Path | str | None
-"""The place on this machine, or the package with the data; None if it is not here."""
+"""The path of a resource, or text that names a package with the resource. None: the resource is not here."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """One thing that a part reads.
+    """A resource that a part reads: a dataset, an encoder or a file.
 
-    name: the name of the dataset (with its language, if it has several: stsb_multi:de), of the encoder or of the file.
-    key: the parameter that names its place, if any. cse.lab.run.needs replaces it by the full key, as the user gives
-    it, and sets `cache` to paths.cache.
+    name: the name of the resource; a dataset of several languages has its language too: stsb_multi:de. key: the
+    parameter that names the place of the resource, if any. cse.lab.run.needs replaces `key` by the full key of the
+    user's setting, and sets `cache` to paths.cache.
     """
 
     name: str
@@ -34,34 +35,34 @@ class Need:
     key: str = field(default="", compare=False, kw_only=True)
 
     def setting(self, part: str) -> str:
-        """The full key of the setting that names its place; "" if there is none. part: the key of the part."""
+        """Return the full key of the setting that names the place; "" if there is none. part: the part's key."""
         return f"{part}.{self.key}".removeprefix(".") if self.key else ""
 
     def check(self) -> None:
-        """Raise UserError if the place in a setting does not exist, or has other content. The hub is not asked."""
+        """Raise UserError if the place in a setting does not exist, or has the wrong content. Does not ask the hub."""
 
     def check_closely(self) -> None:
-        """Like `check`, but it may also read the content, for seconds."""
+        """Check as `check` does. May also read the content, which can take seconds."""
         self.check()
 
     def find(self) -> Place:
-        """Its place. Downloads nothing if the hub's clients use only the cache."""
+        """Return the place of the resource. Downloads nothing if the hub's clients use only the cache."""
         raise NotImplementedError
 
     def fetch(self) -> Place:
-        """Its place after a download. Runs look there. Raises MissingResource."""
+        """Download the resource, and return the place where runs look for it. Raises MissingResource."""
         return self.find()
 
 
 @dataclass(frozen=True)
 class FileNeed(Need):
-    """The user's own file or folder, from the setting `key`."""
+    """A file or folder of the user's own. The setting `key` names it."""
 
     key: str = field(compare=False)
 
     @property
     def path(self) -> Path:
-        """Its place, as given."""
+        """Return the path that the setting gives, with ~ replaced by the home folder."""
         return Path(self.name).expanduser()
 
     def check(self) -> None:
@@ -75,9 +76,9 @@ class FileNeed(Need):
 
 
 class Part:
-    """A class that a config can name by `_target_`, and that may read something."""
+    """The base class of parts: classes that a config can name by `_target_`."""
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The needs of the part with these settings (from its YAML), before it is made; by default none."""
+        """Return what a part with these settings (from its YAML) will read; by default nothing."""
         return []

@@ -1,7 +1,7 @@
-"""Progress of long work: bars on a terminal, elsewhere a line every few seconds. Both show the time left.
+"""Show the progress of long work: as bars on a terminal, elsewhere as a log line every 20 seconds, with the time left.
 
-The code that does the work tracks its loops: for task in track(tasks, "task"). A direct or indirect caller shows them:
-with showing("transfer test"). Without such a caller, nothing is shown.
+The code that does the work tracks its loops: for task in track(tasks, "task"). A direct or indirect caller shows these
+loops: with showing("transfer test"). Without such a caller, nothing is shown.
 """
 
 import logging
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # importing rich takes time
 log = logging.getLogger("cse")
 
 EVERY = 20.0  # seconds between two lines
-WIDE = 100  # columns of a terminal; a narrower one has no bar, only numbers
+WIDE = 100  # columns of a terminal; a narrower terminal shows only numbers, no bar
 LOOK = 0.1  # seconds between two updates from a loop
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ _bars: "ContextVar[Progress | None]" = ContextVar("bars", default=None)
 
 @contextmanager
 def showing(title: str) -> Iterator[None]:
-    """A block whose tracked loops are shown."""
+    """Show the loops that are tracked in the block. title: the name of the block's work."""
     with live(transient=True) as bars:
         task = bars.add_task(title, total=None)
         try:
@@ -40,9 +40,9 @@ def showing(title: str) -> Iterator[None]:
 
 
 def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None = None) -> Iterator[T]:
-    """The items one by one. A surrounding block of `showing`, if any, shows them as a loop.
+    """Yield the items. A surrounding block of `showing`, if any, shows the progress of this loop.
 
-    what: the name of an item, or a function that returns it. total: the number of items, if they have no length.
+    what: an item's name, or a function that returns the name. total: the number of items, if `items` has no length.
     """
     if (bars := _bars.get()) is None:
         yield from items
@@ -60,10 +60,10 @@ def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None 
 
 @contextmanager
 def live(transient: bool) -> Iterator["Progress"]:
-    """Bars for a block: the bars of the enclosing block, or new bars. transient: remove new bars when the block ends.
+    """Yield the bars of the enclosing block or, without such a block, new bars.
 
-    Without a terminal, and in every process of a run except the first, bars are disabled, and lines are written
-    instead.
+    transient: remove new bars when the block ends. Without a terminal, and in every process of a run except the first,
+    no bars are shown, and lines are logged instead.
     """
     if (around := _bars.get()) is not None:
         yield around
@@ -74,7 +74,7 @@ def live(transient: bool) -> Iterator["Progress"]:
 
     hidden = not sys.stderr.isatty() or os.environ.get("RANK", "0") != "0"
     console, stdout = Console(stderr=True), sys.stdout.isatty()
-    rest = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True))  # cut where the line ends
+    rest = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True))  # truncated at the line's end
     columns: list[ProgressColumn] = [BarColumn()] if console.width >= WIDE else []
     columns += [MofNCompleteColumn(), TimeRemainingColumn(), rest]
     with Progress(
@@ -91,7 +91,7 @@ def live(transient: bool) -> Iterator["Progress"]:
 
 
 def write_lines(bars: "Progress", ended: Event) -> None:
-    """Log a line every EVERY seconds about a block that takes longer: its title, its loops, and the time left."""
+    """Log a line every EVERY seconds: the title of the work, its loops, and the time left. Ends with `ended`."""
     while not ended.wait(EVERY):
         tasks = bars.tasks
         if tasks and (tasks[0].elapsed or 0.0) >= EVERY:

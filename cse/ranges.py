@@ -1,11 +1,12 @@
 """Types of settings with their ranges, for the signatures of parts: `lr: Positive`, `p: Share`, `seed: Seed`.
 
-Only the signature of a part says which values are valid. The laboratory checks a config against it before any work. A
-choice is a Literal, or a OneOf if a table already lists the names. NaN and infinity are refused everywhere.
+Only the signature of a part declares the valid values. The laboratory checks a config against the signatures before any
+work. The type of a setting with a list of names is a Literal, or a OneOf if a table already has the list. NaN and
+infinity are always refused.
 
-A signature also says what a setting is for. A setting without a Mark is science: it determines training or scores. Any
-other setting has a mark beside its type, `workers: Annotated[Natural, Mark.MACHINE]`, or in its type, such as File
-(cse.lab.settings.roles).
+A signature also declares the purpose of a setting (cse.lab.settings.roles). A setting without a mark of purpose is
+science: it determines training or scores. Any other setting has such a mark beside its type, as in `workers:
+Annotated[Natural, Mark.MACHINE]`, or in its type, as in Cache.
 """
 
 import math
@@ -20,9 +21,9 @@ from pydantic_core import CoreSchema, core_schema
 
 
 class Mark(Enum):
-    """What an annotation says about a setting in addition to its type. Each mark's value is its meaning.
+    """A fact that a setting's annotation gives in addition to the type. The value of a mark is its meaning.
 
-    A key without marks of purpose has the marks of the key above it: `hydra.launcher.n_jobs` has the marks of
+    A key without a mark of purpose has the marks of the key above it: `hydra.launcher.n_jobs` has the marks of
     `hydra.launcher`.
     """
 
@@ -49,8 +50,8 @@ class Mark(Enum):
 
 
 VALUE_MARKS = frozenset({Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED})
-"""The marks that say what a value is. They do not replace the purpose that a key has from the key above it:
-`card.data_licence` is a Sentence, and it has the purpose of `card`, logging."""
+"""The marks of the kind of a value. A key with only such marks keeps the purpose of the key above it:
+`card.data_licence` is a Sentence, and its purpose is the purpose of `card`, logging."""
 
 Count = Annotated[int, Ge(1)]
 Several = Annotated[int, Ge(2)]
@@ -58,16 +59,16 @@ Natural = Annotated[int, Ge(0)]
 Seed = Annotated[int, Ge(0), Lt(2**32)]  # the range of numpy's generators
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
-Exponent = Annotated[float, Ge(-38), Le(38)]  # float32 holds ten to this power
+Exponent = Annotated[float, Ge(-38), Le(38)]  # float32 can represent ten to this power
 Share = Annotated[float, Ge(0), Le(1)]
 PositiveShare = Annotated[float, Gt(0), Le(1)]
-BelowOne = Annotated[float, Ge(0), Lt(1)]  # a dropout, a momentum: 1 would leave nothing
+BelowOne = Annotated[float, Ge(0), Lt(1)]  # a dropout or a momentum: with 1, nothing would remain
 Name = Annotated[str, MinLen(1)]
 File = Annotated[Name, Mark.VERBATIM]
 Folder = Annotated[Name, Mark.VERBATIM]
 Cache = Annotated[Folder, Mark.MACHINE, Mark.NAMED]  # a folder that a run fills
-EncoderName = Annotated[Name, Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED]  # on the hub, or a folder
-HubName = Annotated[Name, Mark.VERBATIM]  # of a dataset
+EncoderName = Annotated[Name, Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED]  # a name on the hub, or a folder
+HubName = Annotated[Name, Mark.VERBATIM]  # the name of a dataset on the hub
 Sentence = Annotated[str, Mark.VERBATIM]
 Split = Literal["dev", "test"]
 Pooling = Literal["cls", "mean", "last", "mask", "avg_top2", "avg_first_last", "avg_first_last_0"]
@@ -75,18 +76,18 @@ AnyPooling = Literal[Pooling, "pooler"]  # CLS through the checkpoint's own pool
 WhiteningKind = Literal["pca", "zca"]  # of finished embeddings
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
-"""How every set of settings is checked."""
+"""Pydantic's rules for the check of every group of settings."""
 
 
 def no_word_for_null(value: object) -> object:
-    """The value. Raises ValueError for text that means null in other programs: cse would not read it as null."""
+    """Return the value. Raises ValueError for a word that means null elsewhere: cse would read this word as text."""
     if isinstance(value, str) and value.lower() in ("none", "null", "~"):
         raise ValueError("would be text: nothing is null")
     return value
 
 
 class OneOf:
-    """One of the names that a table lists: `Annotated[str, OneOf(TASKS)]`."""
+    """The annotation of a setting that is one of the names in a table: `Annotated[str, OneOf(TASKS)]`."""
 
     def __init__(self, names: Iterable[str]):
         self.names = list(names)
@@ -96,7 +97,7 @@ class OneOf:
 
 
 def check_ascending(values: Sequence[float]) -> Sequence[float]:
-    """The values. Raises ValueError unless each is at least as large as the one before."""
+    """Return the values. Raises ValueError if a value is smaller than the value before it."""
     if list(values) != sorted(values):
         raise ValueError("must be in ascending order")
     return values
@@ -106,17 +107,17 @@ Ascending = AfterValidator(check_ascending)
 
 
 def check_distinct(values: Sequence[int]) -> Sequence[int]:
-    """The values. Raises ValueError if one occurs twice."""
+    """Return the values. Raises ValueError if a value occurs twice."""
     if len(set(values)) < len(values):
         raise ValueError("must be different from each other")
     return values
 
 
-Widths = Annotated[list[Count], AfterValidator(check_distinct)]  # this many leading channels are embeddings too
+Widths = Annotated[list[Count], AfterValidator(check_distinct)]  # so many leading channels are an embedding too
 
 
 def check_scale(ends: tuple[float, float]) -> tuple[float, float]:
-    """The ends of a scale. Raises ValueError unless the first is lower and their distance is finite."""
+    """Return the ends of a scale. Raises ValueError unless the first end is lower and the distance is finite."""
     if not 0 < ends[1] - ends[0] < math.inf:
         raise ValueError("must be the lower end and the upper end of a scale, such as [0,5]")
     return ends
@@ -126,7 +127,7 @@ Ends = Annotated[tuple[float, float], AfterValidator(check_scale)]
 
 
 def check_device(name: str) -> str:
-    """The name. Raises ValueError unless it names a device for training a classifier."""
+    """Return the name of a device for training a classifier. Raises ValueError for any other name."""
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
         raise ValueError("must be auto, cpu, cuda or cuda:N")
     return name
@@ -136,7 +137,7 @@ Device = Annotated[str, AfterValidator(check_device)]
 
 
 def text_encoding(name: str) -> str:
-    """The name. Raises ValueError unless it is a text encoding that leaves ASCII unchanged."""
+    """Return the name of a text encoding that leaves ASCII unchanged. Raises ValueError for any other name."""
     ascii = "".join(map(chr, range(32, 127))) + "\\x41\n"  # idna and unicode_escape are encodings too
     try:
         if ascii.encode(name) == ascii.encode() and ascii.encode().decode(name) == ascii:

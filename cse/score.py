@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Items:
-    """The N items of a score. Each has the encoder's answer and the gold answer.
+    """The N items of a score. values_N: the encoder's value of each item. gold_N: the correct value.
 
-    kind: the statistic of values_N and gold_N that is the score, times 100. cosines: the correlation of cosines with
-    human scores. spearman: the correlation of other numbers with human scores. accuracy, f1, macro_f1: of predicted and
-    true classes; f1 is of class 1, macro_f1 the mean over classes. mean: of values from 0 to 1, such as each query's
-    nDCG. units_UN: the numbers of the units of each item, if items share units (pairs share documents); None if items
-    are independent. digest: of the texts and units; it identifies the same items. "" if the evaluator gives none.
+    kind: the statistic of values_N and gold_N. The score is this statistic times 100. cosines, spearman: Spearman's
+    correlation of cosines, or of other numbers, with human scores. accuracy, f1, macro_f1: of predicted and true
+    classes; f1 is for class 1, macro_f1 is the mean over classes. mean: the mean of values from 0 to 1, such as each
+    query's nDCG. units_UN: the numbers of each item's units, if items share units (pairs share documents); None if
+    items are independent. digest: a digest of the texts and units, which identifies the same items; "": unknown.
     """
 
     kind: Literal["cosines", "spearman", "accuracy", "f1", "macro_f1", "mean"]
@@ -31,7 +31,7 @@ class Items:
 
 
 def digest_of(texts: Iterable[str], units_UN: "np.ndarray | None" = None) -> str:
-    """16 hex digits over an evaluator's texts, in their order, and over the units of its items; see Items."""
+    """Return a digest (16 hex digits) of an evaluator's texts, in order, and of the units of its items; see Items."""
     content = hashlib.sha256()
     for text in texts:
         content.update(text.encode(errors="surrogatepass") + b"\0")
@@ -41,18 +41,18 @@ def digest_of(texts: Iterable[str], units_UN: "np.ndarray | None" = None) -> str
 
 
 def evaluator_of(name: str) -> str:
-    """The key of the evaluator in a score's full name: stsb in dev/stsb/spearman; "" if the name has none."""
+    """Return the key of the evaluator in a score's full name: stsb in dev/stsb/spearman; "" if the name has no key."""
     return name.partition("/")[2].partition("/")[0]
 
 
 Average = TypeAliasType("Average", "list[str | Average]")
-"""A score that is a mean: the names of the scores in it. A list inside it is averaged first."""
+"""The names of the scores whose mean is a score. A list in this list is averaged first."""
 
 ItemScores = dict[str, Items | Average]
-"""The basis of each score, by name; see Behind."""
+"""The basis of each score, by the score's name; see Behind."""
 
 Behind = TypeAliasType("Behind", "Items | str | Sequence[Behind] | None")
-"""The basis of a score: items; another score, by name; the mean of several; None if it is not kept."""
+"""The basis of a score: its items, the name of another score, or a list to average. None: the basis is not kept."""
 
 
 class AboutScore(TypedDict, total=False):
@@ -68,9 +68,9 @@ class AboutScore(TypedDict, total=False):
 class Score:
     """One number of an evaluator.
 
-    name: `STS12/spearman`. In a run the split and the evaluator's key come first: `test/sts/STS12/spearman`. rows: the
-    rows of its data, 0 if unknown. unit: the label of an axis. modified: whether its data is incomplete or modified
-    (allow_partial). items: its basis, see Behind. headline: whether a table on the terminal shows it.
+    name: such as `STS12/spearman`. In a run the split and the evaluator's key come first: `test/sts/STS12/spearman`.
+    rows: the number of rows of the score's data, 0 if unknown. unit: the label of a plot's axis. modified: whether the
+    data is incomplete or modified (allow_partial). items: see Behind. headline: whether the terminal's table shows it.
     """
 
     name: str
@@ -83,21 +83,21 @@ class Score:
     headline: bool = True
 
     def better_than(self, other: "Score | None") -> bool:
-        """Whether this value is better than another value of the score. NaN and infinity are never better.
+        """Return whether this score's value is better than the value of `other`. NaN and infinity are never better.
 
-        Any number is better than NaN, infinity and None.
+        Any finite number is better than NaN, infinity and None.
         """
         if not math.isfinite(self.value) or other is None or not math.isfinite(other.value):
             return math.isfinite(self.value)
         return self.value < other.value if self.lower_is_better else self.value > other.value
 
     def within(self, prefix: str) -> "Score":
-        """The score with `prefix` before its name and the names in its average. Its numbers have Python's types."""
+        """Return the score with `prefix` before its name and the names in `items`, and with Python's number types."""
         items = renamed(prefix, self.items)
         return replace(self, name=prefix + self.name, value=float(self.value), rows=int(self.rows), items=items)
 
     def about(self) -> AboutScore:
-        """The facts that results.json keeps in addition to the value."""
+        """Return the facts that results.json keeps in addition to the value."""
         return {
             "rows": self.rows,
             "unit": self.unit,
@@ -111,30 +111,30 @@ Scores = dict[str, Score]
 
 
 def renamed(prefix: str, items: Behind) -> Behind:
-    """The basis of a score, with `prefix` before every name."""
+    """Return the basis of a score, with `prefix` before every name in it."""
     if isinstance(items, str):
         return prefix + items
     return [renamed(prefix, one) for one in items] if isinstance(items, list) else items
 
 
 def values(scores: Iterable[Score]) -> dict[str, float]:
-    """The numbers alone, by name."""
+    """Return the values of the scores, by the scores' names."""
     return {score.name: score.value for score in scores}
 
 
 def no_better(scores: Mapping[str, Score], name: str, before: Mapping[str, float | None]) -> bool:
-    """Whether the score of this name is no better than before; False if one of the two is unknown."""
+    """Return whether the score `name` is no better than the value in `before`; False if one of them is missing."""
     score, earlier = scores.get(name), before.get(name)
     return score is not None and earlier is not None and not score.better_than(replace(score, value=earlier))
 
 
 def in_short(value: float) -> str:
-    """A score as tables show it."""
+    """Return the value of a score as tables show it."""
     return f"{value:z.{decimals(value)}f}"
 
 
 def decimals(value: float) -> int:
-    """The number of decimals of a score in tables: two, or four below 1."""
+    """Return the number of decimals of a score in tables: four for a value between -1 and 1 except 0, else two."""
     return 2 if not 0 < abs(value) < 1 else 4
 
 
@@ -146,9 +146,9 @@ class DataFile(TypedDict, total=False):
 
 
 class Source(TypedDict, total=False):
-    """The data and protocol of an evaluator's scores, JSON-ready. An evaluator may add its own keys.
+    """The data and the protocol of an evaluator's scores, as JSON types. An evaluator may add its own keys.
 
-    place: the folder or hub name of the data. revisions: the version of each data set that has no file checksum.
+    place: the folder or hub name of the data. revisions: the version of each dataset that has no checksum of a file.
     problems: one sentence for each problem of the data.
     """
 
