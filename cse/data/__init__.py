@@ -1,20 +1,20 @@
-"""The data that a run learns from, as batches. How the lines of a file become the batch of step 7, in this order:
+"""The training data of a run, as batches. The lines of a file become the batch of step 7 in this order:
 
-1. text: Text has the settings of a text. Text.find opens the source and names it by a digest. text_needs checks, before
-   any work, that the data in the settings are available.
-2. listing: which files of a folder are read. readers: the rows of a file, format by format. columns: the cells of a
-   row. The rows may also come from a function: corpora has the functions of the papers' corpora (further ones are in
-   stsb, wikipedia and demo), and function calls a user's own function. noise may change the rows.
-3. usable: notes which rows have no text, while the rows are read.
-4. cache: keeps the columns of the rows in memory-mapped files.
-5. rows: TextRows are the rows in use, read from the cache.
-6. views: Views tokenises rows, makes the views of each row with the augmentation, checks and masks them.
-7. loader: Batches.row_numbers_of(7) are the rows of the step, in an order keyed by (seed, epoch). Batches[7] pads their
-   views. With trainer.no_duplicates, duplicates keeps rows that share a text in different batches.
+1. text: Text has the settings of a text. Text.find opens the source of the text, and computes a digest of the source.
+   text_needs checks, before any work, that the data in the settings are available.
+2. listing finds the files of a folder, readers reads the rows of a file, and columns reads the cells of a row. A
+   function may give the rows instead: corpora, stsb, wikipedia and demo have cse's own functions, and the module
+   function calls a user's function. noise may change the rows.
+3. usable notes which rows have no text, while the rows are read.
+4. cache keeps the columns of the rows in memory-mapped files.
+5. rows: TextRows has the rows in use, from the cache.
+6. views: Views tokenises rows, makes the views of each row with the augmentation, and checks and masks the views.
+7. loader: Batches.row_numbers_of(7) has the numbers of the step's rows. Their order is keyed by (seed, epoch).
+   Batches[7] pads the views of these rows. With trainer.no_duplicates, duplicates separates rows that share a text.
 8. prefetch: worker processes make the batch before the step needs it.
 
-mixture: several texts in one run; each batch is from one text. overlap: how many training texts are evaluation texts.
+mixture joins several texts in one run; each batch is from one text. overlap counts training texts in evaluation sets.
 
-The second modality has batches of its own. stream: endless batches of labelled items. images: pictures, from a folder
-(listing) or from hub_images; pixels decodes a file. audio: speech as filter banks.
+The second modality has batches of its own. stream makes endless batches of labelled items. images reads pictures from a
+folder or from hub_images, and pixels decodes a picture. audio turns speech into filter banks.
 """

@@ -1,7 +1,7 @@
-"""Speech with its speaker as the class (AudioCSE): Kaldi filter banks, computed once, with the released augmentations.
+"""Batches of speech (AudioCSE): Kaldi filter banks with the released augmentations. A clip's class is its speaker.
 
-B is the number of clips in a batch, S the samples at 16 kHz, F the mel bands, and T the frames of 10 ms. A batch has
-one view; the encoder's dropout makes the second.
+A batch has B clips. A clip has S samples at 16 kHz, and T frames of 10 ms in F mel bands. A batch has one view of each
+clip; the encoder's dropout makes the second view.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from cse.sources.fetch import DatasetNeed, fetch_dataset
 
 log = logging.getLogger(__name__)
 
-TORCHAUDIO = "torchaudio==2.11.*"  # the last
+TORCHAUDIO = "torchaudio==2.11.*"  # the last release
 RATE = 16_000  # LibriSpeech's
 FRAMES, BANDS = 1024, 128  # the authors' input of the encoder (Appendix B: B x 1024 x 128)
 SAMPLES = 400 + (FRAMES - 1) * 160  # 1024 frames of 25 ms every 10 ms; later samples are truncated
@@ -46,14 +46,14 @@ SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's mean and deviation; 
 
 
 class AudioBatch(NamedTuple):
-    """fbank_BTF: (B, 1024, 128) float32. labels_B: the speaker, or in a mixture the louder speaker."""
+    """Filter banks fbank_BTF, (B, 1024, 128) float32. labels_B: the speaker, in a mixture of two the larger share's."""
 
     fbank_BTF: Tensor
     labels_B: Tensor
 
 
 class Speech(Stream[AudioBatch]):
-    """Batches of filter banks with their augmentations. conf/aux_modality/audio.yaml explains the settings."""
+    """Batches of augmented filter banks. conf/aux_modality/audio.yaml explains the settings."""
 
     kind = "clips"
 
@@ -92,7 +92,7 @@ class Speech(Stream[AudioBatch]):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """LibriSpeech, or the user's own folder."""
+        """Return the need of LibriSpeech, or of the user's own folder."""
         return [DatasetNeed("librispeech", settings.get("folder"))]
 
     def __getitem__(self, number: int) -> AudioBatch:
@@ -116,12 +116,12 @@ class Speech(Stream[AudioBatch]):
         return AudioBatch(fbank_BTF, torch.tensor(np.array(labels)))
 
     def _wave(self, waves: np.ndarray, row: int) -> Tensor:
-        """(S,) float32, minus its mean."""
+        """Return the samples of a clip, (S,) float32, minus their mean."""
         wave_S = torch.from_numpy(waves[self.rows_in_store[row], : self.samples[row]].astype(np.float32) / 2**15)
         return wave_S - wave_S.mean()
 
     def _masked(self, clip_TF: Tensor) -> Tensor:
-        """SpecAugment: set one band of frequencies and one stretch of time, of random width and place, to 0."""
+        """Apply SpecAugment: set a band of frequencies and a stretch of time, both of random width and place, to 0."""
         from torchaudio.functional import mask_along_axis
 
         clip_TF = mask_along_axis(clip_TF, self.frequency_mask, 0.0, axis=1)
@@ -129,28 +129,28 @@ class Speech(Stream[AudioBatch]):
 
 
 def fbank(wave_S: Tensor) -> Tensor:
-    """(frames, 128) log mel energies of samples in [-1, 1], computed like Kaldi with the authors' settings."""
+    """Return (frames, 128) log mel energies of samples in [-1, 1], computed like Kaldi with the authors' settings."""
     from torchaudio.compliance import kaldi
 
     return kaldi.fbank(wave_S[None] - wave_S.mean(), sample_frequency=RATE, num_mel_bins=BANDS, **KALDI)
 
 
 def fixed_length(fbank_TF: Tensor) -> Tensor:
-    """(1024, F): truncated, or padded with zeros at the end."""
+    """Return the filter banks with 1024 frames, (1024, F): truncated, or padded with zeros at the end."""
     return pad(fbank_TF[:FRAMES], (0, 0, 0, FRAMES - min(FRAMES, len(fbank_TF))))
 
 
 def mix(wave_S: Tensor, partner_S: Tensor, share: float) -> Tensor:
-    """share * wave + (1 - share) * partner. The partner is truncated or padded to the length of the wave."""
+    """Return share * wave + (1 - share) * partner. The partner is truncated or padded to the length of the wave."""
     partner_S = pad(partner_S[: len(wave_S)], (0, max(0, len(wave_S) - len(partner_S))))
     return share * wave_S + (1 - share) * partner_S
 
 
 def read_wave(path: Path) -> np.ndarray:
-    """The first SAMPLES samples as int16 at 16 kHz, channels averaged. Raises ValueError for a clip without sound.
+    """Return the first SAMPLES samples at 16 kHz as int16, averaged over channels. The rest of the clip is not read.
 
-    The rest of the clip is not read. LibriSpeech's files have 16 bits, so int16 is exact. Samples beyond 1 occur only
-    in files of floats; then the whole clip is scaled until the loudest sample is 1.
+    LibriSpeech's files have 16 bits, so int16 is exact. Only files of floats have samples beyond 1: such samples are
+    scaled until the loudest is 1. Raises ValueError for a clip that is silent, too short or not finite.
     """
     import soundfile
     from torchaudio.functional import resample
@@ -174,10 +174,10 @@ def read_wave(path: Path) -> np.ndarray:
 
 
 def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]:
-    """{speaker: the sound files below the speaker's folder}, only for the `speakers` speakers with the most files.
+    """Return {speaker: sound files below the speaker's folder} for the `speakers` speakers with the most files.
 
-    Speakers with equally many files are in the order of their names.
-    Raises MissingResource if there is no such folder, UserError if it has no sound file.
+    If speakers have equally many files, the first by name are used. None: all speakers.
+    Raises MissingResource if the folder `root` does not exist, UserError if the folder has no sound file.
     """
     files: dict[str, list[Path]] = {}
     for path in list_class_files(root, "audio", SOUND_ENDINGS, named="speaker", depth=2):  # LibriSpeech has chapters
@@ -187,12 +187,12 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
 
 
 def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple[Path, Json, dict[Path, str]]:
-    """The folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of these files, its index, and the files' digests.
+    """Return the folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of n files, its index, and file digests.
 
     The arrays are computed once for the same content; names and places of files do not matter. Files that are corrupt,
-    silent or shorter than a frame are left out of the index (rows, labels, samples). The index names these files
-    (skipped), and every run's log says how many there are. Raises UserError if more than 1 % of all files are left out,
-    and if a file changes while it is read.
+    silent or shorter than a frame are not in the index's rows, labels and samples. `skipped` in the index has the
+    reason for each, and every run logs their number. Raises UserError if more than 1 % of all files are skipped, and if
+    a file changes while it is read.
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]
@@ -209,7 +209,7 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
 
 
 def _digest(path: Path) -> str:
-    """The SHA-256 of a clip's file; "" for a file that cannot be opened. `_compute` skips such a file."""
+    """Return the SHA-256 of a clip's file, or "" for a file that cannot be opened. `_compute` skips such a file."""
     try:
         return sha256(path)
     except OSError:
@@ -217,9 +217,9 @@ def _digest(path: Path) -> str:
 
 
 def _compute(folder: Path, digests: dict[Path, str], labels: list[int], root: Path) -> Json:
-    """Write both arrays. Returns the index, see filter_banks.
+    """Write both arrays into `folder`, and return the index; see filter_banks.
 
-    Raises UserError if the disk has no room, if many clips are unusable, or if a clip changes.
+    Raises UserError if the disk has too little space, if many clips are unusable, or if a clip changes.
     """
     paths = list(digests)
     log.info("audio      computing filter banks of %d clips into %s", len(paths), folder.parent)
@@ -232,7 +232,7 @@ def _compute(folder: Path, digests: dict[Path, str], labels: list[int], root: Pa
     waves = np.lib.format.open_memmap(folder / WAVE, "w+", np.int16, (len(paths), SAMPLES))
 
     def compute(row: int) -> int | str:
-        """Fill the row. Returns its number of samples, or the reason why its file is unusable."""
+        """Fill a row of both arrays. Return the clip's number of samples, or the reason why the clip is unusable."""
         try:
             wave_S = read_wave(paths[row])
         except Exception as error:  # a broken file makes a decoder raise nearly anything

@@ -24,15 +24,15 @@ log = logging.getLogger(__name__)
 
 ABOUT = "about.json"
 READ_VERSION = 1  # increase it if the result of a `read` of `read_once` changes
-SETTLED = 2  # seconds: the coarsest times of a file system
+SETTLED = 2  # seconds: the coarsest resolution of a file system's times
 ROWS_PER_BLOCK = 65536  # the offsets of a block are Python integers in memory
 
 
 def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
-    """The result of write(temporary folder), which fills this cache. An intact cache is not written again.
+    """Return the result of write(temporary folder), which writes this cache. An intact cache is not written again.
 
-    The result must be JSON. It is kept with the checksums of the written files. Files are written under a temporary
-    name and renamed when complete, so a killed run leaves no partial cache. A cache with a wrong checksum is written
+    The result must be JSON. The cache keeps the result and the checksums of the written files. The temporary folder is
+    renamed when it is complete, so a killed run leaves no partial cache. A cache with a wrong checksum is written
     again. Raises RunError for a full disk, UserError for a cache that belongs to another user, and every error of
     `write`.
     """
@@ -55,12 +55,12 @@ def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
 
 
 def read_once(cache: Path, folder: Path, paths: Sequence[Path], read: Callable[[Path], str], what: str) -> list[str]:
-    """read(path) of each file of a folder; a file is read again only if its size or one of its times has changed.
+    """Return read(path) of each file in a folder. A file with the same size and times as before is not read again.
 
-    The results are kept in `cache`, the folder of all caches. A program can set the time of the last change (mtime)
-    back, but not the time at which the system noted a change (ctime). No result is kept of a file that has changed in
-    the last SETTLED seconds: it may change again at the same time. An empty result, for a file that could not be read,
-    is not kept either: the next start may be able to read the file. what: the name of a file, for the progress.
+    The results are kept in `cache`, the folder of all caches. The times are mtime, which a program can set back, and
+    ctime, which no program can set. A file that has changed in the last SETTLED seconds may change again without a new
+    time, so its result is not kept. An empty result means that the file could not be read. It is not kept either,
+    because the next start may be able to read the file. what: the word for a file, for the progress.
     """
     key = hashlib.sha256(f"{READ_VERSION} {what} {folder.absolute()}".encode()).hexdigest()[:32]
     kept = cache / "files" / f"{key}.json"
@@ -68,7 +68,7 @@ def read_once(cache: Path, folder: Path, paths: Sequence[Path], read: Callable[[
     now = time.time_ns()
 
     def of_file(path: Path) -> tuple[list[int], str]:
-        """The file's size and times, and what was read of it."""
+        """Return the file's size and times, and the result of `read`."""
         try:
             found = os.stat(path)
         except OSError:
@@ -89,7 +89,7 @@ def read_once(cache: Path, folder: Path, paths: Sequence[Path], read: Callable[[
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether every file of a cache matches its checksum. Reads every byte: one second per gigabyte."""
+    """Return whether every file of a cache matches its checksum. Reads every byte: one second per gigabyte."""
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         return all(checksum(folder / name) == value for name, value in about["checksums"].items())
@@ -115,19 +115,19 @@ class Ragged:
         return self.flat[self.offsets[i] : self.offsets[i + 1]]
 
     def take(self, numbers_N: np.ndarray) -> list[np.ndarray]:
-        """Many rows at once. This is ten times as fast as single rows: slicing a memmap is slow."""
+        """Return many rows at once, ten times as fast as row by row: slicing a memmap is slow."""
         flat = np.asarray(self.flat)
         ends = zip(self.offsets[numbers_N].tolist(), self.offsets[numbers_N + 1].tolist(), strict=True)
         return [flat[first:last] for first, last in ends]
 
     def rows(self, numbers_N: np.ndarray) -> Iterator[np.ndarray]:
-        """Any number of rows, one by one."""
+        """Yield the rows with these numbers, one by one."""
         for start in range(0, len(numbers_N), ROWS_PER_BLOCK):
             yield from self.take(numbers_N[start : start + ROWS_PER_BLOCK])
 
 
 class CachedColumns(NamedTuple):
-    """One Ragged per column, the notes taken while the rows were read, and the CRC-32 of each file by its name."""
+    """Cached columns: a Ragged per column, notes from the reading of the rows, and each file's CRC-32 by file name."""
 
     columns: list[Ragged]
     notes: Json
@@ -137,10 +137,10 @@ class CachedColumns(NamedTuple):
 def cache_columns(
     folder: Path, rows: Iterable[tuple[np.ndarray, ...]], names: list[str], dtype: str, notes: Callable[[], Json] = dict
 ) -> CachedColumns:
-    """The columns kept in `folder`. `rows` is read only if there is no intact cache (see cached_folder).
+    """Return the columns in the cache `folder`. Reads `rows` only if there is no intact cache (see cached_folder).
 
-    One row at a time is in memory. notes: called after the last row is read; the result is saved with the rows. Raises
-    every error of reading `rows`.
+    Only one row at a time is in memory. notes: called after the last row is read; the result is saved with the rows.
+    Raises every error that reading `rows` raises.
     """
 
     def write(temporary: Path) -> Json:

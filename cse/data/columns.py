@@ -1,8 +1,8 @@
-"""The columns of a file of text: the columns that a text reads, and the cells of a row in these columns.
+"""The columns that a text reads from a file, and the cells of a row in these columns.
 
 check_columns    check that a file has each requested column
-cells_of_row     the cells of a row, as text
-ScoreColumn      the column of numbers beside the text
+cells_of_row     return the cells of a row as text
+ScoreColumn      a column of numbers beside the text
 """
 
 import math
@@ -20,14 +20,14 @@ Row = tuple[str, ...]
 
 
 class ScoreColumn(NamedTuple):
-    """A column of numbers. name: the column's name. ends: the lowest and the highest number, which become 0 and 1;
-    None: any number, unchanged."""
+    """A column of numbers. name: the column's name. ends: the lowest and the highest valid number, scaled to 0 and 1;
+    None: every number is valid and stays unchanged."""
 
     name: str
     ends: tuple[float, float] | None
 
     def cell(self, cell: object, place: str) -> str:
-        """The scaled number, as text. Raises UserError if the cell is not a number or is outside `ends`.
+        """Return the scaled number as text. Raises UserError if the cell is not a number or is outside `ends`.
 
         place: the file and row, for the message.
         """
@@ -52,7 +52,7 @@ class ScoreColumn(NamedTuple):
         return repr((value - low) / (high - low))
 
     def in_words(self, scaled: float) -> str:
-        """A row's number in its column, and the scaled number for the objective."""
+        """Return in words a number as in the file, and the scaled number for the objective."""
         if self.ends is None:
             return f"{self.name} {scaled:g}"
         low, high = self.ends
@@ -60,16 +60,19 @@ class ScoreColumn(NamedTuple):
 
 
 Columns = Sequence[str | ScoreColumn]
-"""The columns to read, in this order: the name of a column of text, or a column of numbers."""
+"""The columns to read, in order. A str is the name of a column of text; a ScoreColumn is a column of numbers."""
 
 
 def names_of(columns: Columns) -> list[str]:
-    """The names of all columns: text and numbers."""
+    """Return the names of all columns, of text and of numbers."""
     return [column if isinstance(column, str) else column.name for column in columns]
 
 
 def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
-    """The columns. Raises UserError for None, or unless the header of the file or hub dataset has each exactly once."""
+    """Return the columns. Raises UserError if they are None, or if the header lacks or repeats one of them.
+
+    file: the file or the hub dataset, for the message.
+    """
     there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
     if columns is None:
         raise UserError(
@@ -86,10 +89,10 @@ def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> 
 
 
 def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row:
-    """The cells of a row as text; an empty cell becomes " ". where: the file and the row, for messages.
+    """Return the cells of a row as text; an empty cell becomes " ". where: the file and the row, for messages.
 
     Raises UserError for a missing cell, for a cell that is not text (a number, a list, an object), and for half a
-    surrogate pair. In a column of scores, raises UserError for a cell that is not a number.
+    surrogate pair. For a column of scores, raises the errors of ScoreColumn.cell.
     """
     if missing := [name for name in names_of(columns) if name not in row]:
         raise UserError(f"{where}: {', '.join(missing)} is missing")
@@ -103,7 +106,7 @@ def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row
 
 
 def text_of_cell(cell: object, where: str) -> str:
-    """A cell of text; see `cells_of_row`."""
+    """Return a cell of text; see `cells_of_row`."""
     if cell is None or cell == "":
         return EMPTY
     if not isinstance(cell, str):

@@ -1,6 +1,6 @@
-"""Rows that share a text. If two are in one batch, a contrastive loss treats a copy of the positive as a negative.
+"""Rows that share a text. If one batch has two such rows, a contrastive loss treats a copy of a positive as a negative.
 
-N is the number of rows, C the columns.
+N is the number of rows, C the number of columns.
 """
 
 from collections import defaultdict
@@ -12,21 +12,21 @@ from cse.data.rows import TextRows
 
 
 def text_keys(text: TextRows) -> np.ndarray:
-    """(N, C) int64: equal numbers for equal texts of the rows in use. Each process has different numbers. A missing
-    text equals no other."""
+    """Return a key for each text of the rows in use, (N, C) int64. Only equal texts have equal keys. A missing text has
+    a key of its own. The keys differ between processes."""
     keys = np.fromiter((hash(cell) for cell in text.cells()), np.int64)
     return apart_if_missing(keys.reshape(text.num_columns, len(text)).T, text.missing_NC)
 
 
 def met(text: TextRows, rows_B: np.ndarray) -> int:
-    """How many rows of a batch share a text with another row of the batch."""
+    """Return how many rows of a batch share a text with another row of the batch."""
     keys = [[hash(cell) for cell in text.texts_of(rows_B, column)] for column in range(text.num_columns)]
     missing_BC = None if text.missing_NC is None else text.missing_NC[rows_B]
     return int(sharing(apart_if_missing(np.array(keys).T, missing_BC)).sum())
 
 
 def apart_if_missing(keys_NC: np.ndarray, missing_NC: np.ndarray | None) -> np.ndarray:
-    """The keys, in which each missing text gets a number of its own."""
+    """Return the keys, but with a key of its own for each missing text."""
     if missing_NC is not None:
         keys_NC = keys_NC.copy()
         keys_NC[missing_NC] = np.arange(missing_NC.sum())
@@ -34,7 +34,7 @@ def apart_if_missing(keys_NC: np.ndarray, missing_NC: np.ndarray | None) -> np.n
 
 
 def sharing(keys_NC: np.ndarray) -> np.ndarray:
-    """(N,) bool: whether another row has a text of this row, in any column."""
+    """Return for each row whether any other row shares a text with it, in any column: (N,) bool."""
     _, places, counts = np.unique(keys_NC, return_inverse=True, return_counts=True)
     keys_NC = places.reshape(keys_NC.shape)
     own_NC = (keys_NC[:, :, None] == keys_NC[:, None, :]).sum(2)
@@ -42,14 +42,14 @@ def sharing(keys_NC: np.ndarray) -> np.ndarray:
 
 
 def apart(order_N: np.ndarray, keys_NC: np.ndarray, batch_size: int) -> np.ndarray:
-    """Move rows between batches until no two rows of a batch share a text, as far as there is room.
+    """Return an order of the rows in which, as far as possible, no two rows of a batch share a text.
 
-    order_N: the row numbers of an epoch's batches; the last batch may be smaller. keys_NC: the keys of the rows, in
-    this order. First the rows that share a text are placed, most frequent texts first. Each row goes to a batch that
-    has none of its texts, namely to the batch with the most room. If several batches have the same room, the row goes
-    to the first of them, counted from its own batch. If texts are shared in one column only, and some order keeps
-    all of them apart, this order does too (Gale 1957, Ryser 1957). The other rows keep their order. Rows without a
-    place fill the remaining room. The result does not depend on the keys' values, which differ between processes.
+    order_N: the row numbers of an epoch, batch after batch; the last batch may be smaller. keys_NC: the keys of the
+    rows, in this order. Rows that share a text are placed first, rows with the most frequent texts before others. Each
+    such row goes to the batch with the most free places among the batches without the row's texts. If several batches
+    have equally many free places, the row goes to the first of them, counted from its old batch. All other rows fill
+    the free places in their old order. If texts are shared in one column only, and an order without shared texts in any
+    batch exists, the result is such an order (Gale 1957, Ryser 1957). The result depends only on which keys are equal.
     """
     members: list[list[int]] = [[] for _ in range(0, len(order_N), batch_size)]
     room = np.full(len(members), batch_size)

@@ -1,4 +1,4 @@
-"""A function that yields rows, such as a user's own (data.rows): what it is, its checked rows, and its version."""
+"""A function that yields rows, such as a user's own (data.rows): its rows, its settings and its version."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ RowsFunction = Callable[[], Iterator[Row]]
 
 
 def rows_by(function: RowsFunction, where: str) -> Iterator[Row]:
-    """The unchecked rows of the user's own function. Any error that it raises becomes a UserError."""
+    """Yield the unchecked rows of a user's function. Any error of the function but RunError becomes a UserError."""
     if not callable(function):
         raise UserError(f"{where}: `rows` is called later: its YAML needs _partial_: true")
     name, count = class_name(made_by(function)), 0
@@ -32,7 +32,7 @@ def rows_by(function: RowsFunction, where: str) -> Iterator[Row]:
 
 
 def check_row(row: object, names: Sequence[str], where: str) -> None:
-    """Raise UserError unless a row has a text for each column. names: the names of the columns."""
+    """Raise UserError unless a row is a tuple or list with one text per column. names: the names of the columns."""
     if not isinstance(row, tuple | list):
         raise UserError(f"{where}: {row!r:.40} is {type(row).__name__}, not a tuple with a text for each column")
     if len(row) != len(names):
@@ -44,23 +44,23 @@ def check_row(row: object, names: Sequence[str], where: str) -> None:
 
 
 def made_by(function: RowsFunction) -> Callable[..., object]:
-    """The function without its settings, or the class of a callable object."""
+    """Return the function without its settings, or the class of a callable object."""
     named = function.func if isinstance(function, partial) else function
     return named if isroutine(named) or isclass(named) else type(named)
 
 
 def keywords_of(function: RowsFunction) -> dict[str, object]:
-    """The settings that a function has from its YAML."""
+    """Return the settings that a YAML gives to the function."""
     return function.keywords if isinstance(function, partial) else {}
 
 
 def copies_in(settings: Mapping[str, object]) -> dict[str, str]:
-    """{rows.file or rows.folder: the local copy of a corpus}, from the settings of the corpus's function."""
+    """Return {"rows.file" or "rows.folder": the local copy of a corpus} from the settings of the corpus's function."""
     return {f"rows.{key}": str(settings[key]) for key in ("file", "folder") if settings.get(key)}
 
 
 def version_of(function: RowsFunction) -> tuple[str, str, str]:
-    """(name, checksum of its Python file, settings) of a function: they decide its rows, apart from data it reads."""
+    """Return (name, checksum of the Python file, settings) of a function. They and the data determine its rows."""
     named = made_by(function)
     given = (function.args, function.keywords) if isinstance(function, partial) else ()
     module = getmodule(named)

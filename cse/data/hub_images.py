@@ -1,4 +1,4 @@
-"""Images of a hub dataset, all or some of its classes, streamed once into a folder."""
+"""Images of all or some classes of a hub dataset, streamed once into a folder."""
 
 import hashlib
 import logging
@@ -28,7 +28,7 @@ PINNED = {DATASETS["imagenet"].repo: DATASETS["imagenet"].revision}
 class ImageSubset:
     """Some images of a dataset on the hub: the first `per_class` images of `classes` classes (None: all).
 
-    seed: the seed for the draw of the classes.
+    seed: the seed of the draw of the classes.
     """
 
     repository: str
@@ -41,21 +41,21 @@ class ImageSubset:
 
     @property
     def repo(self) -> hub.Repo:
-        """The repository, at the commit to read."""
+        """Return the repository, at the commit to read."""
         instead = "give a folder that holds one folder per class, paths.images=FOLDER (CSE_IMAGES)"
         return hub.Repo(self.repository, "dataset", f"`hub`={self.repository}", instead, PINNED.get(self.repository))
 
     def folder(self, cache: Path) -> Path:
-        """The folder where these images are kept."""
+        """Return the folder that keeps these images."""
         revision = self.repo.revision
         key = (self.repository, revision, self.split, self.image_column, self.label_column, self.classes)
         return cache / "images" / hashlib.sha256(repr((*key, self.per_class, self.seed)).encode()).hexdigest()[:16]
 
     def fetch(self, cache: Path) -> Path:
-        """The folder with one folder per class, written once.
+        """Return the folder of these images, with one folder per class. The folder is written once.
 
-        The dataset is streamed until these classes are full. Other images are not kept. Raises MissingResource, and
-        UserError for columns that the dataset does not have.
+        The dataset is streamed until each class has `per_class` images. Other images are not kept. Raises
+        MissingResource, and UserError for columns that the dataset does not have.
         """
         folder = self.folder(cache)
         return written_once(folder, lambda temporary: self._write(temporary, folder))
@@ -83,7 +83,7 @@ class ImageSubset:
                     break
 
     def _count_classes(self, rows: "IterableDataset") -> int:
-        """The number of classes of the dataset. Raises UserError for columns that it does not have."""
+        """Return the dataset's number of classes. Raises UserError if it lacks a column or a list of its classes."""
         import datasets
 
         features = rows.features or {}
@@ -100,7 +100,7 @@ class ImageSubset:
 
 @dataclass(frozen=True)
 class SubsetNeed(DatasetNeed):
-    """The images that are kept of a dataset on the hub."""
+    """Some images of a dataset on the hub, in the folder that keeps them."""
 
     subset: ImageSubset = field(compare=False, kw_only=True)
 
@@ -116,7 +116,7 @@ class SubsetNeed(DatasetNeed):
 
 
 def image_needs(settings: Settings) -> list[Need]:
-    """The data that cse.data.images.Images reads with these settings."""
+    """Return the needs of cse.data.images.Images with these settings."""
     repository, folder = str(settings.get("hub")), settings.get("folder")
     is_imagenet = repository == DATASETS["imagenet"].repo
     if folder:
@@ -134,9 +134,9 @@ def image_needs(settings: Settings) -> list[Need]:
 
 
 def content_of(image: dict[str, Any] | None, repo: hub.Repo) -> bytes:
-    """The bytes of an encoded image, from its row ({"bytes", "path"}) or from a file of the repository.
+    """Return the bytes of an encoded image ({"bytes", "path"}): its own bytes, or the repository's file at its path.
 
-    Raises UserError for a row without either.
+    Raises UserError for an image without bytes and without such a path.
     """
     from huggingface_hub import HfFileSystem
 

@@ -1,7 +1,7 @@
-"""Labelled images, with two augmented views of each (VisualCSE): from one folder per class, or from a hub dataset.
+"""Batches of labelled images with two augmented views each (VisualCSE), from one folder per class or a hub dataset.
 
-A batch has N = 2B views: view 1 of the B images, then view 2. C = 3 channels, H = W = size. Workers decode, crop and
-flip in uint8. `views` changes the colours of the whole batch at once, on any device.
+A batch has N = 2B views: view 1 of all B images, then view 2. A view has C = 3 channels, and height H = width W = size.
+Workers decode, crop and flip in uint8. `views` changes the colours of the whole batch at once, on any device.
 """
 
 import hashlib
@@ -53,22 +53,22 @@ MEAN_STD = {
 
 
 class ImageBatch(NamedTuple):
-    """The input of `views`.
+    """A batch whose colours are not changed yet: the input of `Images.views`.
 
-    order_N4, factors_N4: the order and the strength of changes of brightness, contrast, saturation and hue.
+    order_N4, factors_N4: the order and the strength of the changes of brightness, contrast, saturation and hue.
     """
 
     pixels_NCHW: Tensor  # uint8
     order_N4: Tensor
     factors_N4: Tensor
-    jitter_N: Tensor  # bool: change the colours at all
-    gray_N: Tensor  # bool
+    jitter_N: Tensor  # bool: whether the colours change
+    gray_N: Tensor  # bool: whether the view becomes gray
     labels_B: Tensor
-    skipped: tuple[str, ...]  # unreadable files, with the reason; the next readable file replaces each
+    skipped: tuple[str, ...]  # unreadable files, with the reason; the next readable file replaces such a file
 
 
 class Images(Stream[ImageBatch]):
-    """Batches of images with their augmentations. conf/aux_modality/visual.yaml explains the settings."""
+    """Batches of augmented images. conf/aux_modality/visual.yaml explains the settings."""
 
     kind = "images"
 
@@ -131,7 +131,7 @@ class Images(Stream[ImageBatch]):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The user's own folder, or the subset that is kept of a dataset on the hub."""
+        """Return the need of the user's own folder, or of some images of a dataset on the hub."""
         return image_needs(settings)
 
     def __getitem__(self, number: int) -> ImageBatch:
@@ -155,7 +155,7 @@ class Images(Stream[ImageBatch]):
             )
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[ImageBatch]:
-        """See Stream. Logs the name of each unreadable file once. Raises UserError if there are many."""
+        """See Stream. Logs the name of each unreadable file once. Raises UserError if many files are unreadable."""
         for batch in super().batches(first, rank, world):
             for name in sorted(set(batch.skipped) - self.skipped):
                 log.warning("images     skipped %s", name)
@@ -164,7 +164,7 @@ class Images(Stream[ImageBatch]):
             yield batch
 
     def views(self, batch: ImageBatch, device: torch.device) -> Tensor:
-        """(N, 3, H, W) float32 on `device`: both views, with changed colours, normalised."""
+        """Return both views with changed colours, normalised: (N, 3, H, W) float32 on `device`."""
         from torchvision.transforms.v2 import functional
 
         x_NCHW = functional.to_dtype(to_device(batch.pixels_NCHW, device), torch.float32, scale=True)
@@ -175,7 +175,7 @@ class Images(Stream[ImageBatch]):
         return x_NCHW.sub(mean_C11).div_(std_C11)  # torchvision's normalize would wait for a copy to the device
 
     def _readable(self, row: int, skipped: dict[str, str]) -> tuple[int, Tensor]:
-        """The first row from `row` on that can be decoded, and its image. Adds the rows before it to `skipped`."""
+        """Return the first readable row from `row` on, and its image. Adds the unreadable files to `skipped`."""
         while True:
             try:
                 return row, self._decoded(row)
@@ -185,7 +185,7 @@ class Images(Stream[ImageBatch]):
                 row = (row + 1) % len(self)
 
     def _decoded(self, row: int) -> Tensor:
-        """(3, h, w) uint8: in its original size, or with the shorter side resized to `resize`."""
+        """Return the image of a row, (3, h, w) uint8. With `resize`, its shorter side is resized to this length."""
         from torchvision.transforms.v2 import functional
 
         image_CHW = functional.pil_to_tensor(read_rgb(self.names[row]))
@@ -197,9 +197,9 @@ class Images(Stream[ImageBatch]):
 
 
 def change_colours(x_NCHW: Tensor, order_N4: Tensor, factors_N4: Tensor, jitter_N: Tensor) -> Tensor:
-    """torchvision's ColorJitter, with separate factors and a separate order for every image of a batch. x in [0, 1].
+    """Apply torchvision's ColorJitter, with separate factors and a separate order for every image. x is in [0, 1].
 
-    order, factors and jitter are on the CPU, so that nothing waits for the device.
+    order, factors and jitter are on the CPU, so that no operation waits for the device.
     """
     device = x_NCHW.device
     for turn in range(4):
@@ -225,7 +225,7 @@ def _saturation(x_nCHW: Tensor, factor_n111: Tensor) -> Tensor:
 
 
 def _hue(x_nCHW: Tensor, turn_n111: Tensor) -> Tensor:
-    """Turn the hue. HSV becomes RGB by the formula, because torchvision would upload a table each time."""
+    """Turn the hue. A formula converts HSV to RGB, because torchvision would copy a table to the device each time."""
     from torchvision.transforms.v2.functional._color import _rgb_to_hsv  # adjust_hue takes one factor for all
 
     hue_n1HW, saturation_n1HW, value_n1HW = _rgb_to_hsv(x_nCHW).split(1, dim=1)
@@ -240,7 +240,7 @@ def _gray(x_nCHW: Tensor) -> Tensor:
 
 
 def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, their labels from 0): at most `per_class` rows of at most `classes` classes, drawn by `seed` alone."""
+    """Return (rows, their labels from 0) of at most `per_class` rows of at most `classes` classes, drawn by `seed`."""
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.permutation(np.unique(labels))[:classes])
     rows = [np.sort(rng.permutation(np.flatnonzero(labels == label))[:per_class]) for label in chosen]
@@ -248,14 +248,14 @@ def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed:
 
 
 def _fingerprints(folder: str, paths: list[str], cache: Path) -> tuple[dict[str, str], int]:
-    """A digest for each class of the files (see by_class), and the number of unusable files.
+    """Return a digest of the files of each class (see by_class), and the number of unusable files.
 
     A file is unusable if `check_image` refuses it. Raises UserError if many files are unusable.
     """
     reasons: dict[str, str] = {}
 
     def look(path: Path) -> str:
-        """The file's SHA-256; "" for an unusable file, with its reason in `reasons`."""
+        """Return the SHA-256 of the file. For an unusable file return "", and note the reason in `reasons`."""
         try:
             content = path.read_bytes()
             check_image(content)
@@ -273,8 +273,8 @@ def _fingerprints(folder: str, paths: list[str], cache: Path) -> tuple[dict[str,
 
 
 def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]:
-    """(paths, labels) of the images in a folder with one folder per class, in the order of torchvision's ImageFolder.
-    files: a file that lists the images to use, or None."""
+    """Return (paths, labels) of the images in a folder with one folder per class, in the order of torchvision's
+    ImageFolder. files: a file that lists the images to use, or None."""
     root = Path(folder)
     one_class = ", or one with all images for aux_modality.loss=simclr"
     found = list_class_files(root, "images", IMAGE_ENDINGS, instead=one_class)
@@ -286,7 +286,7 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
 
 
 def _only_listed(found: list[Path], files: str, folder: str) -> list[Path]:
-    """The images that a file lists as CLASS/NAME, one per line. Raises UserError if the folder lacks one of them."""
+    """Return the images that a file lists as CLASS/NAME, one per line. Raises UserError if the folder lacks one."""
     try:
         lines = Path(files).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

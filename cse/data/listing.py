@@ -1,12 +1,12 @@
-"""Which files of a folder are read: one rule for text, images and sound.
+"""Find the files of a folder that are read, by one rule for text, images and sound.
 
     list_files           the rule. Hidden files and folders, also in subfolders, are left out: editors, file managers
                          and macOS keep their own copies there. Folders of operating systems (SYSTEMS) are left out too.
                          Links to folders are followed, except links into the folder itself or above it.
-    files_of             the file of text, or the files of the folder, that a setting names; ending_of: how to read each
-    list_class_files     the images or sounds of a folder that has a folder for each class
+    files_of             return the files of text at the path in a setting; ending_of decides how a file is read
+    list_class_files     return the images or sounds of a folder that has a folder for each class
 
-A message names the files that are not read, and says how many there are.
+A log message counts the files that are not read, and names the first.
 """
 
 import logging
@@ -21,14 +21,14 @@ log = logging.getLogger(__name__)
 
 NAMED = 5  # how many names of a list a message shows
 SYSTEMS = ("$RECYCLE.BIN", "System Volume Information", "lost+found", "@eaDir", "#recycle", "__MACOSX")
-"""Folders that Windows, ext4, Synology's file servers and macOS's archives make: deleted files, thumbnails, copies."""
+"""Folders that Windows, ext4, Synology's file servers and macOS's archives make for deleted files and the like."""
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 GZIP = ".gz"
 """The endings of files of text."""
 
 
 def list_files(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path], list[Path]]:
-    """(the files below a folder that are read, all other files), each sorted. Hidden files are in neither list.
+    """Return (the files to read, all other files) below a folder, both sorted. Hidden files are in neither list.
 
     Raises UserError if a folder cannot be listed, and if the name of a file to read is not UTF-8.
     """
@@ -45,7 +45,7 @@ def list_files(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path],
 
 
 def _visible(root: Path) -> Iterator[Path]:
-    """The visible files below a folder, and the links that are not followed."""
+    """Yield the visible files below a folder, and the links to folders that are not followed."""
 
     def refuse(error: OSError) -> None:
         raise UserError(f"{error.filename}: this folder cannot be listed ({error.strerror})") from error
@@ -63,7 +63,7 @@ def _visible(root: Path) -> Iterator[Path]:
 
 
 def is_visible(name: str) -> bool:
-    """Whether a file or folder of that name belongs to the user, not to a system."""
+    """Return whether a file or folder of this name is the user's: not hidden, and not an operating system's."""
     return not name.startswith(".") and name not in SYSTEMS
 
 
@@ -71,7 +71,7 @@ def is_visible(name: str) -> bool:
 
 
 def is_on_hub(path: str) -> bool:
-    """Whether data.path means OWNER/NAME on the hub, not a file or folder."""
+    """Return whether data.path means OWNER/NAME on the hub, not a file or folder."""
     local = Path(path).expanduser()
     if os.path.exists(local) or path.startswith((".", "~")):
         return False
@@ -79,12 +79,12 @@ def is_on_hub(path: str) -> bool:
 
 
 def files_of(path: Path, *, tell: bool = True) -> list[Path]:
-    """The file, or the readable files of a folder, sorted by name.
+    """Return the file at `path`, or the files of text in the folder at `path`, sorted by name.
 
-    tell: log which files of a folder are not read. Raises MissingResource if `path` does not exist, UserError if there
-    is no file to read or a file is empty.
+    tell: log which files of the folder are not read. Raises MissingResource if `path` does not exist, UserError if no
+    file can be read or a file is empty.
     """
-    if not os.path.exists(path):  # False, too, for a name that is too long
+    if not os.path.exists(path):  # also False for a name that is too long
         raise MissingResource("there is no such file or folder", key="path", value=path)
     files = [path]
     if path.is_dir():
@@ -103,7 +103,7 @@ def files_of(path: Path, *, tell: bool = True) -> list[Path]:
 
 
 def ending_of(file: Path) -> str:
-    """The ending that says how to read a file, in lower case, without .gz."""
+    """Return the ending that decides how a file is read, in lower case, without .gz."""
     return Path(file.stem if file.suffix.lower() == GZIP else file.name).suffix.lower()
 
 
@@ -113,11 +113,11 @@ def ending_of(file: Path) -> str:
 def list_class_files(
     root: Path, kind: str, endings: Sequence[str], *, named: str = "class", depth: int = 1, instead: str = ""
 ) -> list[Path]:
-    """The files of a folder with a folder for each class, sorted. Logs what is not read.
+    """Return the sorted files of a folder that has a folder for each class. Logs which files are not read.
 
-    kind: the name of the files, in the plural. named: the name of a class. depth: how many folders may be between
-    `root` and a file. instead: what else `root` may hold, for an error. Raises MissingResource if there is no such
-    folder. Raises UserError if its folders hold no such file, or if the folder with the classes is inside it.
+    kind: the word for the files, in the plural. named: the word for a class. depth: how many folders may be between
+    `root` and a file. instead: what else `root` may hold, for the message. Raises MissingResource if `root` does not
+    exist, UserError if the folders in `root` hold no such file, or if they are not the classes but hold their folders.
     """
     if not root.is_dir():
         why = f"there is no such folder; it should hold one folder per {named}"
@@ -142,12 +142,12 @@ def list_class_files(
 
 
 def class_of(root: Path, file: Path) -> str:
-    """The name of a file's class, which is the folder in `root` that holds it."""
+    """Return the class of a file: the name of the folder in `root` that holds the file."""
     return file.relative_to(root).parts[0]
 
 
 def classes_without(root: Path, read: Sequence[Path]) -> list[str]:
-    """The names of the visible folders in a folder that hold no file to read."""
+    """Return the names of the visible folders in `root` that hold no file to read."""
     used = {class_of(root, file) for file in read}
     there = sorted(path.name for path in root.iterdir() if path.is_dir() and is_visible(path.name))
     return [name for name in there if name not in used]
@@ -157,7 +157,7 @@ def classes_without(root: Path, read: Sequence[Path]) -> list[str]:
 
 
 def unread_in_words(root: Path, others: Sequence[Path]) -> str:
-    """The unread files of a folder, by ending: "2 files are not read: .bz2 (b.txt.bz2), .text (c.text)"."""
+    """Return a list of unread files by ending: "2 files are not read: .bz2 (b.txt.bz2), .text (c.text)"."""
     of_ending: dict[str, list[Path]] = defaultdict(list)
     for file in others:
         of_ending[file.suffix].append(file.relative_to(root))
@@ -168,11 +168,11 @@ def unread_in_words(root: Path, others: Sequence[Path]) -> str:
 
 
 def files_in_words(files: Sequence[Path]) -> str:
-    """The only file, or the number of files and the first file."""
+    """Return the name of the only file, or the number of files and the name of the first."""
     return str(files[0]) if len(files) == 1 else f"{len(files):,}, the first: {files[0]}"
 
 
 def some(words: Collection[str]) -> str:
-    """The first few words, and how many more there are."""
+    """Return the first few words, and the number of further words."""
     first = ", ".join([*words][:NAMED])
     return first if len(words) <= NAMED else f"{first}, and {len(words) - NAMED} more"

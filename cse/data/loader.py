@@ -1,7 +1,7 @@
-"""From the views of rows to the batch of each step. The batch of a step is always the same.
+"""Make the batch of each step from the views of rows. The batch of a step is always the same.
 
-The order of the rows is a permutation keyed by (seed, epoch). So nothing depends on the number of workers or
-processes, or on the step at which a run was resumed.
+The order of the rows is a permutation keyed by (seed, epoch). So a batch depends neither on the number of workers or
+processes, nor on the step at which a run was resumed.
 """
 
 import logging
@@ -25,13 +25,13 @@ log = logging.getLogger(__name__)
 
 
 class Vectors(Protocol):
-    """A vector for every text of the data."""
+    """A function that returns the vectors of the data's texts."""
 
     def __call__(self, rows_N: np.ndarray, columns_N: np.ndarray) -> np.ndarray:
-        """(N, E) float32: the vectors of the texts in these rows and columns."""
+        """Return the vectors of the texts in these rows and columns, (N, E) float32."""
 
     def inputs(self) -> dict[str, str]:
-        """Digests of the inputs of these vectors, by their names in messages."""
+        """Return a digest of each input of these vectors, under the input's name in messages."""
 
 
 def check_even_split(batch_size: int, processes: int) -> None:
@@ -44,7 +44,7 @@ def check_even_split(batch_size: int, processes: int) -> None:
 
 
 class BatchRows(NamedTuple):
-    """The rows of this process's part of a batch. epoch: the epoch of their text. source: the name of their text."""
+    """The rows of this process's part of a batch. source: the name of the rows' text. epoch: the epoch in this text."""
 
     rows_B: np.ndarray
     epoch: int
@@ -52,37 +52,37 @@ class BatchRows(NamedTuple):
 
 
 class Steps:
-    """The batches of a whole run, numbered by step from 0: of one text (Batches) or of several (MixedBatches)."""
+    """The batches of a whole run, numbered by step from 0: from one text (Batches) or several texts (MixedBatches)."""
 
     steps_per_epoch: int
     seed: int
 
     @property
     def sources(self) -> dict[str, "Batches"]:
-        """The batches of each text, by its name."""
+        """Return the batches of each text, by the text's name."""
         raise NotImplementedError
 
     def provenance(self) -> dict[str, object]:
-        """What the run learns from, JSON-ready; see TextRows.provenance."""
+        """Return the training data as JSON types; see TextRows.provenance."""
         raise NotImplementedError
 
     def inputs(self) -> dict[str, str]:
-        """Digests of what the run learns from, by their names in messages."""
+        """Return a digest of each input of the batches, under the input's name in messages."""
         raise NotImplementedError
 
     def rows_of(self, step: int) -> BatchRows:
-        """The rows of the batch of a step."""
+        """Return this process's rows of the batch of a step."""
         raise NotImplementedError
 
     def batch_of(self, drawn: BatchRows) -> Batch:
-        """The batch of these rows."""
+        """Return the batch of these rows."""
         raise NotImplementedError
 
     def __getitem__(self, step: int) -> Batch:
         return self.batch_of(self.rows_of(step))
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
-        """The batches of steps first..last-1, made ahead by `workers` processes (0: by this process).
+        """Yield the batches of the steps first..last-1. `workers` processes make them ahead (0: this process does).
 
         Only this process has the order of all rows. It sends a worker the rows of the worker's next batch.
         """
@@ -94,9 +94,9 @@ class Steps:
 class Batches(Steps):
     """The batches of one text, numbered by step from 0.
 
-    views: makes the views of each row. batch_size: rows of the global batch; this process makes part `rank` of `world`
-    parts. no_duplicates: keep rows that share a text in different batches. min_rows, reads_rows: from the objective.
-    teacher: computes teacher_BE. The attribute `row_numbers` has the rows to train on.
+    views: makes the views of each row. batch_size: the rows of the global batch, which `world` processes share; `rank`
+    is the number of this process. no_duplicates: keep rows that share a text in different batches. min_rows,
+    reads_rows: see Objective. teacher: computes teacher_BE. The attribute `row_numbers` has the rows to train on.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Batches(Steps):
 
     @property
     def text(self) -> TextRows:
-        """The text of the views."""
+        """Return the text of the views."""
         return self.views.text
 
     @property
@@ -164,11 +164,11 @@ class Batches(Steps):
         return Batch(tokens, tuple(map(len, views)), self._known(together))
 
     def row_numbers_of(self, step: int) -> np.ndarray:
-        """The rows of a global batch. The last batch of an epoch may be smaller.
+        """Return the numbers of the rows of a step's global batch. The last batch of an epoch may be smaller.
 
-        Several processes share the last batch evenly. A last batch that is too small gets earlier rows of the epoch
-        too. Then each process has at least two rows (if a full batch gives each of them two), and together they have at
-        least min_rows. So a run has the same number of steps on any number of processes.
+        The processes share the last batch evenly, so its length is a multiple of their number. If it is then too short,
+        earlier rows of the epoch are added. Each process needs two rows (or as many as in a full batch), and all
+        together need min_rows. So a run has the same number of steps on any number of processes.
         """
         epoch, place = divmod(step, self.steps_per_epoch)
         order = self._permutation(epoch)
@@ -178,7 +178,7 @@ class Batches(Steps):
         return rows[: len(rows) // self.world * self.world].astype(np.int64)
 
     def _permutation(self, epoch: int) -> np.ndarray:
-        """The rows of an epoch in their order. The order stays in memory until another epoch is asked for."""
+        """Return the row numbers of an epoch, in order. The order of the last requested epoch stays in memory."""
         if self._order[0] != epoch:
             dtype = torch.from_numpy(self.row_numbers[:0]).dtype
             shuffled = torch.randperm(len(self.row_numbers), generator=seeded(self.seed, epoch), dtype=dtype).numpy()
@@ -190,7 +190,7 @@ class Batches(Steps):
         return self._order[1]
 
     def _known(self, together: View) -> dict[str, torch.Tensor]:
-        """Further data of each row of the batch; see cse.types.Encoded."""
+        """Return further data of each row of the batch; see cse.types.Encoded."""
         rows_B = np.array([made.row for made in together])
         columns_B = np.array([made.column for made in together])
         known = {"targets_B": self.text.targets_N[rows_B]} if self.text.scores else {}

@@ -1,6 +1,6 @@
-"""Several texts in one run. Each is a source, with its own columns and batches. A batch is of one source.
+"""A mixture of several texts in one run. Each text is a source with its own columns. A batch is from one source.
 
-Source is the text of a source, which may have an objective of its own. Mixture has the settings of all sources.
+Source has the settings of one source, which may have an objective of its own. Mixture has the settings of all sources.
 MixedBatches decides which source gives the next batch.
 """
 
@@ -22,14 +22,14 @@ from cse.sources.catalogue import DATASETS
 from cse.tensors import seeded
 from cse.types import Batch, Objective
 
-ORDER_STREAM = 3  # no stream of cse.training.update, so that it shares no draws with the order of a source's rows
+ORDER_STREAM = 3  # cse.training.update and cse.data.stream use 0, 1 and 2: the order of sources has draws of its own
 
 
 class Source(Text):
     """A text of a mixture. Its name, its cache and its preview come from the mixture.
 
     objective: makes the source's own objective from the encoder's width; None: the source uses the run's objective.
-    settings: Text's other settings.
+    settings: the other settings of Text.
     """
 
     def __init__(self, objective: Callable[[int], Objective] | None = None, **settings):
@@ -38,7 +38,7 @@ class Source(Text):
 
 
 class Mixture(Part):
-    """The settings of a mixture; conf/data/mixture.yaml explains each. cse.lab.run reads `preview`.
+    """The settings of a mixture. conf/data/mixture.yaml explains the settings. cse.lab.run reads `preview`.
 
     Raises UserError for a weight without a source, a source without a weight, and a source with the name of a corpus.
     """
@@ -61,14 +61,14 @@ class Mixture(Part):
 
 
 class MixedBatches(Steps):
-    """The batches of several sources. Each epoch has its own order, keyed by (seed, epoch).
+    """The batches of several sources. Each epoch has its own order of sources, keyed by (seed, epoch).
 
     Without weights an epoch of the run contains one epoch of each source. With weights an epoch has the same length,
     but the weights divide its batches among the sources. A source's next epoch then begins earlier or later than the
-    run's next epoch. Nothing depends on the number of workers or processes, or on where a run was resumed.
+    run's next epoch. The order depends neither on the number of workers or processes, nor on the step of a resume.
 
-    names: the sources' names. batches: each source's batches. shares: how many batches each source has in an epoch.
-    Raises UserError for a weight that gives a source no batch.
+    names: the names of the sources. batches: the batches of each source. shares: the number of batches of each source
+    in an epoch of the run. Raises UserError for a weight that gives a source no batch.
     """
 
     def __init__(self, sources: dict[str, Batches], weights: Mapping[str, float] | None = None):
@@ -90,7 +90,7 @@ class MixedBatches(Steps):
         return dict(zip(self.names, self.batches, strict=True))
 
     def place_of(self, step: int) -> tuple[int, int]:
-        """(the number of the source that gives the batch of this step, the number of the batch in that source)."""
+        """Return (the number of the source of this step's batch, the number of the batch in that source)."""
         epoch, place = divmod(step, self.steps_per_epoch)
         order = self._order_of(epoch)
         source = int(order[place])
@@ -106,7 +106,7 @@ class MixedBatches(Steps):
         return replace(self.sources[drawn.source].batch_of(drawn), source=drawn.source)
 
     def provenance(self) -> dict[str, object]:
-        """See Steps: of all sources together, and of each."""
+        """See Steps. The result has all sources together, and each source under its name."""
         texts = [batches.text for batches in self.batches]
         return {
             "name": "mixture",
@@ -122,7 +122,7 @@ class MixedBatches(Steps):
         return {name: digest for batches in self.batches for name, digest in batches.inputs().items()}
 
     def _order_of(self, epoch: int) -> np.ndarray:
-        """The number of the source of each batch of an epoch."""
+        """Return the number of the source of each batch of an epoch."""
         if self._order[0] != epoch:
             in_turn = np.repeat(np.arange(len(self.shares)), self.shares)
             shuffled = torch.randperm(len(in_turn), generator=seeded(self.seed, ORDER_STREAM, epoch)).numpy()
@@ -131,7 +131,7 @@ class MixedBatches(Steps):
 
 
 def shares_by_weight(weights: Sequence[float], batches: int) -> np.ndarray:
-    """The number of batches for each weight. Their sum is exactly `batches`.
+    """Return the number of batches for each weight. The sum of the numbers is exactly `batches`.
 
     >>> shares_by_weight([1, 3], 8).tolist()
     [2, 6]

@@ -1,7 +1,7 @@
-"""Noisy text for NonLing-CSE's Figure 3.
+"""Make noisy text for NonLing-CSE's Figure 3.
 
 The paper says only: "30% random deletion, and 2 insertions and swaps". Here this is delete=0.3, insert=2, swap=2. The
-three edits happen in this order, an inserted word comes from the same text, and at least one word is kept.
+three edits are made in this order. An inserted word comes from the same text. At least one word is kept.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ def add_noise(text: str, delete: float, insert: int, swap: int, rng: np.random.G
 
 
 def with_noise(rows: Iterable[Row], noise: Noise, columns: int) -> Iterator[Row]:
-    """The rows, with noise in the first `columns` cells of each. The seed and the row's number determine the noise."""
+    """Yield the rows with noise in the first `columns` cells. The seed and the row's number determine the noise."""
     for number, row in enumerate(rows):
         rng = np.random.default_rng((noise["seed"], number))
         texts = (add_noise(cell, noise["delete"], noise["insert"], noise["swap"], rng) for cell in row[:columns])

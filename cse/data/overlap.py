@@ -1,4 +1,4 @@
-"""How many training texts occur in the evaluation sets. Case, spaces and punctuation are ignored.
+"""Count the training texts that occur in the evaluation sets. Case, spaces and punctuation are ignored.
 
 Whole texts are compared, so a test sentence inside a long document is not found. One pass over the training text takes
 about three seconds for a million sentences. The counts are kept with the cached text.
@@ -24,11 +24,11 @@ OTHER = bytes(byte for byte in range(128) if not chr(byte).isalnum())
 
 
 class Overlap(TypedDict):
-    """How many training texts are evaluation texts.
+    """The counts of training texts that are evaluation texts.
 
-    texts: the number of training texts. found: how many of them occur in any evaluation set. sets: how many occur in
-    each set. unread: evaluators whose texts are not known before they score (MTEB). duplicates: how many rows share a
-    text with another row. sources: the counts of each source of a mixture.
+    texts: the number of training texts. found: how many training texts occur in any evaluation set. sets: how many
+    occur in each set. unread: the evaluators whose texts are unknown before they score (MTEB). duplicates: how many
+    rows share a text with another row. sources: the counts of each source of a mixture.
     """
 
     texts: int
@@ -40,7 +40,7 @@ class Overlap(TypedDict):
 
 
 def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
-    """The counts for prepared text and evaluators, from the cache if possible. Raises RunError for a full disk."""
+    """Return the counts for prepared text and evaluators, if possible from the cache. Raises RunError (a full disk)."""
     sets = {}
     for name, evaluator in evaluators.items():
         sets[name] = {normalised(scored.encode()) for scored in evaluator.texts()}
@@ -57,7 +57,7 @@ def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
 
 
 def overlap_of_all(texts: Sequence[TextRows], evaluators: Mapping[str, Evaluator]) -> Overlap:
-    """The counts of several texts together, and the counts of each by its name. For one text: only its own counts."""
+    """Return the counts of several texts together, and of each text by its name. For one text, return its counts."""
     each = {text.name: overlap(text, evaluators) for text in texts}
     counts = list(each.values())
     if len(counts) == 1:
@@ -73,7 +73,7 @@ def overlap_of_all(texts: Sequence[TextRows], evaluators: Mapping[str, Evaluator
 
 
 def count_overlap(text: TextRows, sets: Mapping[str, set[bytes]]) -> Overlap:
-    """The counts, from two passes over the text. sets: normalised texts."""
+    """Return the counts after two passes over the text. sets: the normalised texts of each evaluator."""
     owners: dict[bytes, list[str]] = defaultdict(list)
     for name, texts in sets.items():
         for scored in texts - {b""}:
@@ -94,7 +94,7 @@ def count_overlap(text: TextRows, sets: Mapping[str, set[bytes]]) -> Overlap:
 
 
 def normalised(text: bytes) -> bytes:
-    """The letters and digits (UTF-8) after NFKC and case folding. They are the same for tokenised and plain text."""
+    """Return the letters and digits after NFKC and case folding (UTF-8). Spaces between tokens do not change them."""
     if text.isascii():
         return text.translate(LOWER, OTHER)
     folded = unicodedata.normalize("NFKC", text.decode()).casefold()
@@ -102,7 +102,7 @@ def normalised(text: bytes) -> bytes:
 
 
 def overlap_in_words(counts: Overlap) -> str:
-    """The counts in one line."""
+    """Return the counts in one line of text."""
     line = f"{counts['found']:,} of {counts['texts']:,} training texts occur in the evaluation sets"
     if sets := [f"{name} {count:,}" for name, count in counts["sets"].items() if count]:
         line += f" ({', '.join(sets)})"

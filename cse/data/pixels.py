@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 from PIL.TiffImagePlugin import BITSPERSAMPLE, PHOTOMETRIC_INTERPRETATION, SAMPLEFORMAT, TiffImageFile
 
-FORMATS = ("JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP")  # not EPS: it is a program that Ghostscript would run
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP")  # not EPS: Ghostscript would run it as a program
 IMAGE_ENDINGS = (
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
     *(".ppm", ".pgm", ".pbm", ".pnm", ".pfm"),
@@ -18,7 +18,7 @@ REPAIR = "save it again as RGB or gray with 8 or 16 bits"
 
 
 def read_rgb(path: str) -> Image.Image:
-    """An image file as mode RGB; see `rgb`."""
+    """Return the picture in an image file, in mode RGB; see `rgb`."""
     with Image.open(path, formats=FORMATS) as image:
         return rgb(image)
 
@@ -26,7 +26,8 @@ def read_rgb(path: str) -> Image.Image:
 def check_image(content: bytes) -> None:
     """Raise Pillow's error or a ValueError for content that is no image, is truncated, or is refused by `rgb`.
 
-    Decoding takes ten times as long as reading. So only files without a proper end or with unusual pixels are decoded.
+    Decoding takes ten times as long as reading. So only a JPEG or PNG without its end mark, and an image in an unusual
+    mode, are decoded. Of other formats only the header is checked.
     """
     with Image.open(BytesIO(content), formats=FORMATS) as image:
         if image.mode not in PLAIN:
@@ -36,11 +37,11 @@ def check_image(content: bytes) -> None:
 
 
 def rgb(image: Image.Image) -> Image.Image:
-    """An opened picture as mode RGB. A pixel v becomes v >> 8 if it has 16 bits, 255 v if it is a float from 0 to 1.
+    """Return an opened picture in mode RGB. A pixel v of 16 bits becomes v >> 8; a float v from 0 to 1 becomes 255 v.
 
-    8 bits follow Pillow's own rules. A file with several pictures (GIF, TIFF) gives the first. As in torchvision's
-    ImageFolder, transparency is dropped, and EXIF's orientation is not applied. Raises ValueError if it is unknown
-    which number is black and which is white.
+    Pillow converts pictures of 8 bits. If a file has several pictures (GIF, TIFF), the first is used. As in
+    torchvision's ImageFolder, transparency is dropped, and EXIF's orientation is not applied. Raises ValueError if the
+    numbers of black and white are unknown.
     """
     if isinstance(image, TiffImageFile) and 2 in image.tag_v2.get(SAMPLEFORMAT, ()):  # Pillow ignores an 8-bit sign
         raise ValueError(f"its pixels are signed integers, and their white is not known: {REPAIR}")
@@ -61,7 +62,7 @@ def rgb(image: Image.Image) -> Image.Image:
 
 
 def _sixteen_bits(image: Image.Image) -> np.ndarray:
-    """(H, W), 0 to 65535 from black to white."""
+    """Return the pixels (H, W) as numbers from 0 (black) to 65535 (white)."""
     gray_HW = np.asarray(image).astype(np.int64)
     if isinstance(image, TiffImageFile):
         gray_HW <<= 16 - image.tag_v2[BITSPERSAMPLE][0]  # cameras write 12 bits
@@ -69,12 +70,12 @@ def _sixteen_bits(image: Image.Image) -> np.ndarray:
 
 
 def _white_is_0(image: Image.Image) -> bool:
-    """Whether a TIFF says that white is 0. Pillow obeys this only for 8 bits."""
+    """Return whether a TIFF declares that 0 is white. Pillow follows this declaration only for 8 bits."""
     return isinstance(image, TiffImageFile) and image.tag_v2.get(PHOTOMETRIC_INTERPRETATION) == 0
 
 
 def _of_floats(gray_HW: np.ndarray) -> np.ndarray:
-    """(H, W) uint8. Raises ValueError unless every number is from 0 to 1."""
+    """Return float pixels as (H, W) uint8. Raises ValueError unless every number is from 0 to 1."""
     if not (gray_HW.min() >= 0 and gray_HW.max() <= 1):  # true for NaN, too
         found = f"{gray_HW.min():g} to {gray_HW.max():g}"
         raise ValueError(f"its pixels are floats from {found}, not from 0 (black) to 1 (white): {REPAIR}")

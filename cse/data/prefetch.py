@@ -1,4 +1,4 @@
-"""Batches that worker processes make before a step needs them."""
+"""Make batches in worker processes before a step needs them."""
 
 import atexit
 import logging
@@ -18,20 +18,20 @@ from cse.errors import UserError
 B = TypeVar("B")
 """A batch."""
 K = TypeVar("K")
-"""What a batch is made from, such as its number."""
+"""The key that a batch is made from, such as the number of the batch."""
 
 Message = tuple[str, int, str]
 """A message in a log: the logger's name, the level, the text."""
 
-logged = BufferingHandler(sys.maxsize)  # what a worker has logged since its last batch
+logged = BufferingHandler(sys.maxsize)  # the messages of a worker since its last batch
 
 
 def prefetch(make: Callable[[K], B], keys: Iterable[K], workers: int, pin: bool) -> Iterator[B]:
-    """make(key) for each key in turn, made by `workers` processes (0: by this process).
+    """Yield make(key) for each key in turn. `workers` processes call `make` (0: this process calls it).
 
-    This process logs what its workers log, each message once. The workers end when the iterator is deleted, at the
-    latest with this process. If a worker dies, torch raises a RuntimeError that begins with WORKER_DIED. Any line of
-    this process may raise this error.
+    This process logs the messages of its workers, each message once. The workers end when the iterator is deleted, at
+    the latest when this process ends. If a worker dies, torch raises a RuntimeError that begins with WORKER_DIED, at
+    any line of this process.
     """
     loader = DataLoader(
         _Guarded(make),
@@ -58,9 +58,9 @@ def prefetch(make: Callable[[K], B], keys: Iterable[K], workers: int, pin: bool)
 
 
 def _begin_worker(_: int) -> None:
-    """Keep log messages for the parent, and ignore the signals that end a run. Clusters send SIGTERM to every process
-    of a job, terminals SIGINT. If a worker ended, the run could not finish and save its step. Workers end with their
-    parent anyway."""
+    """Keep log messages for the parent process, and ignore the signals that end a run. A cluster sends SIGTERM to every
+    process of a job, and a terminal sends SIGINT. If the signal ended a worker, the run could not finish and save its
+    step. A worker ends anyway when its parent ends."""
     logging.getLogger().handlers[:] = [logged]
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -70,16 +70,16 @@ WORKER_DIED = "DataLoader worker (pid"
 
 
 def reset_worker_handler() -> None:
-    """Call this after WORKER_DIED. Otherwise torch's handler raises this error again later, for example while files are
-    closed."""
+    """Remove torch's signal handler after the error WORKER_DIED. Otherwise the handler raises this error again later,
+    for example while files are closed."""
     if threading.current_thread() is threading.main_thread():  # torch sets a handler only here
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 @atexit.register
 def _end_workers() -> None:
-    """Kill the workers of iterators that something still holds, such as a notebook's last traceback. multiprocessing
-    would send them SIGTERM and wait; they ignore SIGTERM."""
+    """Kill the workers whose iterator still exists at exit, for example in a notebook's last traceback. Without this,
+    multiprocessing would send them SIGTERM, which they ignore, and wait for their end."""
     reset_worker_handler()
     for child in multiprocessing.active_children():
         if child.daemon:
@@ -87,9 +87,9 @@ def _end_workers() -> None:
 
 
 class _Guarded(Dataset[tuple[B | UserError, list[Message]]], Generic[K, B]):
-    """Each batch (or the UserError instead of it), with the messages that the worker logged.
+    """A dataset of (a batch or the UserError of `make`, the messages that the worker logged).
 
-    Torch would wrap a raised error in its own traceback."""
+    The UserError is returned, not raised, because torch would wrap a raised error in its own traceback."""
 
     def __init__(self, make: Callable[[K], B]):
         self.make = make

@@ -1,8 +1,8 @@
-"""Rows of text from one file: .txt, .csv, .tsv, .jsonl (each also .gz) or .parquet.
+"""Read the rows of text of one file: .txt, .csv, .tsv, .jsonl (each also .gz) or .parquet.
 
-`read_rows` reads a file of any format. Functions that all formats need follow, and then the formats: lines of text,
-.csv and .tsv, .jsonl, .parquet. If a library cannot read a file, its error becomes a UserError with the file and
-the line (for Parquet the row).
+`read_rows` reads a file of any format. The functions for all formats follow, then the functions for each format: lines
+of text, .csv and .tsv, .jsonl, .parquet. If a library cannot read a file, the library's error becomes a UserError that
+names the file and the line (for Parquet the row).
 """
 
 import csv
@@ -20,16 +20,16 @@ from cse.errors import UserError, first_line
 from cse.files import sha256
 
 DELIMITERS = ",;\t"
-MAX_CELL = 2**26  # characters of a cell of .csv or .tsv; a limit for an unclosed quote
+MAX_CELL = 2**26  # the most characters of a cell in .csv or .tsv, because a quote may be unclosed
 
 Record = tuple[str, Mapping[str, object]]
-"""A row in a file, unchecked: its place there, and its cells by column."""
+"""An unchecked row of a file: (the row's place in the file, the cells by column)."""
 
 
 def read_rows(file: Path, columns: Columns | None, encoding: str) -> Iterator[Row]:
-    """The rows of one file. Empty lines are skipped. An empty cell becomes " ", as in SimCSE's code.
+    """Return an iterator over the rows of a file. Skips empty lines. An empty cell becomes " ", as in SimCSE's code.
 
-    Raises UserError at once for columns that the file does not have, and later, while rows are read, for a damaged row.
+    Raises UserError at once for a column that the file does not have. The iterator raises UserError for a damaged row.
     """
     if ending_of(file) == ".txt":
         if columns is not None:
@@ -41,7 +41,7 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Iterator[Ro
 
 
 def header_of(file: Path, encoding: str) -> list[str]:
-    """The column names of a file; for .jsonl the keys of the first object. Raises UserError for an empty file."""
+    """Return a file's column names; for .jsonl, the keys of the first object. Raises UserError for an empty file."""
     match ending_of(file):
         case ".parquet":
             return parquet_columns(file)
@@ -55,7 +55,7 @@ def header_of(file: Path, encoding: str) -> list[str]:
 
 
 def records_of(file: Path, columns: Columns, encoding: str) -> Iterator[Record]:
-    """The rows of a file that has columns. A row has at least these columns."""
+    """Return an iterator over the rows of a file that has columns. Of a Parquet file, only these columns are read."""
     match ending_of(file):
         case ".parquet":
             return parquet_rows(file, names_of(columns))
@@ -65,12 +65,12 @@ def records_of(file: Path, columns: Columns, encoding: str) -> Iterator[Record]:
             return table_rows(file, encoding)
 
 
-# What holds for every format
+# For every format
 
 
 @contextmanager
 def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None]:
-    """A block that reads the file. Any library's error in it becomes a UserError. place: the place reached so far."""
+    """Turn any library's error in a block that reads `file` into a UserError. place: returns the place of the error."""
     try:
         yield
     except UserError:
@@ -83,7 +83,7 @@ def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None
 
 
 def checksums_of(files: Iterable[Path]) -> dict[str, str]:
-    """The SHA-256 of each file before it is read."""
+    """Return the SHA-256 of each file, by the file's path."""
     found = {}
     for file in files:
         with reading(file):
@@ -92,7 +92,7 @@ def checksums_of(files: Iterable[Path]) -> dict[str, str]:
 
 
 def check_unchanged(file: Path, before: str, now: str) -> None:
-    """Raise UserError if reading a file gave another SHA-256 than before."""
+    """Raise UserError if the SHA-256 of a file has changed while the file was read."""
     if before != now:
         raise UserError(f"{file} has changed while it was being read: wait until it is complete, then start again")
 
@@ -101,12 +101,12 @@ def check_unchanged(file: Path, before: str, now: str) -> None:
 
 
 def lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[int, str]]:
-    """(line number, text without line end) of a plain or gzipped file; see `whole_lines_of`."""
+    """Yield (line number, text without line end) for each line of a plain or gzipped file; see `whole_lines_of`."""
     return ((number, line.strip("\r\n")) for number, line in whole_lines_of(file, encoding, ends))
 
 
 def whole_lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[int, str]]:
-    """(line number, text with its line end) of a plain or gzipped file.
+    """Yield (line number, text with its line end) for each line of a plain or gzipped file.
 
     encoding: must leave ASCII unchanged. ends: "": a line ends at LF, CR LF or a lone CR, and byte order marks are
     dropped, also inside joined files; "\\n": a line ends at LF only, as in published corpora. Raises UserError for a
@@ -130,7 +130,7 @@ def whole_lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[
 
 
 def is_wide(line: str) -> bool:
-    """Whether a file is UTF-16 or UTF-32. line: its first line, each byte as a character."""
+    """Return whether a file is UTF-16 or UTF-32. line: the first line of the file, each byte as a character."""
     halves = [set(line[start:16:2]) for start in (0, 1)]  # in English text every other byte is NUL
     return line.startswith(("\xff\xfe", "\xfe\xff")) or (len(line) > 3 and {"\0"} in halves)
 
@@ -139,7 +139,7 @@ def is_wide(line: str) -> bool:
 
 
 def table_rows(file: Path, encoding: str) -> Iterator[Record]:
-    """Each row of a .csv or .tsv file. Raises UserError for a row without a cell for each column."""
+    """Yield each row of a .csv or .tsv file. Raises UserError for missing or surplus cells, and for a second header."""
     table = table_lines(file, encoding)
     _, header = next(table)
     for place, row in table:
@@ -156,11 +156,11 @@ def table_rows(file: Path, encoding: str) -> Iterator[Record]:
 
 
 def table_lines(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
-    """(first line, cells) of each row of a .csv or .tsv file, the header first. Empty lines are skipped.
+    """Yield (first line, cells) for each row of a .csv or .tsv file, the header first. Skips empty lines.
 
-    The delimiter is a comma, or a tab for .tsv. If the header lacks this one, the delimiter is the first of DELIMITERS
-    that the header has: some programs write semicolons. Quotes are parsed strictly: otherwise an unclosed quote would
-    swallow all rows after it. A line end within quotes is part of the text.
+    The delimiter is a comma, or a tab for .tsv. If the header lacks this delimiter, the first of DELIMITERS that the
+    header has is used: some programs write semicolons. Quotes are parsed strictly. Otherwise an unclosed quote would
+    make one cell of all rows after it. A line end within quotes is part of the text.
     """
     csv.field_size_limit(MAX_CELL)
     lines = (line for _, line in whole_lines_of(file, encoding))
@@ -183,7 +183,7 @@ def table_lines(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
             if row:  # not an empty line
                 yield f"line {begin}", row
             begin = reader.line_num + 1
-    except csv.Error as error:  # `lines_of` reports all other errors
+    except csv.Error as error:  # `whole_lines_of` reports all other errors
         raise UserError(
             f"{file}, line {begin}: a quote opens in the row that begins here, and is never closed "
             f'({error}): close it, and write a quote within quotes twice ("")'
@@ -194,7 +194,7 @@ def table_lines(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def json_objects(file: Path, encoding: str) -> Iterator[Record]:
-    """Each object of a .jsonl file."""
+    """Yield each object of a .jsonl file."""
     number = 0
     with reading(file, lambda: f"line {number}"):
         for number, line in lines_of(file, encoding):
@@ -210,7 +210,7 @@ def json_objects(file: Path, encoding: str) -> Iterator[Record]:
 
 
 def parquet_columns(file: Path) -> list[str]:
-    """The names of a Parquet file's columns."""
+    """Return the names of a Parquet file's columns."""
     import pyarrow.parquet as pq
 
     with reading(file):
@@ -218,7 +218,7 @@ def parquet_columns(file: Path) -> list[str]:
 
 
 def parquet_rows(file: Path, columns: list[str]) -> Iterator[Record]:
-    """Each row of a Parquet file."""
+    """Yield each row of a Parquet file."""
     import pyarrow.parquet as pq
 
     number = 0

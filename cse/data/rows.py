@@ -1,4 +1,4 @@
-"""The rows of a text after reading: memory-mapped files in the cache."""
+"""The rows of a text after they are read: memory-mapped files in the cache."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -14,73 +14,73 @@ from cse.progress import track
 
 
 def compact(numbers_N: np.ndarray) -> np.ndarray:
-    """Row numbers as int32 if it can hold them: this takes half the memory of int64."""
+    """Return row numbers as int32 if int32 can hold the largest number: int32 takes half the memory of int64."""
     return numbers_N.astype(np.int32) if numbers_N.max(initial=0) < 2**31 - 1 else numbers_N
 
 
 @dataclass(frozen=True, eq=False)
 class TextRows:
-    """The rows in use of a text with one or more columns. cse.data.text.Text makes it."""
+    """The rows in use of a text with one or more columns. cse.data.text.Text makes this object."""
 
     name: str  # the text's name
 
     # where the rows come from
     place: str | None  # the file, folder or dataset that the settings name
-    identity: str | None  # a name for rows without a place
+    identity: str | None  # the name of the rows if they have no place
     checksums: dict[str, str]  # the SHA-256 of each local file
 
     # their columns
-    columns: list[str] | None  # the columns' names; None for plain text, which has one column
+    columns: list[str] | None  # the names of the columns; None for plain text, which has one column
     scores: ScoreColumn | None  # the column of scores
 
     # all rows, in the cache
-    cache: Path  # the folder of all texts
-    digest: str  # a digest of the source, and the name of the rows' folder in the cache
-    content: str  # the checksums of the files in that folder
+    cache: Path  # the folder of all cached texts
+    digest: str  # a digest of the source; it names the folder of these rows in the cache
+    content: str  # the checksums of the files in this folder
     texts: list[Ragged]  # the texts of each column
 
     # the rows in use
-    chosen: np.ndarray  # the numbers of these rows; int32 if the largest fits
+    chosen: np.ndarray  # the numbers of the rows in use; int32 if the largest number fits
     left_out: int  # how many rows are unusable
     targets_N: np.ndarray  # the scores; empty without a column of scores
-    missing_NC: np.ndarray | None = None  # which cells have no text; None: all have one
+    missing_NC: np.ndarray | None = None  # which cells have no text; None: every cell has text
 
     def __len__(self) -> int:
         return len(self.chosen)
 
     @property
     def column_names(self) -> list[str]:
-        """The names of its columns; "text" for plain text."""
+        """Return the names of the columns; ["text"] for plain text."""
         return self.columns or ["text"]
 
     @property
     def num_columns(self) -> int:
-        """The number of columns; plain text has one."""
+        """Return the number of columns; plain text has one."""
         return len(self.column_names)
 
     def number(self, i: int) -> int:
-        """The number of row i among all rows, from 1: the number of its line, without blank lines and header."""
+        """Return the number of row i among all rows, from 1. Blank lines and the header of a file do not count."""
         return int(self.chosen[i]) + 1
 
     def text(self, i: int, column: int = 0) -> str:
-        """The text of row i in that column."""
+        """Return the text of row i in this column."""
         return self.texts[column][self.chosen[i]].tobytes().decode()
 
     def lacks(self, i: int, column: int) -> bool:
-        """Whether row i has no text in that column."""
+        """Return whether row i has no text in this column."""
         return self.missing_NC is not None and bool(self.missing_NC[i, column])
 
     def texts_of(self, rows_B: np.ndarray, column: int = 0) -> list[str]:
-        """The texts of these rows in that column."""
+        """Return the texts of these rows in this column."""
         return [text.tobytes().decode() for text in self.texts[column].take(self.chosen[rows_B])]
 
     def cells(self) -> Iterator[bytes]:
-        """The text of every column of the rows in use, as UTF-8. A million texts take half a second."""
+        """Yield every text of the rows in use as UTF-8, column after column. A million texts take half a second."""
         for column in self.texts:
             yield from (cell.tobytes() for cell in column.rows(self.chosen))
 
     def provenance(self) -> dict[str, object]:
-        """The training data, JSON-ready: source, rows in use, SHA-256 of the published file or of each local file."""
+        """Return facts about the rows as JSON types: source, number, SHA-256 of the published or of each local file."""
         about = {"name": self.name, "rows": len(self), "left_out": self.left_out, "digest": self.digest}
         sums: object = self.checksums or None
         if is_published(self.name):
@@ -90,13 +90,14 @@ class TextRows:
         return about | {"source": self.place or self.identity, "sha256": sums}
 
     def inputs(self) -> dict[str, str]:
-        """The digests that a resumed run compares: the SHA-256 of each local file, or the checksums of the rows."""
+        """Return the digests that a resumed run compares: each local file's SHA-256, or the checksums of the rows."""
         return self.checksums or {f"data={self.name} ({self.place or self.identity})": self.content}
 
     def measured(self, number_of: Callable[[str], int], key: str) -> np.ndarray:
-        """(N,) int64: number_of(text) for the first text of each row in use.
+        """Return number_of(text) for the first text of each row in use, (N,) int64.
 
-        The numbers are computed once for the same key, and kept in the cache. key: all else that a number depends on.
+        The numbers are computed once for the same rows and key, and kept in the cache. key: everything else that
+        determines a number.
         """
         read = hashlib.sha256(f"{self.digest} {self.content} {key} ".encode())
         read.update(self.chosen_bytes())
@@ -106,5 +107,5 @@ class TextRows:
         return np.array(kept.flat)
 
     def chosen_bytes(self) -> memoryview:
-        """The numbers of the rows in use, as int64: the keys of older caches were made from int64."""
+        """Return the bytes of the numbers of the rows in use, as int64 like in the keys of older caches."""
         return self.chosen.astype(np.int64).data

@@ -1,4 +1,4 @@
-"""Endless batches of images or sound. A batch depends on (seed, its number) alone. Workers prefetch the batches."""
+"""Endless batches of images or sound. A batch depends only on the seed and the number of the batch."""
 
 import hashlib
 import json
@@ -24,13 +24,13 @@ MAX_WORKERS = 8
 
 
 class Stream(Part, Dataset[B], Generic[B]):
-    """A data set of whole batches. A subclass makes stream[number] from items_of(number).
+    """A dataset of whole batches. A subclass makes the batch stream[number] from items_of(number).
 
-    labels: the class of each item. where: the folder or dataset of the items, for messages. workers: the worker
-    processes that make the next items of `batches` while a training step runs; None: one per core. inputs: digests of
-    the items, see by_class. unreadable: how many of the items cannot be read. shuffle_labels: the seed shuffles the
-    classes among the items. This is a control: the classes then carry no information. Raises UserError if there is less
-    than one batch.
+    labels: the class of each item. where: the folder or dataset of the items, for messages. workers: the number of
+    processes that make batches while a training step runs; None: one per core, at most MAX_WORKERS. inputs: digests of
+    the items, see by_class. unreadable: how many items cannot be read. shuffle_labels: shuffle the classes among the
+    items, by the seed. This is a control: the classes then carry no information. Raises UserError if there are fewer
+    items than one batch has.
     """
 
     kind = "items"
@@ -54,7 +54,7 @@ class Stream(Part, Dataset[B], Generic[B]):
         self.labels, self.where, self.batch_size, self.seed = labels, where, batch_size, seed
         self.workers = min(MAX_WORKERS, usable_cores()) if workers is None else workers
         self.inputs, self.unreadable, self.shuffled = inputs, unreadable, shuffle_labels
-        self.seconds_waited = 0.0  # how long the reader of `batches` has waited so far
+        self.seconds_waited = 0.0  # how long `batches` has waited for a batch so far
 
     @classmethod
     def check_size(cls, labels: np.ndarray, where: str, batch_size: int) -> None:
@@ -65,7 +65,7 @@ class Stream(Part, Dataset[B], Generic[B]):
             )
 
     def provenance(self) -> dict[str, object]:
-        """The training data, JSON-ready. source: the name of the folder, or of the dataset on the hub."""
+        """Return facts about the items as JSON types. source: the name of the folder, or of the dataset on the hub."""
         return {
             "source": Path(self.where).absolute().name if Path(self.where).is_dir() else self.where,
             "kind": self.kind,
@@ -77,28 +77,28 @@ class Stream(Part, Dataset[B], Generic[B]):
 
     @property
     def num_classes(self) -> int:
-        """The number of classes."""
+        """Return the number of classes."""
         return len(np.unique(self.labels))
 
     def __len__(self) -> int:
-        """Items in one pass."""
+        """Return the number of items."""
         return len(self.labels)
 
     def items_of(self, number: int) -> list[int]:
-        """The items of batch `number`. As in the released code, each pass has a new order, and only full batches."""
+        """Return the numbers of a batch's items. As released, each pass has a new order, and only full batches."""
         epoch, place = divmod(number, len(self) // self.batch_size)
         order = torch.randperm(len(self), generator=seeded(self.seed, 0, epoch))
         return order[place * self.batch_size :][: self.batch_size].tolist()
 
     @contextmanager
     def randomness(self, number: int) -> Iterator[None]:
-        """A block in which torch's CPU generator depends on (seed, number). torchvision and torchaudio use it."""
+        """Seed torch's CPU generator with (seed, number) in the block. torchvision and torchaudio use the generator."""
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.set_state(seeded(self.seed, 1, number).get_state())
             yield
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[B]:
-        """Batches first, first + 1, ... without end. Each of `world` processes gets every world-th batch."""
+        """Yield batches first, first + 1, ... without end. Each of `world` processes gets every world-th batch."""
         made = prefetch(self.__getitem__, count(first * world + rank, world), self.workers, count_gpus() > 0)
         while True:
             started = time.perf_counter()
@@ -108,7 +108,7 @@ class Stream(Part, Dataset[B], Generic[B]):
 
 
 def by_class(kind: str, files: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """A digest of each class's files. Resumed runs compare it. files: (class, name, digest). kind: the items' name."""
+    """Return a digest of each class's files, for resumed runs. files: (class, name, digest). kind: the items' name."""
     listed: dict[str, list[str]] = defaultdict(list)
     for name, *file in files:
         listed[f"the {kind} of {name}"].append(repr(file))

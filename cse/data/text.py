@@ -1,7 +1,7 @@
 """The sources of training text: any local file or folder, a hub dataset, or a function that yields rows.
 
-`Text` has the settings. `find` opens the source, and returns Found. `read` reads the rows, only once for the same
-content, and returns TextRows (cse.data.rows). The methods are in this order.
+`Text` has the settings of a text. `Text.find` opens the source, and returns Found. `Text.read` returns the rows as
+TextRows (cse.data.rows). It reads them once, and later uses the cache. The methods of Text are in this order.
 """
 
 import hashlib
@@ -45,8 +45,8 @@ CACHE_VERSION = 3  # in each cache's key: increase it if the readers, `fault` or
 class Found:
     """A source of text that exists and is not read yet.
 
-    rows: can be read once. digest: a digest of the rows, known before reading. place: the file, folder or dataset.
-    checksums: the SHA-256 of each local file.
+    rows: an iterator over the rows. digest: identifies the rows before they are read. place: the file, folder or
+    dataset. checksums: the SHA-256 of each local file.
     """
 
     rows: Iterator[Row]
@@ -56,10 +56,10 @@ class Found:
 
 
 class Text(Part):
-    """The settings of a text. conf/data/text.yaml explains all except `rows`. cse.lab.run reads `preview`.
+    """The settings of a text. conf/data/text.yaml explains all settings except `rows`. cse.lab.run reads `preview`.
 
-    rows: a function that yields the rows of a corpus, instead of path. The key of their cache is then `identity`. If
-    the corpus is not published, the key also has a digest of the function's file and its settings.
+    rows: a function that yields the rows, instead of `path`. `identity` is then in the key of the rows' cache. If the
+    corpus is not published, the digest of the function's file and the function's settings are in the key too.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Text(Part):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """A published corpus, or the file, folder or hub dataset in the settings."""
+        """Return the need of a published corpus, or of the file, folder or hub dataset in the settings."""
         name, path, function = str(settings.get("name")), settings.get("path"), settings.get("rows") or {}
         copies = copies_in(function)
         for dataset, about in DATASETS.items():
@@ -126,33 +126,33 @@ class Text(Part):
 
     @property
     def num_columns(self) -> int:
-        """The number of columns; plain text has one."""
+        """Return the number of columns of text; plain text has one."""
         return len(self.column_names)
 
     @property
     def columns_to_read(self) -> Columns | None:
-        """The columns of text and the column of numbers; None for plain text."""
+        """Return the columns of text and the column of numbers, if any; return None for plain text."""
         if self.columns is None:
             return None
         return [*self.columns, self.scores] if self.scores else self.columns
 
     @property
     def local_copy(self) -> str | None:
-        """The file or folder of a corpus, from the settings of its function."""
+        """Return the local file or folder of a corpus, from the settings of the corpus's function."""
         return next(iter(self.copies.values()), None)
 
     @property
     def place(self) -> str | None:
-        """The file, folder or dataset in the settings."""
+        """Return the file, folder or dataset in the settings."""
         return self.local_copy or self.path
 
     @property
     def published_counts(self) -> tuple[int, ...]:
-        """How many rows the published corpus or its copies have; () for other text."""
+        """Return the valid numbers of rows of the published corpus; return () for other text."""
         return DATASETS[self.name].rows if self.name in DATASETS else ()
 
     def named(self, name: str, cache_dir: Path) -> Self:
-        """The same text under another name, and with another cache."""
+        """Return the same text with another name and another cache."""
         text = shallow_copy(self)
         text.name, text.cache = name, cache_dir / "text"
         return text
@@ -160,9 +160,9 @@ class Text(Part):
     # Opening the source
 
     def find(self) -> Found:
-        """Open the source. A published corpus is not read here: `read` does that, and may take hours.
+        """Open the source. Does not read a published corpus: `read` does, which may take hours.
 
-        Raises MissingResource for a source that is not available, UserError for a file without these columns.
+        Raises MissingResource for a source that is not available, UserError for a file without the columns.
         """
         found = self.open_source()
         if self.noise:
@@ -173,7 +173,7 @@ class Text(Part):
         return found
 
     def open_source(self) -> Found:
-        """The opened source: its rows without noise, and their digest."""
+        """Return the opened source, with rows without noise and the digest of these rows."""
         if self.function is not None:
             return self.of_function(self.function, self.local_copy)
         if self.path is None:
@@ -181,17 +181,17 @@ class Text(Part):
         return self._of_hub(self.path) if is_on_hub(self.path) else self._of_files(self.path)
 
     def of_function(self, function: RowsFunction, copy: str | None) -> Found:
-        """The rows that a function yields. copy: the file or folder that the function reads, if any."""
+        """Return the source whose rows a function yields. copy: the file or folder that the function reads, if any."""
         with naming(path=next(iter(self.copies), "path")):
             checksums = checksums_of(files_of(Path(copy).expanduser())) if copy else {}
         about = self.identity, self.columns, *checksums.values(), *(self.scores or ())
-        if is_published(self.name):  # our function: its identity has its settings, and an error needs a traceback
+        if is_published(self.name):  # cse's function: `identity` has its settings, and an error needs a traceback
             return Found(self._checked(function, checksums), key_of_parts(*about), copy, checksums)
         own = partial(rows_by, function, f"data={self.name}")
         return Found(self._checked(own, checksums), key_of_parts(*about, *version_of(function)), copy, checksums)
 
     def _of_files(self, path: str) -> Found:
-        """The rows of a file, or of the files of a folder."""
+        """Return the source whose rows are in a file, or in the files of a folder."""
         if self.scores and self.columns is None:
             why = "it needs `columns`=[A,B], the columns of the text"
             raise UserError(why, key="scores", value=self.scores.name)
@@ -207,14 +207,14 @@ class Text(Part):
         return Found(self._checked(lambda: chain.from_iterable(rows_of_file), checksums), digest, path, checksums)
 
     def _of_hub(self, name: str) -> Found:
-        """The rows of a dataset of the hub."""
+        """Return the source whose rows are in a dataset on the hub."""
         table = hub.fetch_split(repo_of_text(name), self.subset, self.split)
         columns = check_columns(self.columns_to_read or self.column_names, table.column_names, name)
         rows = (cells_of_row(row, columns, f"{name}, row {number}") for number, row in enumerate(table, 1))
         return Found(rows, key_of_parts(table._fingerprint, self.columns, *(self.scores or ())), name)
 
     def _checked(self, open_rows: RowsFunction, checksums: dict[str, str]) -> Iterator[Row]:
-        """The rows, opened only when the first is read.
+        """Yield the rows. open_rows() is called when the first row is read.
 
         Raises UserError for a row without a text for each column. After the last row, raises UserError if a local file
         has changed, or if a published corpus does not have the published number of rows.
@@ -234,16 +234,16 @@ class Text(Part):
                 "data.path=FILE"
             )
 
-    # Reading it
+    # Reading the source
 
     def read(self, found: Found | None = None, required: int | None = None) -> TextRows:
-        """Read the source that `find` opened, or its cache.
+        """Return the rows of the source that `find` opened. The rows come from the cache if it has them.
 
-        required: how many columns must have a text in each row; None: all. A row may lack a text in a later column
-        (TextRows.missing_NC). With `empty` "keep", an empty cell counts as a text.
+        required: in how many of the first columns each row must have a text; None: in all. A row may lack a text in a
+        later column (TextRows.missing_NC). With `empty` "keep", an empty cell counts as a text.
 
         Raises the errors of `find`. Raises UserError if the source cannot be read, changes while it is read (then no
-        cache is left), has fewer than two rows, or has too many unusable rows (`empty`).
+        cache is written), has fewer than two rows, or has too many unusable rows (`empty`).
         """
         found = found or self.find()
         cached = self._cached(found)
@@ -274,7 +274,7 @@ class Text(Part):
         )
 
     def _cached(self, found: Found) -> CachedColumns:
-        """The columns of the source in the cache, with RowNotes as JSON. Without a cache, the source is read."""
+        """Return the cached columns of the source, with RowNotes as JSON. Without a cache, reads the source first."""
         notes = RowNotes()
         rows = track(notes.noting(found.rows, self.column_names), "row", next(iter(self.published_counts), None))
         encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows)
@@ -285,7 +285,7 @@ class Text(Part):
             return cache_columns(self.cache / found.digest, encoded, files, "uint8", notes.as_json)
 
     def _targets(self, cached: CachedColumns, chosen: np.ndarray) -> np.ndarray:
-        """(N,) float32: the scores of the chosen rows; empty without scores. Raises UserError if all are equal."""
+        """Return the chosen rows' scores, (N,) float32; empty without scores. Raises UserError if all are equal."""
         if self.scores is None:
             return np.empty(0, np.float32)
         scores = (float(cell.tobytes()) for cell in cached.columns[-1].rows(chosen))
@@ -297,8 +297,8 @@ class Text(Part):
         return targets_N
 
     def _missing(self, notes: RowNotes, optional: Sequence[str], chosen: np.ndarray) -> np.ndarray | None:
-        """(N, C) bool: which cells of the chosen rows have no text, in the optional columns; None if all have one. Logs
-        how many."""
+        """Return which cells of the chosen rows have no text in the optional columns, (N, C) bool; None if all cells
+        have text. Logs the number of rows without text."""
         missing_NC = np.zeros((len(chosen), self.num_columns), bool)
         for name in optional:
             missing_N = np.isin(chosen, notes.missing(name))
@@ -315,12 +315,12 @@ class Text(Part):
 
 @dataclass(frozen=True)
 class SampleNeed(CorpusNeed):
-    """Rows that are drawn from a published corpus. Only the cache of the text keeps them."""
+    """Rows that are drawn from a published corpus. Only the cache of the text has these rows."""
 
     settings: Settings = field(compare=False, kw_only=True)
 
     def text(self) -> Text:
-        """The text with these settings."""
+        """Return the text with these settings."""
         node = self.settings["rows"]
         function = partial(resolve_name(node["_target_"]), **without_hydras_keys(node))
         return Text(**{**without_hydras_keys(self.settings), "rows": function})
@@ -337,17 +337,17 @@ class SampleNeed(CorpusNeed):
 
 
 def without_hydras_keys(settings: Settings) -> Settings:
-    """The settings of a part without `_target_` and the like."""
+    """Return the settings of a part without Hydra's own keys, such as `_target_`."""
     return {key: value for key, value in settings.items() if key[0] != "_"}
 
 
 def repo_of_text(name: str) -> hub.Repo:
-    """The repository of `path`."""
+    """Return the hub repository that `path` names."""
     return hub.Repo(name, "dataset", f"`path`={name} is not a local file", "give a file or a folder")
 
 
 def chosen_rows(total: int, limit: int | float | None, seed: int | None) -> np.ndarray:
-    """The row numbers below `total` that `limit` selects, in order: the first, or with a seed a random sample.
+    """Return the row numbers below `total` that `limit` selects, in order: the first or, with a seed, a random sample.
 
     With the same seed, a smaller limit selects a subset of the rows of a larger limit.
     """
@@ -363,5 +363,5 @@ def chosen_rows(total: int, limit: int | float | None, seed: int | None) -> np.n
 
 
 def key_of_parts(*parts: object) -> str:
-    """A key of 32 hexadecimal digits from CACHE_VERSION and the repr of the parts."""
+    """Return a key of 32 hexadecimal digits from CACHE_VERSION and the repr of the parts."""
     return hashlib.sha256(repr((CACHE_VERSION, *parts)).encode()).hexdigest()[:32]

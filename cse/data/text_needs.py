@@ -1,7 +1,6 @@
-"""The text that settings name, as needs (cse.needs). FilesNeed is files.
+"""The needs (cse.needs) of the text that settings name: files, the user's own text, or a published corpus.
 
-TextNeed is the user's own text with its columns. CorpusNeed is a published corpus. cse.data.text has a further need,
-for rows that are drawn from a corpus.
+cse.data.text has a further need, SampleNeed, of rows that are drawn from a corpus.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ class FilesNeed(FileNeed):
     """A file of text, or a folder of such files."""
 
     def check(self) -> None:
-        """See Need. Raises UserError for a folder or a file of another kind."""
+        """See Need. Raises UserError for a folder without files of text, and for a file that is empty or no text."""
         with naming(path=self.key):
             files_of(self.path, tell=False)
 
@@ -29,7 +28,7 @@ class FilesNeed(FileNeed):
 class TextNeed(FilesNeed):
     """The user's own text: a file, a folder of files or, if `repo` is set, a dataset of the hub.
 
-    columns: the columns of text that it must have; None: not known. subset, split: the parts of the dataset.
+    columns: the columns of text that the text must have; None: unknown. subset, split: see hub.fetch_split.
     """
 
     columns: list[str] | None = field(default=None, compare=False, kw_only=True)
@@ -39,7 +38,7 @@ class TextNeed(FilesNeed):
     split: str = field(default="train", compare=False, kw_only=True)
 
     def check(self) -> None:
-        """See Need. Opens only the first file. Raises UserError if it cannot be read or lacks a column."""
+        """See Need. Opens only the first file. Raises UserError if this file cannot be read or lacks a column."""
         if self.repo is not None:
             return
         with naming(path=self.key):
@@ -66,7 +65,7 @@ class CorpusNeed(DatasetNeed):
     """A published corpus."""
 
     def check_closely(self) -> None:
-        """See Need. Raises UserError for a copy with another number of rows."""
+        """See Need. Raises UserError for a local copy that does not have the published number of rows."""
         self.check()
         if self.copy:
             with naming(path=self.key):
@@ -74,7 +73,7 @@ class CorpusNeed(DatasetNeed):
 
 
 def names_typed(columns: object) -> list[str] | None:
-    """The names of columns in settings. The settings may be unchecked. None if there are no names."""
+    """Return the names of columns in settings, or None without names. The settings may be unchecked."""
     if columns is None:
         return None
     return [*map(str, columns)] if isinstance(columns, list) else [str(columns)]

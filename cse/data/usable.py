@@ -1,9 +1,9 @@
-"""One rule for unusable data, the same for text, images and sound.
+"""The rule for unusable data: one rule for text, images and sound.
 
-Up to 1 % of the rows or files may be unusable, and a single one is always allowed. Unusable rows and files are skipped.
-Every start logs how many there are, and names the first. More than 1 % means a broken data set, which is refused before
-any work. For text `data.empty` changes the rule. The papers' corpora keep unusable rows, because the order of these
-corpora must not change.
+Up to 1 % of the rows or files may be unusable. A single unusable row or file is always allowed. Unusable rows and files
+are skipped, and every start logs their number and the first. More than 1 % means a broken dataset, which is refused
+before any work. For text, `data.empty` changes the rule. The papers' corpora keep unusable rows, because the order of
+these corpora must not change.
 
 A row of text is unusable if one of its cells has no visible character (only whitespace, zero-width and control
 characters), is a missing value that a program wrote as a word (NA, NULL, \\N), or contains NUL. NUL is a sign of
@@ -36,15 +36,15 @@ MISSING = {
     *("\\N", "(null)", "<null>", "NaT", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND"),
     *("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"),
 }
-"""How pandas, R, spreadsheets (also for a formula that failed) and databases (MySQL's \\N) write a missing value."""
+"""The words for a missing value in pandas, R, spreadsheets (also for a failed formula) and databases (MySQL's \\N)."""
 
 NUL, IS_EMPTY, INVISIBLE = "holds NUL", "is empty", "has nothing visible"
 REASONS = (NUL, IS_EMPTY, INVISIBLE, *(f"is {word}" for word in MISSING))
-"""The reasons that `fault` may give for a cell. No reason ends with another: `from_json` finds a reason by its end."""
+"""The reasons that `fault` may return. No reason is the end of another, because `from_json` compares ends of texts."""
 
 
 class Fault(NamedTuple):
-    """Why cells of a column are unusable: one of REASONS."""
+    """A column with unusable cells, and the reason why they are unusable: one of REASONS."""
 
     column: str
     reason: str
@@ -54,22 +54,22 @@ class Fault(NamedTuple):
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is no text. NUL is not missing text: it shows a broken file."""
+        """Return whether the cells have no text. A cell with NUL has text: NUL is a sign of a broken file."""
         return self.reason != NUL
 
 
 @dataclass
 class RowNotes:
-    """What is noted of the rows of a text while they are read, and kept with them in the cache.
+    """Notes about the rows of a text. They are made while the rows are read, and kept in the rows' cache.
 
-    total: the number of rows. faults: the numbers of the unusable rows, from 0.
+    total: the number of rows. faults: the numbers of the unusable rows, from 0, by their fault.
     """
 
     total: int = 0
     faults: dict[Fault, list[int]] = field(default_factory=dict)
 
     def noting(self, rows: Iterable[Row], columns: Sequence[str]) -> Iterator[Row]:
-        """The same rows; each is noted when it is read. columns: the names of the columns of text, the first cells."""
+        """Yield the same rows, and note each row. columns: the names of the columns of text, which are the first."""
         for row in rows:
             for column, cell in zip(columns, row, strict=False):
                 if reason := fault(cell):
@@ -78,12 +78,12 @@ class RowNotes:
             yield row
 
     def as_json(self) -> Json:
-        """The notes in the form for a cache."""
+        """Return the notes as JSON types, for a cache."""
         return {"rows": self.total, "faults": {str(fault): numbers for fault, numbers in self.faults.items()}}
 
     @classmethod
     def from_json(cls, kept: Json) -> "RowNotes":
-        """The notes of a cache. Raises KeyError for the notes of an older version."""
+        """Return the notes of a cache. Raises KeyError for the notes of an older version."""
         faults = {}
         for words, numbers in kept["faults"].items():
             reason = next(reason for reason in REASONS if words.endswith(f" {reason}"))
@@ -91,13 +91,13 @@ class RowNotes:
         return cls(kept["rows"], faults)
 
     def missing(self, column: str) -> list[int]:
-        """The numbers of the rows that have no text in a column."""
+        """Return the numbers of the rows that have no text in a column."""
         faults = [fault for fault in self.faults if fault.column == column and fault.is_missing]
         return [number for fault in faults for number in self.faults[fault]]
 
 
 def fault(cell: str) -> str | None:
-    """The reason why a text is unusable, or None."""
+    """Return the reason why a text is unusable, or None for a usable text."""
     if "\0" in cell:
         return NUL
     if cell.strip() in MISSING:
@@ -108,11 +108,10 @@ def fault(cell: str) -> str | None:
 
 
 def usable_numbers(notes: RowNotes, empty: Empty | None, where: str, optional: Sequence[str] = ()) -> np.ndarray:
-    """The numbers of the rows to use, in order (int64). Logs how many are unusable, and why.
+    """Return the numbers of the rows to use, in order (int64). Logs how many rows are unusable, and why.
 
     empty: data.empty, see conf/data/text.yaml. where: the name of the data. optional: the columns in which a row may
-    have no text. Raises UserError if there are more unusable rows than `empty` allows. The error has the reasons and
-    says what to do.
+    have no text. Raises UserError if there are more unusable rows than `empty` allows.
     """
     every_number = np.arange(notes.total)
     faults = {}
@@ -139,14 +138,14 @@ def usable_numbers(notes: RowNotes, empty: Empty | None, where: str, optional: S
 
 
 def are_many(unusable: int, total: int) -> bool:
-    """Whether this number of unusable items means a broken data set: more than one, and more than 1 % of all."""
+    """Return whether this number of unusable items means a broken dataset: more than one and more than 1 % of all."""
     return unusable > max(1, UNUSABLE_SHARE * total)
 
 
 def check_share(unusable: int, total: int, items: str, where: str, first: str) -> None:
     """Raise UserError if more than one item and more than 1 % of all items are unusable.
 
-    items: the name of the items. first: the name of the first unusable item.
+    items: the word for the items. first: the name of the first unusable item.
     """
     if are_many(unusable, total):
         raise UserError(

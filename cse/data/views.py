@@ -1,6 +1,6 @@
-"""The views of rows: what the encoder reads of each row.
+"""Make the views of rows: the token ids that the encoder reads.
 
-The augmentation makes the views from texts or from ids of tokens, as its `level` says. The result of the augmentation
+The augmentation makes the views from texts or from token ids, according to its `level`. The result of the augmentation
 is checked here, because the augmentation may be a user's own. Every draw is keyed by (seed, epoch, row, view).
 """
 
@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 
 
 class TokenRow(NamedTuple):
-    """One row of a padded batch. row, column: where its text is. ids: its tokens' ids. labels: the id to predict at
-    each position (-100: none); None if nothing is masked."""
+    """One row of a batch, before padding. row, column: the place of the text. ids: the token ids. labels: the id to
+    predict at each position (-100: none); None if nothing is masked."""
 
     row: int
     column: int
@@ -33,24 +33,24 @@ class TokenRow(NamedTuple):
 
 
 View = list[TokenRow]
-"""A view of a batch, row after row. A row of text may have several token rows (DeCLUTR's spans)."""
+"""One view of the rows of a batch, in order. A row of text may have several token rows (DeCLUTR's spans)."""
 
 Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
-"""The ids of one row -> (ids with some masked, labels)."""
+"""(the token ids of one row, a random generator) -> (the ids, some of them masked; the labels)."""
 
 CHECKED_ROWS = 16  # rows whose views are checked before any work
 SAMPLED_ROWS = 10_000  # rows that are tokenised before any work: half a second
-TEXTS_PER_CALL = 1000  # per call of the tokenizer
-MANY = 2**20  # tokens; every view is shorter
-MASKING_STREAM = 2**31  # replaces the number of a view, so that masking shares no draws with the augmentation
+TEXTS_PER_CALL = 1000  # texts in one call of the tokenizer
+MANY = 2**20  # a number of tokens that no view has
+MASKING_STREAM = 2**31  # instead of the number of a view, so that masking shares no draws with the augmentation
 
 
 class RowEnds(NamedTuple):
     """The tokens at both ends of a column's rows that an augmentation does not change: special tokens and a prefix.
 
-    An augmentation gets the text with one token on each side, and keeps these two tokens. before, after: the number of
-    further tokens on each side, which the augmentation does not get. first, last: for a side without any token, the id
-    0 that the augmentation gets instead; else empty.
+    An augmentation gets the ids of the text with one token at each end, and keeps these two tokens. before, after: the
+    number of further tokens at the start and at the end, which the augmentation does not get. first, last: the id 0,
+    which the augmentation gets at an end without any token; empty at an end with tokens.
     """
 
     before: int
@@ -60,30 +60,30 @@ class RowEnds(NamedTuple):
 
     @classmethod
     def of_lengths(cls, before: int, after: int) -> "RowEnds":
-        """The ends of rows that have these numbers of tokens before and after the text."""
+        """Return the ends of rows that have these numbers of tokens before and after the text."""
         first, last = np.zeros(int(before == 0), np.int32), np.zeros(int(after == 0), np.int32)
         return cls(max(0, before - 1), max(0, after - 1), first, last)
 
     @property
     def length(self) -> int:
-        """The length of a row minus the number of ids that the augmentation gets."""
+        """Return the length of a row minus the number of ids that the augmentation gets."""
         return self.before + self.after - len(self.first) - len(self.last)
 
     def given(self, ids: np.ndarray) -> np.ndarray:
-        """What an augmentation gets of a row's ids."""
+        """Return the ids that an augmentation gets for a row with these ids."""
         return np.concatenate([self.first, ids[self.before : len(ids) - self.after], self.last])
 
     def replaced(self, ids: np.ndarray, made: np.ndarray) -> np.ndarray:
-        """The row's ids, in which the result `made` replaces the ids that the augmentation got."""
+        """Return the row's ids, in which the result `made` replaces the ids that the augmentation got."""
         inside = made[len(self.first) : len(made) - len(self.last)]
         return np.concatenate([ids[: self.before], inside, ids[len(ids) - self.after :]])
 
 
 class Views:
-    """Makes the views of the rows of one text.
+    """The maker of the views of one text's rows.
 
-    num_views, masking: from the objective. mask: not called if masking is "none". The attribute `column_of_view` has
-    the column of each view. lengths_nV: how many tokens each view of a sample of rows has; `sample_ids` sets it.
+    num_views, masking: see Objective. mask: not called if masking is "none". The attribute `column_of_view` has the
+    column of each view. lengths_nV: the number of tokens of each view, for a sample of n rows; see `sample_ids`.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Views:
         self.lengths_nV = np.zeros((0, num_views), np.int64)
 
     def of_rows(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        """The views of these rows as the encoder reads them, including masked views."""
+        """Return the views of these rows as the encoder reads them, including masked views."""
         views = self.unmasked(rows_B, epoch)
         if self.masking == "first":
             views[0] = self._masked(views[:1], epoch)
@@ -118,7 +118,7 @@ class Views:
         return views
 
     def unmasked(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        """The views of these rows before masking."""
+        """Return the views of these rows before masking."""
         make = self._from_ids if self.augmentation.level == "tokens" else self._from_texts
         views = make(rows_B, epoch)
         if self.tokenizer.templates:
@@ -127,7 +127,7 @@ class Views:
         return views
 
     def check_texts(self, row_numbers: np.ndarray) -> None:
-        """Raise UserError if a view is empty in all of the first rows: one empty text may be chance, all are a mistake.
+        """Raise UserError if a view has no text in any of the first rows. (A single row without text may be chance.)
         Log a warning for truncated views. Only for an augmentation of texts."""
         rows = row_numbers[:CHECKED_ROWS]
         views_of_row = [views for _, views in self._texts(rows, 0)]
@@ -147,11 +147,11 @@ class Views:
             log.warning(said, truncated, len(texts), longest)
 
     def sample_ids(self, row_numbers: np.ndarray) -> None:
-        """Count the tokens of some of these rows, evenly spaced: see `lengths_nV`. Log a warning for texts without any
-        token of the vocabulary, such as emojis with an English vocabulary. Only for an augmentation of token ids."""
+        """Set `lengths_nV` from a sample of these rows at equal distances. Log a warning for texts without any token of
+        the vocabulary, such as emojis with an English vocabulary. Only for an augmentation of token ids."""
         rows_n = row_numbers[np.arange(count := min(len(row_numbers), SAMPLED_ROWS)) * len(row_numbers) // count]
         is_special = np.zeros(self.tokenizer.id_bound, bool)
-        is_special[self.tokenizer.hf.all_special_ids] = True  # the unknown token, too
+        is_special[self.tokenizer.hf.all_special_ids] = True  # also the unknown token
         after = self.tokenizer.after_text()
         lengths: dict[int, list[int]] = {column: [] for column in self.column_of_view}
         unknown: set[int] = set()
@@ -169,8 +169,8 @@ class Views:
             log.warning("%s, the first: row %d", said, self.text.number(min(unknown)))
 
     def ids_of(self, rows_B: np.ndarray, column: int) -> list[np.ndarray]:
-        """The ids of these rows in that column, with special tokens, truncated to max_length: an int32 array for each,
-        read-only because several views may share it."""
+        """Return the token ids of these rows in this column, truncated to max_length, with special tokens: an int32
+        array for each row. The arrays are read-only, because several views may share them."""
         texts = self.tokenizer.of_column(self.text.texts_of(rows_B, column), column)
         rows = self.tokenizer.by_words(texts, self.max_length)
         for ids in rows:
@@ -178,7 +178,7 @@ class Views:
         return rows
 
     def _from_ids(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        """Views made from the ids of the rows. Each view has one token row for each row."""
+        """Return the views that are made from the rows' token ids. Each view has one token row for each row."""
         ids_of_column = {column: self.ids_of(rows_B, column) for column in set(self.column_of_view)}
         views: list[View] = [[] for _ in self.column_of_view]
         for number, (view, column) in enumerate(zip(views, self.column_of_view, strict=True)):
@@ -191,7 +191,7 @@ class Views:
         return views
 
     def _augmented(self, ids: np.ndarray, column: int, rng: np.random.Generator) -> np.ndarray:
-        """The augmented row of a column. A prefix (an instruction) and a template stay unchanged."""
+        """Return the augmented ids of a row. A prefix (an instruction) and a template stay unchanged."""
         ends = self.ends_of_column[column]
         given = ends.given(ids)
         made = self.augmentation.tokens(given, rng)
@@ -208,7 +208,7 @@ class Views:
         return row
 
     def _from_texts(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        """Views made from texts. All texts of the batch are tokenised in one call."""
+        """Return the views that are made from texts. All texts of the batch are tokenised in one call."""
         views: list[list[tuple[int, str]]] = [[] for _ in self.column_of_view]
         for row, texts_of_view in self._texts(rows_B, epoch):
             for view, texts in zip(views, texts_of_view, strict=True):
@@ -223,7 +223,7 @@ class Views:
         ]
 
     def _texts(self, rows_B: np.ndarray, epoch: int) -> Iterator[tuple[int, list[list[str]]]]:
-        """Each row with its views. A view is a list of texts."""
+        """Yield each row with its views. A view is a list of texts."""
         cells = zip(*(self.text.texts_of(rows_B, column) for column in range(self.text.num_columns)), strict=True)
         for row, cells_of_row in zip(rows_B.tolist(), cells, strict=True):
             if len(cells_of_row) == 1:
@@ -235,13 +235,13 @@ class Views:
             yield row, views
 
     def _of_cell(self, row: int, column: int, cell: str, epoch: int) -> list[str]:
-        """The view of one column."""
+        """Return the view of one cell."""
         if self.text.lacks(row, column):
             return [cell]
         return self._augmented_texts(cell, 1, self._rng(epoch, row, column))[0]
 
     def _augmented_texts(self, text: str, count: int, rng: np.random.Generator) -> list[list[str]]:
-        """The first `count` views that the augmentation makes from a text. A view is a list of texts."""
+        """Return the first `count` views that the augmentation makes from a text. A view is a list of texts."""
         made = self.augmentation.views(text, count, rng)
         views: list[list[str]] = []
         if isinstance(made, list):
@@ -258,7 +258,7 @@ class Views:
         return views
 
     def _masked(self, views: list[View], epoch: int) -> View:
-        """Masked copies of all token rows of these views, row after row. Each row has its own stream of draws."""
+        """Return masked copies of all token rows of these views, row after row. Each row has a generator of its own."""
         of_row: dict[int, View] = defaultdict(list)
         for view in views:
             for made in view:
@@ -276,7 +276,7 @@ class Views:
 
 
 def counted_in_words(found: int, count: int, of: int) -> str:
-    """How many of `count` rows were found. The `count` rows are a sample of `of` rows, or all rows.
+    """Return text on how many of `count` rows were found. The `count` rows are a sample of `of` rows, or all rows.
 
     >>> counted_in_words(2, 10_000, 1_000_000)
     '2 of 10,000 rows, a sample of 1,000,000,'
@@ -285,5 +285,5 @@ def counted_in_words(found: int, count: int, of: int) -> str:
 
 
 def are_texts(made: object) -> bool:
-    """Whether an augmentation's view is a list of texts, one or more."""
+    """Return whether an augmentation's view is a list of one or more texts."""
     return isinstance(made, list) and made != [] and all(isinstance(text, str) for text in made)
