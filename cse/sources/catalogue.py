@@ -1,6 +1,6 @@
-"""Every dataset that a configuration can use: its place, revision, rows and licence, from catalogue.yaml.
+"""The place, revision, rows and licence of every dataset that a configuration can use.
 
-Only this file has these facts. Readers and `cse-data` use them.
+Only catalogue.yaml has these facts. Readers and `cse-data` use them.
 """
 
 from collections.abc import Iterator
@@ -42,8 +42,8 @@ class Dataset:
     languages: tuple[str, ...] = ()
 
     def is_copy(self, place: str) -> bool:
-        """Whether a file or a folder of the user's own can be the dataset. Only its name and the names in it are
-        checked; a reader checks the content."""
+        """Return whether the user's own file or folder can be the dataset. Only checks that files exist in `inside`; a
+        reader checks the content."""
         found = [Path(place) / name for name in self.inside] or [Path(place)]
         return any(one.is_file() or any(one.glob("*")) for one in found)
 
@@ -61,11 +61,11 @@ class Dataset:
 
     @property
     def file(self) -> str | None:
-        """The dataset's only file; None for a dataset of several files or of a folder."""
+        """Return the dataset's only file, or None for a dataset of several files or of a folder."""
         return self.files[0] if len(self.files) == 1 and not self.files[0].endswith("/") else None
 
     def hub_repo(self, asked: str, instead: str) -> hub.Repo:
-        """The dataset's repository on the hub. asked, instead: see hub.Repo."""
+        """Return the dataset's repository on the hub. asked, instead: see hub.Repo."""
         assert self.repo is not None
         return hub.Repo(self.repo, "dataset", asked, instead, self.revision)
 
@@ -76,10 +76,9 @@ DATASETS = TypeAdapter(dict[str, Dataset]).validate_python(
 
 
 def find_dataset(name: str, cache: Path, copy: str | None = None) -> Place:
-    """The dataset's place, or the package with the dataset; None if it is not on this machine.
+    """Return the dataset's place, or text that names a package with the dataset; None if it is not on this machine.
 
-    cache: paths.cache. copy: the place in its setting. Only names are checked: no file is read, and the hub is not
-    asked.
+    cache: paths.cache. copy: the place in the dataset's setting. Reads no file, and does not ask the hub.
     """
     about = DATASETS[name]
     if copy:
@@ -103,8 +102,8 @@ def find_dataset(name: str, cache: Path, copy: str | None = None) -> Place:
 
 
 def packages_of_nltk(name: str, cache: Path) -> Iterator[Path]:
-    """The places of a package of NLTK's data, packed or not: first the download of `cse-data fetch` in the cache, then
-    the places that NLTK finds."""
+    """Yield the places of a package of NLTK's data, a folder or a zip: first the download of `cse-data fetch` in the
+    cache, then the places in NLTK's own folders."""
     if find_spec("nltk") is None:
         return
     import nltk.data

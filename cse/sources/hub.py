@@ -1,4 +1,4 @@
-"""The Hugging Face hub: single files, whole models, datasets, the meaning of its errors, and whether it answers."""
+"""Access to the Hugging Face hub: files, models, datasets, the meaning of the hub's errors, and whether it answers."""
 
 import logging
 import os
@@ -25,8 +25,8 @@ ADDRESS = "https://huggingface.co"
 PORTS = {"http": HTTP_PORT, "https": HTTPS_PORT}
 TO_CONNECT = 2.0  # seconds that the first connection may take
 REFUSED = (401, 403, 429, *range(500, 600))  # HTTP: no permission, too many requests, errors of the hub
-SETTINGS = ["*.json", "*.txt", "*.model", "*.vocab", "*.bpe", "*.codes", "*.jinja"]  # and tokenizers
-WEIGHTS = {  # no other names; the second kind if a repository has none of the first
+SETTINGS = ["*.json", "*.txt", "*.model", "*.vocab", "*.bpe", "*.codes", "*.jinja"]  # files of settings and tokenizers
+WEIGHTS = {  # the only names of weights; .bin if a repository has no .safetensors
     ".safetensors": ["model.safetensors", "model-*-of-*.safetensors", "[123]_*/model.safetensors"],
     ".bin": ["pytorch_model.bin", "pytorch_model-*-of-*.bin", "[123]_*/pytorch_model.bin"],
 }
@@ -35,7 +35,7 @@ ELSEWHERE = ["*/*/*", "[!123]*/*"]  # anywhere but in the root, and in sentence-
 
 @dataclass(frozen=True)
 class Repo:
-    """A repository, with texts for messages.
+    """A repository on the hub, with texts for messages about it.
 
     asked: the setting that needs it (data=wiki1m, `weights`=NAME). instead: what to use without the repository.
     revision: a commit, or None for the newest.
@@ -49,16 +49,17 @@ class Repo:
 
     @property
     def page(self) -> str:
-        """Its address on the hub, for messages."""
+        """Return the address of the repository on the hub, for messages."""
         from huggingface_hub import constants
 
         return f"{constants.ENDPOINT}/{'datasets/' if self.kind == 'dataset' else ''}{self.name}"
 
 
 def fetch_file(repo: Repo, path: str) -> Path:
-    """The local copy of one file: from the cache without asking the hub, or downloaded. Raises MissingResource.
+    """Return the local copy of one file. If the cache has no copy, download the file. Raises MissingResource.
 
-    An interrupted download continues. The hub's client refuses a file outside the repository.
+    The hub is not asked about a file in the cache. An interrupted download continues. The hub's client refuses a file
+    outside the repository.
     """
     from huggingface_hub import constants, hf_hub_download
 
@@ -71,7 +72,7 @@ def fetch_file(repo: Repo, path: str) -> Path:
 
 
 def find_file(repo: Repo, path: str) -> Path | None:
-    """The local copy of a file, or None."""
+    """Return the copy of a file in the hub's cache, or None."""
     from huggingface_hub import try_to_load_from_cache
 
     known = try_to_load_from_cache(repo.name, path, repo_type=repo.kind, revision=repo.revision)
@@ -79,7 +80,7 @@ def find_file(repo: Repo, path: str) -> Path | None:
 
 
 def cache_of(repo: Repo) -> Path:
-    """The folder of the hub's cache for a repository."""
+    """Return the folder of a repository in the hub's cache."""
     from huggingface_hub import constants
     from huggingface_hub.file_download import repo_folder_name
 
@@ -88,7 +89,7 @@ def cache_of(repo: Repo) -> Path:
 
 @contextmanager
 def cache_only() -> Iterator[None]:
-    """A block in which the hub's clients of this process use only the cache."""
+    """Let the hub's clients of this process use only the cache in the block."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE
@@ -100,7 +101,7 @@ def cache_only() -> Iterator[None]:
 
 
 def list_repo(repo: Repo, folder: str = "") -> list[str]:
-    """The files in a folder of a repository, in the hub's order. Raises MissingResource."""
+    """Return the names of the files in a folder of a repository, in the hub's order. Raises MissingResource."""
     from huggingface_hub import HfApi
 
     api = HfApi()
@@ -112,8 +113,8 @@ def list_repo(repo: Repo, folder: str = "") -> list[str]:
 
 
 def fetch_model(repo: Repo) -> Path:
-    """A folder with a model's weights, configuration and tokenizer: the hub's newest files, or the cached files if the
-    hub does not answer. Raises MissingResource."""
+    """Return a folder with a model's weights, configuration and tokenizer: the hub's newest files or, if the hub does
+    not answer, the cached files. Raises MissingResource."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -129,7 +130,7 @@ def fetch_model(repo: Repo) -> Path:
 
 
 def fetch_split(repo: Repo, config: str | None = None, split: str = "train") -> "Dataset":
-    """A split of a dataset, downloaded and cached by `datasets`. Raises MissingResource."""
+    """Return a split of a dataset, which `datasets` downloads and caches. Raises MissingResource."""
     from datasets import load_dataset
 
     log.info("hub        %s: %s", repo.name, split if config is None else f"{config}, {split}")
@@ -138,7 +139,7 @@ def fetch_split(repo: Repo, config: str | None = None, split: str = "train") -> 
 
 
 def find_prepared(name: str, config: str) -> Path | None:
-    """The folder in which `datasets` has cached a configuration of a dataset, or None."""
+    """Return the folder in which `datasets` has cached a configuration of a dataset, or None."""
     from datasets import config as cache
 
     folder = Path(cache.HF_DATASETS_CACHE) / name.replace("/", "___") / config
@@ -146,7 +147,7 @@ def find_prepared(name: str, config: str) -> Path | None:
 
 
 def stream_split(repo: Repo, config: str | None = None, split: str = "train") -> "IterableDataset":
-    """A split of a dataset. It is downloaded while it is read, and not kept. Raises MissingResource."""
+    """Return a split of a dataset, which is downloaded while it is read, and not kept. Raises MissingResource."""
     from datasets import load_dataset
 
     with refusals(repo, config):
@@ -155,9 +156,9 @@ def stream_split(repo: Repo, config: str | None = None, split: str = "train") ->
 
 @contextmanager
 def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
-    """A block in which every error of the hub's clients becomes a MissingResource with the hub's reason.
+    """Turn every error of the hub's clients in the block into a MissingResource with the hub's reason.
 
-    config: the configuration of a dataset. If it does not exist, a UserError lists the existing ones.
+    config: the configuration of a dataset. If the dataset has no such configuration, a UserError lists all of them.
     """
     try:
         yield
@@ -172,7 +173,7 @@ def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
 
 
 def refusal(repo: Repo, error: BaseException) -> str:
-    """The meaning of a hub client's error, as the end of a sentence about the repository."""
+    """Return the meaning of a hub client's error, as the end of a sentence about the repository."""
     from httpx2 import TransportError  # the HTTP library of the hub's client
     from huggingface_hub import constants, errors
 
@@ -200,20 +201,20 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-# Whether it answers
+# Whether the hub answers
 
 
 def is_offline() -> bool:
-    """Whether the environment variable HF_HUB_OFFLINE forbids asking the hub, as the hub's client reads it."""
+    """Return whether HF_HUB_OFFLINE forbids asking the hub. The hub's client reads this variable in the same way."""
     return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 
 def use_hub_if_it_answers() -> bool:
-    """Ask once, for up to two seconds, whether the hub answers; if not, make all libraries use the local cache only.
+    """Return whether the hub answers within two seconds. If not, make all libraries use only the local cache.
 
-    Returns whether the hub can be used. The hub is not asked in two cases. With a proxy in the environment, the answer
-    is yes. With HF_HUB_OFFLINE=1 (or on, yes, true, as for the hub's client), the answer is no. Call this before the
-    hub's client is imported. Raises UserError if HF_ENDPOINT is not an address.
+    The hub is asked once. It is not asked in two cases: with a proxy in the environment, the result is True; with
+    HF_HUB_OFFLINE=1 (or on, yes, true), the result is False. Call this function before the hub's client is imported.
+    Raises UserError if HF_ENDPOINT is not an address.
     """
     if is_offline():
         return False
@@ -227,7 +228,7 @@ def use_hub_if_it_answers() -> bool:
 
 
 def hub_address() -> tuple[str, str, int]:
-    """Scheme, host and port of the hub, which may be a mirror. Raises UserError."""
+    """Return scheme, host and port of the hub or of its mirror. Raises UserError if HF_ENDPOINT is not an address."""
     endpoint = os.environ.get("HF_ENDPOINT") or ADDRESS
     with suppress(ValueError):  # a port that is no number
         address = urlsplit(endpoint)
@@ -240,7 +241,7 @@ def hub_address() -> tuple[str, str, int]:
 
 @cache
 def answers(host: str, port: int) -> bool:
-    """Whether something listens at this address."""
+    """Return whether a server accepts a connection at this address."""
     with suppress(OSError), socket.create_connection((host, port), timeout=TO_CONNECT):
         return True
     return False

@@ -15,9 +15,9 @@ WORDS = [a + b for a in ("ka", "lo", "mi", "nu", "per", "sta") for b in ("dan", 
 
 
 def text_file(world: Path, columns: Sequence[str], scores: str | None = None) -> Path:
-    """A file of synthetic rows with these columns, or plain text without columns, in a folder named after the columns.
+    """Return a file of synthetic rows: with these columns or, without columns, of plain text.
 
-    scores: one more column, with numbers from 0 to 1.
+    scores: the name of one more column, with numbers from 0 to 1. The names of the columns name the file's folder.
     """
     name = "-".join(["text", *columns, *([f"{scores}01"] if scores else [])])
     folder = written_once(world / name, lambda folder: write_rows(folder, columns, scores))
@@ -25,7 +25,7 @@ def text_file(world: Path, columns: Sequence[str], scores: str | None = None) ->
 
 
 def encoder(world: Path, name: str) -> str:
-    """The folder of a one-layer encoder with the same width as the encoder of that name."""
+    """Return the folder of a one-layer encoder with the width of the encoder `name`."""
     width = 1024 if "large" in name else 384 if "MiniLM" in name or "minilm" in name else 768
     family = "roberta" if "roberta" in name else "bert"
     return str(
@@ -64,7 +64,7 @@ def write_encoder(folder: Path, family: str, width: int) -> None:
 
 
 def sentence(rng: random.Random, words: int) -> str:
-    """Words in a fixed order, from a random word on. So there is something to learn."""
+    """Return words in a fixed order, from a random word on. An encoder can learn this order."""
     start = rng.randrange(len(WORDS))
     return " ".join(WORDS[(start + 5 * i) % len(WORDS)] for i in range(words))
 
@@ -80,7 +80,7 @@ def write_rows(folder: Path, columns: Sequence[str], scores: str | None) -> None
 
 
 def write_senteval(folder: Path) -> None:
-    """Write STS12..16, STS-B and SICK-R in SentEval's layout: a few pairs each, scored by the words they share."""
+    """Write a few pairs of STS12..16, STS-B and SICK-R in SentEval's layout. More shared words mean a higher score."""
     rng = random.Random(0)
 
     def pairs() -> list[tuple[str, str, float]]:
@@ -115,7 +115,7 @@ def write_images(folder: Path) -> None:
 
 
 def write_audio(folder: Path) -> None:
-    """Write 16 clips of half a second of noise by 4 speakers."""
+    """Write 16 clips of noise, half a second each, by 4 speakers."""
     check_loads("soundfile")
     import numpy as np
     import soundfile
