@@ -7,7 +7,7 @@ from cse.types import Augmentation
 
 
 class Dropout(Augmentation):
-    """p: the encoder's dropout, for hidden states and attention. None: the dropout of the checkpoint."""
+    """Views that are the unchanged text. p: the dropout of hidden states and attention; None: the checkpoint's."""
 
     keeps_text = True
 
@@ -15,5 +15,5 @@ class Dropout(Augmentation):
         self.p = self.model_dropout = p
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The row's ids, unchanged."""
+        """Return the row's ids unchanged."""
         return ids

@@ -1,8 +1,8 @@
 """EDA, Easy Data Augmentation (arXiv:1901.11196): four edits of a sentence's words, as in its authors' code eda_nlp.
 
 SR  synonym replacement   RI  random insertion   RS  random swap   RD  random deletion
-One of the four, chosen uniformly, makes a view. SR, RI and RS act n = max(1, floor(alpha * words)) times. RD deletes
-each word with probability alpha.
+One of these edits, chosen uniformly, makes a view. SR, RI and RS make n = max(1, floor(alpha * number of words))
+changes. RD deletes each word with probability alpha.
 """
 
 import logging
@@ -37,7 +37,7 @@ Lookup = Callable[[str], tuple[str, ...]]
 
 
 def replace_synonyms(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator) -> list[str]:
-    """SR: replace n distinct words that have synonyms and are not stop words. All occurrences of a word change."""
+    """SR: replace n distinct words that have synonyms and are no stop words. All occurrences of these words change."""
     edited, replaced = list(words), 0
     distinct = list(dict.fromkeys(word for word in words if word.lower() not in STOP_WORDS))
     for index in rng.permutation(len(distinct)):
@@ -54,8 +54,8 @@ def replace_synonyms(words: list[str], n: int, synonyms: Lookup, rng: np.random.
 def insert(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator) -> list[str]:
     """RI: n times, insert a synonym of a random word before a random word.
 
-    If the word has no synonyms, another word is drawn. The authors' code gives up at the 10th draw, even if that word
-    has synonyms.
+    If a word has no synonyms, another word is drawn, up to nine words in all. The authors' code stops at the 10th draw,
+    even if the 10th word has synonyms.
     """
     edited = list(words)
     for _ in range(n):
@@ -81,7 +81,7 @@ def swap(words: list[str], n: int, rng: np.random.Generator) -> list[str]:
 
 
 def delete(words: list[str], p: float, rng: np.random.Generator) -> list[str]:
-    """RD: delete each word with probability p. If no word remains, keep a random one."""
+    """RD: delete each word with probability p. If no word would remain, keep a random word."""
     remaining = [word for word, draw in zip(words, rng.random(len(words)), strict=True) if draw > p]
     return remaining or [words[rng.integers(len(words))]]
 
@@ -89,9 +89,9 @@ def delete(words: list[str], p: float, rng: np.random.Generator) -> list[str]:
 class Eda(Augmentation):
     """Views of a text, each edited independently.
 
-    ops    one: one of the four, as the authors do for one augmented sentence | all: SR, then RI, then RS, then RD
-    clean  reference: lower-case ASCII letters only, as the authors do | none: text split at whitespace, for cased
-           models; then a word with a comma has no synonym
+    ops    one: one random edit of the four, as in the authors' code | all: SR, then RI, then RS, then RD
+    clean  reference: only lower-case ASCII letters, as in the authors' code | none: text is split at whitespace, for
+           cased models; a word with a comma then has no synonym
     wordnet_dir, cache_dir   see `find_wordnet` in cse.augmentation.wordnet
     """
 
@@ -113,15 +113,15 @@ class Eda(Augmentation):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """WordNet."""
+        """Return the need of WordNet."""
         return [DatasetNeed("wordnet", settings.get("wordnet_dir"))]
 
     def inputs(self) -> dict[str, str]:
-        """A digest of WordNet's content."""
+        """Return a digest of WordNet's content."""
         return {"WordNet": digest_wordnet(self.wordnet)}
 
     def usable_rows(self, text: Rows) -> np.ndarray:
-        """All rows. Logs a warning if the first rows have letters that the authors' cleaning drops."""
+        """Return all rows. Logs a warning if the first rows have letters that the authors' cleaning drops."""
         first = [text.text(i) for i in range(min(FIRST, len(text)))]
         lossy = sum(any(letter.isalpha() and not letter.isascii() for letter in one) for one in first)
         if lossy and self.clean == "reference":
@@ -130,7 +130,7 @@ class Eda(Augmentation):
         return super().usable_rows(text)
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
-        """num_views edited copies of a text, or the text itself if it has no word."""
+        """Return num_views edited copies of a text. A copy of a text without words is not edited."""
         words = (clean(text) if self.clean == "reference" else text).split()
         return [" ".join(self._edit(words, rng)) if words else text for _ in range(num_views)]
 
@@ -148,6 +148,6 @@ class Eda(Augmentation):
 
 
 def clean(text: str) -> str:
-    """The authors' cleaning: lower case, no apostrophes, and a space for every other character except letters."""
+    """Clean a text as the authors do: lower case, no apostrophes, and a space for every other character but a to z."""
     text = text.lower().replace("'", "").replace("’", "")
     return re.sub("[^a-z]", " ", text)

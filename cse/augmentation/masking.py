@@ -1,7 +1,7 @@
 """BERT's masking for the MLM loss (arXiv:1810.04805, section 3.1). SimCSE and DeCLUTR add this loss to their own.
 
-Each ordinary token is selected with probability .15. Of the selected tokens, .8 become the mask token, .1 become a
-random token of the vocabulary, and .1 stay unchanged. The loss predicts the original token at every selected place.
+Each token that is not special is selected with probability .15. Of the selected tokens, a share of .8 becomes the mask
+token, .1 become random tokens, and .1 stay unchanged. The loss predicts the original token at every selected place.
 """
 
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ IGNORE = -100
 
 
 class Masking:
-    """Masks rows of token ids. Call `bind` before use: it sets `ids`, the ids of the vocabulary.
+    """The masking of rows of token ids. Call `bind` before `masked`. The attribute `ids` has the vocabulary's ids.
 
     mask_share, random_share: shares of the selected tokens. The other selected tokens stay unchanged.
     """
@@ -41,10 +41,10 @@ class Masking:
         self.is_special[tokenizer.all_special_ids] = True
 
     def masked(self, ids: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """The ids of one row (T) -> (ids, labels), both int64 (T). labels: the original id of selected tokens, else
-        -100.
+        """Return (masked ids, labels) of a row of ids, both (T) int64. labels: the original id of a selected token, and
+        -100 for any other token.
 
-        Special tokens (padding, separators, the unknown token) are never selected, but a random id may be one.
+        Special tokens (padding, separators, the unknown token) are never selected. A random token may be special.
         """
         ids = ids.astype(np.int64)  # a copy, and room for -100
         selected = (rng.random(len(ids)) < self.probability) & ~self.is_special[ids]

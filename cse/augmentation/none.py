@@ -7,7 +7,7 @@ from cse.types import Augmentation
 
 
 class Identity(Augmentation):
-    """Every view unchanged. model_dropout: the encoder's dropout. None: the dropout of the checkpoint."""
+    """Views that are the unchanged texts. model_dropout: the encoder's dropout; None: the checkpoint's dropout."""
 
     keeps_text = needs_columns = True
 
@@ -15,5 +15,5 @@ class Identity(Augmentation):
         self.model_dropout = model_dropout
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The row's ids, unchanged."""
+        """Return the row's ids unchanged."""
         return ids

@@ -2,8 +2,8 @@
 
     dup_len ~ U{0, ..., max(2, int(rate N))},   dup_set ~ dup_len of the N places, uniformly, without replacement
 
-With dropout alone both views of a sentence have the same length, and the encoder can use the length to match them. Here
-the lengths differ.
+With dropout alone, both views of a sentence have the same length, and the encoder can match the views by their length.
+Repetition makes the lengths differ.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -18,10 +18,10 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 
 class Repetition(Augmentation):
-    """Repeats word pieces, or words split at whitespace, each right after itself.
+    """Views in which some word pieces, or words split at whitespace, occur twice in succession.
 
-    count   paper: as above | released: the authors' code: dup_len stays below its maximum and below 10, N includes
-            special tokens, rows with int(rate N) < 1 stay unchanged, and the last word is never repeated
+    count   paper: as above | released: as in the authors' code: dup_len is below its maximum and below 10. For pieces,
+            N includes special tokens, and the maximum is int(rate N). For words, the last word is never repeated
     A row of pieces can grow to the model's maximum length, a row of words only to trainer.max_length.
     """
 
@@ -39,21 +39,21 @@ class Repetition(Augmentation):
         self.level = "text" if unit == "words" else "tokens"
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
-        """Take the model's maximum length. No row of pieces may exceed it."""
+        """Take the model's maximum length. No row of pieces may exceed this length."""
         if self.level == "tokens":
             self.longest = tokenizer.model_max_length
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
-        """num_views copies of a text, each with other words repeated."""
+        """Return num_views copies of a text. In each copy, some random words are repeated."""
         words = text.split(" ") if self.count == "released" else text.split()
         return [" ".join(words[i] for i in self._places(len(words), rng)) for _ in range(num_views)]
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The row's ids, with some tokens repeated. The special tokens at the ends are not repeated."""
+        """Return the row's ids, with some tokens repeated. The special tokens at the ends are not repeated."""
         return ids[[0, *(1 + self._places(len(ids) - 2, rng)), len(ids) - 1]]
 
     def _places(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """The numbers 0..n-1 in order, some of them twice."""
+        """Return the numbers 0..n-1 in order, some of them twice."""
         most, among = max(2, int(self.rate * n)), n
         if self.count == "released" and self.unit == "words":
             most, among = min(10, n, most) - 1, n - 1

@@ -1,6 +1,6 @@
 """Token shuffle (Pappadopulo & Farina 2024, section 3): permute a share p of the tokens among their own places.
 
-The special tokens at both ends and the position ids stay. So only the order of the words changes.
+The special tokens at both ends and the position ids keep their places. So only the order of the words changes.
 """
 
 import math
@@ -17,11 +17,11 @@ ROUND: dict[Rounding, Callable[[float], int]] = {"round": round, "floor": math.f
 
 
 class Shuffle(Augmentation):
-    """Chooses k of a row's n real tokens without replacement, and permutes them uniformly. Some may stay by chance.
+    """Views in which k random tokens of a row's n real tokens are permuted uniformly. Some may stay by chance.
 
     mode      count: k = max(min_k, rounding(p n)), at most n | bernoulli: each token is chosen with probability p
     rounding  round | floor | ceil, for mode=count
-    min_k     2: every row of two or more tokens is permuted; 0: a short row stays as it is if p n rounds to 0 or 1
+    min_k     2: every row of two or more tokens is permuted; 0: a row stays as it is if p n is rounded to 0 or 1
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Shuffle(Augmentation):
         self.model_dropout = model_dropout
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The row's ids (already truncated, special tokens at both ends), shuffled."""
+        """Return the row's ids shuffled. The ids are already truncated, with special tokens at both ends."""
         n = len(ids) - 2
         if n < 2:
             return ids

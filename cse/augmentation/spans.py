@@ -4,8 +4,8 @@
     positive length = floor(Beta(2, 4) (lmax - lmin) + lmin)     skewed to short spans, which share less text
 
 A document has n units (words or word pieces), A anchors, and P positives per anchor. A span is (start, end), end
-exclusive. Each anchor is in its own block of lmax units. No two anchors are in neighbouring blocks, so at least lmax
-units separate them.
+exclusive. Its length is from lmin to lmax. Each anchor is in its own block of lmax units. No two anchors are in
+neighbouring blocks, so at least lmax units are between two anchors.
 """
 
 import json
@@ -35,7 +35,7 @@ AnchorStart = Literal["jitter", "block_start"]
 
 
 def long_enough(num_units: int, known: Known) -> str:
-    """The document must have enough units for the anchors."""
+    """Require enough units of the document for the anchors."""
     needed = units_needed(known["anchors"], known["max_length"])
     return (
         "" if num_units >= needed else f"at least {needed}: {known['anchors']} anchors of up to {known['max_length']}"
@@ -54,10 +54,10 @@ def sample_spans(
     anchor_start: AnchorStart = "jitter",
     adjacent_bug: bool = False,
 ) -> tuple[list[Span], list[Span]]:
-    """A anchors and A*P positives, anchor after anchor.
+    """Return A anchors, and A*P positives in the order of the anchors.
 
     rng: a numpy Generator or RandomState. The draws have the order of the authors' code: beta, block, start; then beta
-    and start for each positive. So RandomState(seed) gives the same spans as their code after np.random.seed(seed).
+    and start for each positive. So RandomState(seed) gives the spans of the authors' code after np.random.seed(seed).
     Raises ValueError if num_units < 2 A lmax.
 
     For example:
@@ -87,7 +87,7 @@ def sample_spans(
 
 
 def units_needed(anchors: int, max_length: int) -> int:
-    """The smallest number of units of a document: each anchor needs its own block and a neighbouring block."""
+    """Return the fewest units that a document may have: each anchor needs its own block and a neighbouring block."""
     return 2 * anchors * max_length
 
 
@@ -119,17 +119,17 @@ def _length(rng: Rng, a: float, b: float, shortest: int, longest: int) -> int:
 
 
 def _integer(rng: Rng, low: int, high: int) -> int:
-    """A uniform integer in low .. high - 1, for both of numpy's interfaces."""
+    """Return a uniform integer in low .. high - 1. `rng` may have either of numpy's two interfaces."""
     return int((rng.integers if isinstance(rng, np.random.Generator) else rng.randint)(low, high))
 
 
 class Spans(Augmentation):
-    """Views of a document, as texts: its A anchors, and its A*P positives.
+    """Views of a document, as texts: view 0 is its A anchors, view 1 its A*P positives.
 
     strategy      all | adjacent | subsuming
     unit          words (split at whitespace, the paper) | wordpieces (the authors' later code; needs `bind`). Here a
-                  span begins and ends between words, so that its tokens equal the document's; a span of the authors
-                  begins anywhere
+                  span begins and ends between words, so its tokens are tokens of the document. In the authors' code a
+                  span begins anywhere
     on_short      for a document of fewer than 2 A lmax units: error | skip (not in `usable_rows`) | shrink (lower lmax
                   to n // 2A, but not below lmin)
     anchor_start  jitter (anywhere in its block) | block_start (the authors' code at the time of v1)
@@ -180,7 +180,7 @@ class Spans(Augmentation):
         return self._tokenizer(text, add_special_tokens=False)["input_ids"]
 
     def usable_rows(self, text: Rows) -> np.ndarray:
-        """The numbers of the documents that `views` can use. Logs how many there are.
+        """Return the numbers of the documents that are long enough for `views`. Logs how many there are.
 
         Raises UserError if a document is short and on_short is "error", or if no document is usable.
         """
@@ -202,13 +202,13 @@ class Spans(Augmentation):
         return rows
 
     def _key_of_units(self) -> str:
-        """The setting and the tokenizer's rules that decide the units of a document, as text."""
+        """Return the setting and the tokenizer's rules that determine the units of a document, as text."""
         if self.unit == "words":
             return self.unit
         return f"{self.unit} {json.dumps(rules_of(self._tokenizer), sort_keys=True)}"
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
-        """[the A anchors, the A*P positives]; the positives are in the order of the anchors.
+        """Return [the A anchors, the A*P positives] as texts. The positives are in the order of the anchors.
 
         An objective with one view reads only the anchors.
 
@@ -238,11 +238,11 @@ class Spans(Augmentation):
         return [[self._join(units, begins, span) for span in spans] for spans in (anchors, positives)]
 
     def _least(self) -> int:
-        """The smallest number of units of a usable document."""
+        """Return the smallest number of units of a usable document."""
         return units_needed(self.anchors, self.smallest_max_length if self.on_short == "shrink" else self.max_length)
 
     def _units(self, text: str) -> tuple[list[str], list[bool]]:
-        """(the units of a document as text, each with the blank before it; for each, whether a word begins there)."""
+        """Return (the units of a document as texts, with the blank before a unit; whether each unit begins a word)."""
         words = text.split()
         if self.unit == "words":
             return [f" {word}" for word in words], [True] * len(words)
@@ -256,10 +256,8 @@ class Spans(Augmentation):
         return units, [cut or unit.startswith(" ") for cut, unit in zip(cuts, units, strict=True)]
 
     def _join(self, units: list[str], begins: list[bool], span: Span) -> str:
-        """The text of a span. Both ends move back to the start of a word; the end moves forward if no word would
-        remain.
-
-        Neither end moves by more than the span's length, because some scripts have no blanks."""
+        """Return the text of a span. Both ends move back to the start of a word. If no word would remain, the end moves
+        forward instead. Neither end moves by more than the span's length, because some scripts have no blanks."""
         start, end = span
         length, begins = end - start, [*begins, True]
         start = next((i for i in range(start, max(-1, start - length), -1) if begins[i]), start)

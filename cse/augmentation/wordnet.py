@@ -23,10 +23,10 @@ LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz ")
 
 
 def find_wordnet(wordnet_dir: str | None, cache: Path) -> Path:
-    """The folder or zip with WordNet's files. Raises MissingResource.
+    """Return the folder or zip with WordNet's files. Raises MissingResource.
 
-    It is wordnet_dir, or the download of `cse-data fetch wordnet` in `cache`, or corpora/wordnet or corpora/wordnet.zip
-    in NLTK's data folders."""
+    wordnet_dir: this folder or zip. None: the download of `cse-data fetch wordnet` in `cache`, or else corpora/wordnet
+    or corpora/wordnet.zip in NLTK's data folders."""
     check_loads("nltk.data", "nltk")
     own = Path(wordnet_dir).expanduser() if wordnet_dir else None
     place = next(packages_of_nltk("wordnet", cache), None) if own is None else own
@@ -39,7 +39,7 @@ def find_wordnet(wordnet_dir: str | None, cache: Path) -> Path:
 
 
 def digest_wordnet(place: Path) -> str:
-    """A digest of WordNet's files. Raises MissingResource if one is missing or damaged."""
+    """Return a digest of WordNet's files. Raises MissingResource if a file is missing or damaged."""
     from nltk.corpus.reader.wordnet import WordNetError
 
     content = hashlib.sha256()
@@ -53,7 +53,7 @@ def digest_wordnet(place: Path) -> str:
 
 
 def synonyms(place: Path, word: str) -> tuple[str, ...]:
-    """All lemmas of all synsets of the word's base forms, sorted, without the word itself. Lower-case letters only.
+    """Return all lemmas of all synsets of the word's base forms, sorted, in lower-case letters, without the word.
 
     `_` and `-` become spaces, so a synonym may have several words. The first look-up reads WordNet (a second or two). A
     forked process reads WordNet again, because parent and child would share the position in an open file.

@@ -1,7 +1,8 @@
 """AudioCSE (Jian, Gao & Vosoughi, NeurIPS 2022, Appendix B): filter banks through the sentence encoder, as patches.
 
 1024 frames x 128 mel bands are split into 24 x 24 patches: 5 x 42 = 210 tokens, and CLS. Appendix B says that SSAST's
-code makes the patches. The released code uses neither SSAST's weights nor a position embedding, as `init: random` here.
+code makes the patches. The released code uses neither SSAST's weights (as `init: random` here) nor a position
+embedding (as `position_embeddings: false` here).
 """
 
 import logging
@@ -40,16 +41,16 @@ class Patches(nn.Module):
             nn.init.trunc_normal_(self.positions, std=0.02)
 
     def forward(self, fbank_BTF: Tensor) -> Tensor:
-        """(B, 1 + patches, width): the tokens of the filter banks of B clips."""
+        """Return the tokens of the filter banks of B clips, (B, 1 + patches, width)."""
         patches_BTD = self.conv(fbank_BTF.transpose(1, 2)[:, None]).flatten(2).transpose(1, 2)
         x_BTD = torch.cat([self.cls_token.expand(len(patches_BTD), -1, -1), patches_BTD], dim=1)
         return x_BTD if self.positions is None else x_BTD + self.positions
 
 
 class Audio(Modality):
-    """data: batches of cse.data.audio.Speech. init: random | ssast (weights: a checkpoint of SSAST).
+    """Sound as the second modality. data: batches of cse.data.audio.Speech. settings: the arguments of Modality.
 
-    settings: the arguments of Modality.
+    init: random | ssast. weights: a checkpoint of SSAST, for init=ssast.
     """
 
     needs_dropout = True
@@ -73,7 +74,7 @@ class Audio(Modality):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """SSAST's checkpoint, with init=ssast."""
+        """Return the need of SSAST's checkpoint for init=ssast; return no need for init=random."""
         if settings["init"] == "random" or settings["weights"] is None:
             return []
         return [FileNeed(settings["weights"], "weights")]
@@ -85,7 +86,7 @@ class Audio(Modality):
 
 
 def ssast_tensors(weights: str) -> list[Tensor]:
-    """Kernel (D, 1, H, W), bias (D), CLS (1, 1, D) and positions (1, T, D) of an SSAST checkpoint.
+    """Return kernel (D, 1, H, W), bias (D), CLS (1, 1, D) and positions (1, T, D) of an SSAST checkpoint.
 
     Raises UserError for any other file.
     """
@@ -104,7 +105,7 @@ def ssast_tensors(weights: str) -> list[Tensor]:
 
 
 def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) -> Patches:
-    """Patches with SSAST's weights. SSAST's patches are 16 x 16; for another size, filters and positions are resized.
+    """Return Patches with SSAST's weights. For another size than SSAST's 16 x 16, filters and positions are resized.
 
     weights: a state dict as SSAST's authors publish it. Raises MissingResource if there is no file, UserError for any
     other file.

@@ -1,4 +1,4 @@
-"""The base of images and sound: the head, the contrastive loss, and the settings that the training loop reads."""
+"""The base class of images and sound: the head, the contrastive loss, and the settings for the training loop."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class Modality(AuxModality):
-    """Base of Visual and Audio. They add `tokens`. conf/aux_modality explains the settings.
+    """The base class of Visual and Audio, which add `tokens`. conf/aux_modality explains the settings.
 
     data: the source of the batches, a cse.data.stream.Stream.
     width: the width of the modality's tokens. If the encoder's `dim` differs, a linear layer maps the tokens to it.
@@ -68,8 +68,8 @@ class Modality(AuxModality):
     def bind(self, text_head: nn.Module | None) -> None:
         """Share the objective's head, if head_mode uses it. Call `bind` before the optimizers are made.
 
-        The head becomes part of this module. So the auxiliary update trains and clips it too, as in the released code.
-        Raises UserError if the objective has no head.
+        The head becomes part of this module. So the auxiliary update also trains and clips the head, as in the released
+        code. Raises UserError if the objective has no head.
         """
         if not self.uses_text_head:
             return
@@ -94,7 +94,7 @@ class Modality(AuxModality):
         return self.data.provenance() | {"loss": self.kind}
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[Any]:
-        """See AuxModality. Every process has its own batches and its own loss."""
+        """See AuxModality. Every process has its own batches, and computes its own loss."""
         return self.data.batches(first, rank, world)
 
     @property
@@ -104,11 +104,11 @@ class Modality(AuxModality):
 
     @property
     def device(self) -> torch.device:
-        """The device of its weights."""
+        """Return the device of the weights."""
         return next(self.parameters()).device
 
     def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:
-        """The loss before the factor omega. pooled_BD: 2B rows, view 1 then view 2. labels_B: B labels."""
+        """Return the loss before the factor omega. pooled_BD: 2B rows, view 1 then view 2. labels_B: B labels."""
         if self.uses_text_head:
             assert self.text_head is not None, "bind comes first"
             pooled_BD = self.text_head(pooled_BD)

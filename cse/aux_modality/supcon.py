@@ -1,19 +1,19 @@
-"""Contrastive losses for labelled images or sound, as VisualCSE and AudioCSE publish them and as their code runs.
+"""Contrastive losses for labelled images or sound: the published losses of VisualCSE and AudioCSE, and their code's.
 
 A batch has B items with two views each: f' is view 1, f'' is view 2. D is the width, t the temperature, c(a, b) =
-cos(a, b) / t, and y the label. P(i) = {j != i: y_j = y_i} are the classmates, and N(i) = {j: y_j != y_i}.
+cos(a, b) / t, and y the label. Item i has the classmates P(i) = {j != i: y_j = y_i}, and N(i) = {j: y_j != y_i}.
 
-    supcon      Khosla et al. 2020 (arXiv:2004.11362, Eq. 2): over all 2B rows a, the mean over positives p (a's other
-                view, and both views of its classmates) of -log softmax_{r != a} c(f_a, f_r) at p, times t / 0.07. The
-                paper's intent, and its code with `--new_supcon` off.
+    supcon      Khosla et al. 2020 (arXiv:2004.11362, Eq. 2): the mean over all 2B rows a and over a's positives p of
+                -log softmax_{r != a} c(f_a, f_r) at p, times t / 0.07. Positives are the other view of a, and both
+                views of the classmates. This is the paper's intent, and the loss of the code without `--new_supcon`.
     simclr      mean_i  -log softmax_j c(f'_i, f''_j) at j = i: paper Eq. 5, App. Eq. 2; the code's SimCLR.
-    simclr_sym  NT-Xent over all 2B - 1 others, both directions: supcon without labels (times t / 0.07 as well).
-    rank_ce     the code's "SupCon" (`--new_supcon`). Every published table was made with it: cross-entropy of row
-                i over c(f'_i, f''_.). The target is the rank of y_i among the batch's sorted distinct labels, used as
-                if it were a position in the batch. A bug: only for 2 % of the anchors is the target i's other view.
+    simclr_sym  NT-Xent over the 2B - 1 other rows, in both directions: supcon without labels (also times t / 0.07).
+    rank_ce     the code's "SupCon" (`--new_supcon`), the loss of every published table: the cross-entropy of row i
+                over c(f'_i, f''_.). The target is the rank of y_i among the batch's sorted distinct labels, used as a
+                position in the batch. This is a bug: for only 2 % of the anchors, the target is i's other view.
     eq4         the paper's Eq. 4 as published, a sum over i:
                 -log ( e^c(f'_i, f''_i) + sum_P(i) e^c(f'_i, f'_j) ) / sum_N(i) e^c(f'_i, f''_j)
-    eq4_app     App. Eq. 1, the same with f''_j in the class term.
+    eq4_app     App. Eq. 1: eq4 with f''_j instead of f'_j in the sum over P(i).
 """
 
 from typing import Literal, assert_never
@@ -36,10 +36,10 @@ BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07, and has no
 def contrast(
     view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: Positive, kind: Kind = "supcon"
 ) -> Tensor:
-    """The loss `kind` of a batch, a scalar: the mean over anchors, or for eq4 and eq4_app the sum over items.
+    """Return the loss `kind` of a batch, a scalar: the mean over anchors, or for eq4 and eq4_app the sum over items.
 
-    labels_B: integers. Keep the labels on the CPU: a read from a GPU waits for the GPU. simclr and simclr_sym need no
-    labels. Raises RunError if all items have one class under eq4 or eq4_app: the denominator would be empty.
+    labels_B: integers. Keep the labels on the CPU: a read from a GPU waits for the GPU. simclr and simclr_sym ignore
+    the labels. For eq4 and eq4_app, raises RunError if all items have one class: the denominator would be empty.
 
     For example:
 
@@ -86,7 +86,7 @@ def _supcon(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: f
 def _eq4(across_BB: Tensor, classmates_BB: Tensor, labels_B: Tensor) -> Tensor:
     same_BB = labels_B[:, None] == labels_B
     own_BB = torch.eye(len(labels_B), dtype=torch.bool, device=labels_B.device)
-    # the diagonal compares an item with its own other view; the class term there would compare it with itself
+    # the diagonal compares an item with its other view; there the class term would compare the item with itself
     positives_BB = torch.where(own_BB, across_BB, classmates_BB).masked_fill(~same_BB, -torch.inf)
     negatives_BB = across_BB.masked_fill(same_BB, -torch.inf)
     return (negatives_BB.logsumexp(1) - positives_BB.logsumexp(1)).sum()

@@ -23,17 +23,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The authors edit their code to choose the ViT. Here the encoder's width chooses: base for 768, large for 1024.
+# The authors edit their code to choose the ViT. Here the encoder's width determines it: large for 1024, else base.
 VIT = {1024: "google/vit-large-patch16-224-in21k"}
 VIT_BASE = "google/vit-base-patch16-224-in21k"
-PATCH = 16  # pixels, as in ViT; with random weights too
+PATCH = 16  # pixels, as in ViT, also with random weights
 
 
 class Visual(Modality):
-    """data: batches of cse.data.images.Images. init: vit or random.
+    """Images as the second modality. data: batches of cse.data.images.Images. settings: the arguments of Modality.
 
-    weights, for init=vit: a hub name, a folder, or null for the ViT of the encoder's width. settings: the arguments of
-    Modality.
+    init: vit | random. weights, for init=vit: a hub name, a folder, or null for the ViT of the encoder's width.
     """
 
     def __init__(
@@ -56,19 +55,19 @@ class Visual(Modality):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The ViT that gives the patch embedding. Without `weights` the need is ViT base, also for a wider encoder."""
+        """Return the need of the ViT for init=vit. Without `weights` the need is ViT base, also for a wider encoder."""
         if settings["init"] == "random":
             return []
         return [WeightsNeed(settings["weights"] or VIT_BASE, "weights")]
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """See AuxModality: 2B rows of CLS and the image's patches, view 1 then view 2."""
+        """See AuxModality. Returns 2B rows of CLS and the image's patches: view 1, then view 2."""
         pixels_BCHW = self.data.views(batch, self.device)
         return self.projection(self.patches(pixels_BCHW)), batch.labels_B
 
 
 def vit_patches(weights: str) -> "ViTEmbeddings":
-    """ViT's embedding module: patches, CLS and position embeddings, no dropout, no LayerNorm.
+    """Return ViT's embedding module: patches, CLS and position embeddings, no dropout, no LayerNorm.
 
     Raises MissingResource if the weights are not available, UserError if they are not weights of a ViT.
     """
@@ -93,7 +92,7 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
 
 
 def random_patches(dim: int, size: int) -> "ViTEmbeddings":
-    """The module of `vit_patches` with the encoder's width and new weights, initialised as in ViT."""
+    """Return the module of `vit_patches` with the encoder's width and new weights, initialised as in ViT."""
     from transformers import ViTConfig, ViTModel
 
     log.warning(
