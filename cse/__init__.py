@@ -1,7 +1,7 @@
 """cse: the laboratory for contrastive sentence embeddings.
 
-cse/api.py has the functions: `cse.train`, `cse.evaluate`, `cse.load`, `cse.runs` and `cse.compose`. `import cse` loads
-no large library. Each function loads its libraries when it is called.
+The functions of this package are in cse/api.py: `cse.train`, `cse.evaluate`, `cse.load`, `cse.runs` and `cse.compose`.
+`import cse` loads no large library. Each function loads its libraries when it is called.
 """
 
 from typing import TYPE_CHECKING

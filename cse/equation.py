@@ -9,7 +9,7 @@ on one device. Tensors with the same last letter have the same dtype. Any other 
 decorator adds conditions on the size of a letter or on an argument. A tensor that the decorator names may also hold
 integers, on any device.
 
-Numbers on a GPU are not checked, because reading them waits for the GPU. Compiled code is not checked.
+Numbers on a GPU are not checked, because reading them waits for the GPU. Calls in compiled code are not checked.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -2,7 +2,7 @@
 
     Need           the base class
     FileNeed       a file or folder of the user's own
-    EncoderNeed    weights, in cse.sources.encoder
+    EncoderNeed    an encoder's weights, in cse.sources.encoder
     DatasetNeed    a dataset of the catalogue, in cse.sources.fetch
 
 cse.lab.run.needs collects the needs of a config's parts. This module does not import torch: a wrong name must be

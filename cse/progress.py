@@ -91,7 +91,7 @@ def live(transient: bool) -> Iterator["Progress"]:
 
 
 def write_lines(bars: "Progress", ended: Event) -> None:
-    """Log a line every EVERY seconds: the title of the work, its loops, and the time left. Ends with `ended`."""
+    """Until `ended` is set, log a line every EVERY seconds: the title of the work, its loops, and the time left."""
     while not ended.wait(EVERY):
         tasks = bars.tasks
         if tasks and (tasks[0].elapsed or 0.0) >= EVERY:

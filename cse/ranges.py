@@ -1,7 +1,7 @@
 """Types of settings with their ranges, for the signatures of parts: `lr: Positive`, `p: Share`, `seed: Seed`.
 
 Only the signature of a part declares the valid values. The laboratory checks a config against the signatures before any
-work. The type of a setting with a list of names is a Literal, or a OneOf if a table already has the list. NaN and
+work. If a value is one of several names, the type is a Literal, or a OneOf if a table already has the names. NaN and
 infinity are always refused.
 
 A signature also declares the purpose of a setting (cse.lab.settings.roles). A setting without a mark of purpose is
@@ -43,7 +43,7 @@ class Mark(Enum):
     ONCE = "a resumed run forgets it"
     RECORDED = "set by the run itself: no command and no file sets it"
 
-    # The value, whatever its purpose is: VALUE_MARKS
+    # Facts about the value, for a setting of any purpose: VALUE_MARKS
     VERBATIM = "used exactly as given, and never parsed: a place, a name on the hub, a sentence"
     ENCODER = "an encoder, or a file of word vectors"
     SUMMED = "the record of a run keeps the checksum of the named file"
@@ -72,8 +72,8 @@ HubName = Annotated[Name, Mark.VERBATIM]  # the name of a dataset on the hub
 Sentence = Annotated[str, Mark.VERBATIM]
 Split = Literal["dev", "test"]
 Pooling = Literal["cls", "mean", "last", "mask", "avg_top2", "avg_first_last", "avg_first_last_0"]
-AnyPooling = Literal[Pooling, "pooler"]  # CLS through the checkpoint's own pooler, for an encoder that is only scored
-WhiteningKind = Literal["pca", "zca"]  # of finished embeddings
+AnyPooling = Literal[Pooling, "pooler"]  # pooler: CLS through the checkpoint's pooler, if an encoder is only scored
+WhiteningKind = Literal["pca", "zca"]  # the whitening of finished embeddings
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
 """Pydantic's rules for the check of every group of settings."""

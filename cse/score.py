@@ -17,8 +17,8 @@ class Items:
     """The N items of a score. values_N: the encoder's value of each item. gold_N: the correct value.
 
     kind: the statistic of values_N and gold_N. The score is this statistic times 100. cosines, spearman: Spearman's
-    correlation of cosines, or of other numbers, with human scores. accuracy, f1, macro_f1: of predicted and true
-    classes; f1 is for class 1, macro_f1 is the mean over classes. mean: the mean of values from 0 to 1, such as each
+    correlation of cosines, or of other numbers, with human scores. accuracy, f1, macro_f1: of the predicted classes;
+    f1 is the F1 of class 1, macro_f1 the mean F1 of all classes. mean: the mean of values from 0 to 1, such as each
     query's nDCG. units_UN: the numbers of each item's units, if items share units (pairs share documents); None if
     items are independent. digest: a digest of the texts and units, which identifies the same items; "": unknown.
     """
@@ -46,13 +46,13 @@ def evaluator_of(name: str) -> str:
 
 
 Average = TypeAliasType("Average", "list[str | Average]")
-"""The names of the scores whose mean is a score. A list in this list is averaged first."""
+"""A score that is a mean: the names of the averaged scores. A list in this list is averaged first."""
 
 ItemScores = dict[str, Items | Average]
 """The basis of each score, by the score's name; see Behind."""
 
 Behind = TypeAliasType("Behind", "Items | str | Sequence[Behind] | None")
-"""The basis of a score: its items, the name of another score, or a list to average. None: the basis is not kept."""
+"""The basis of a score: items, the name of another score, or several bases to average. None: no basis is kept."""
 
 
 class AboutScore(TypedDict, total=False):

@@ -29,7 +29,7 @@ class Masking:
         self.probability, self.mask_share, self.random_share = probability, mask_share, random_share
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
-        """Take the mask token, the special tokens and the vocabulary's size from a Hugging Face tokenizer.
+        """Take the mask token, the special tokens and the vocabulary's ids from a Hugging Face tokenizer.
 
         Raises UserError if the tokenizer has no mask token.
         """

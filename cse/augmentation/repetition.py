@@ -1,9 +1,9 @@
-"""ESimCSE's word repetition (arXiv:2109.04380, Section 3.1): view 0 is the sentence, the others repeat some words.
+"""ESimCSE's word repetition (arXiv:2109.04380, Section 3.1): view 0 is the sentence; other views repeat some words.
 
     dup_len ~ U{0, ..., max(2, int(rate N))},   dup_set ~ dup_len of the N places, uniformly, without replacement
 
-With dropout alone, both views of a sentence have the same length, and the encoder can match the views by their length.
-Repetition makes the lengths differ.
+The words at the places dup_set are repeated. With dropout alone, both views of a sentence have the same length, and the
+encoder can match the views by their length. Repetition makes the lengths differ.
 """
 
 from typing import TYPE_CHECKING, Literal

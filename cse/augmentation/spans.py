@@ -99,7 +99,7 @@ def _positive(
         length = _length(rng, 2, 4, min_length, anchor_end - anchor_start)
         start = _integer(rng, anchor_start, anchor_end - length + 1)
     elif strategy == "adjacent":
-        # The authors also limit the length to the room on the longer side. That room is always lmax or more: n >= 2
+        # The authors also limit the length to the space on the longer side. This space is always lmax or more: n >= 2
         # lmax, and an anchor never leaves its block. Their `> 0` misses the place at the start of the document.
         length = _length(rng, 2, 4, min_length, max_length)
         before = anchor_start - length

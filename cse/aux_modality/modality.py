@@ -21,7 +21,8 @@ class Modality(AuxModality):
 
     data: the source of the batches, a cse.data.stream.Stream.
     width: the width of the modality's tokens. If the encoder's `dim` differs, a linear layer maps the tokens to it.
-    head_mode: "own": a separate head; "shared": the objective's head; "text_then_own": "shared", then "own"; "none".
+    head_mode: "own": a separate head; "shared": the objective's head; "text_then_own": first the objective's head, then
+    a separate head; "none": no head.
     """
 
     def __init__(

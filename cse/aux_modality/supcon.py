@@ -1,4 +1,4 @@
-"""Contrastive losses for labelled images or sound: the published losses of VisualCSE and AudioCSE, and their code's.
+"""Contrastive losses for labelled images or sound, as VisualCSE and AudioCSE publish them, or as their code has them.
 
 A batch has B items with two views each: f' is view 1, f'' is view 2. D is the width, t the temperature, c(a, b) =
 cos(a, b) / t, and y the label. Item i has the classmates P(i) = {j != i: y_j = y_i}, and N(i) = {j: y_j != y_i}.

@@ -3,8 +3,8 @@
 1. text: Text has the settings of a text. Text.find opens the source of the text, and computes a digest of the source.
    text_needs checks, before any work, that the data in the settings are available.
 2. listing finds the files of a folder, readers reads the rows of a file, and columns reads the cells of a row. A
-   function may give the rows instead: corpora, stsb, wikipedia and demo have cse's own functions, and the module
-   function calls a user's function. noise may change the rows.
+   function may yield the rows instead: corpora, stsb, wikipedia and demo have cse's functions, and function.py calls
+   the user's function. noise may change the rows.
 3. usable notes which rows have no text, while the rows are read.
 4. cache keeps the columns of the rows in memory-mapped files.
 5. rows: TextRows has the rows in use, from the cache.

@@ -34,7 +34,7 @@ from cse.sources.fetch import DatasetNeed, fetch_dataset
 log = logging.getLogger(__name__)
 
 TORCHAUDIO = "torchaudio==2.11.*"  # the last release
-RATE = 16_000  # LibriSpeech's
+RATE = 16_000  # samples per second, as in LibriSpeech
 FRAMES, BANDS = 1024, 128  # the authors' input of the encoder (Appendix B: B x 1024 x 128)
 SAMPLES = 400 + (FRAMES - 1) * 160  # 1024 frames of 25 ms every 10 ms; later samples are truncated
 KALDI: Json = {"htk_compat": True, "use_energy": False, "window_type": "hanning", "dither": 0.0, "frame_shift": 10}
@@ -46,7 +46,8 @@ SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's mean and deviation; 
 
 
 class AudioBatch(NamedTuple):
-    """Filter banks fbank_BTF, (B, 1024, 128) float32. labels_B: the speaker, in a mixture of two the larger share's."""
+    """A batch of filter banks. fbank_BTF: (B, 1024, 128) float32. labels_B: the classes of the clips. A mixture of two
+    clips has the class of the clip with the larger share."""
 
     fbank_BTF: Tensor
     labels_B: Tensor
@@ -176,8 +177,8 @@ def read_wave(path: Path) -> np.ndarray:
 def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]:
     """Return {speaker: sound files below the speaker's folder} for the `speakers` speakers with the most files.
 
-    If speakers have equally many files, the first by name are used. None: all speakers.
-    Raises MissingResource if the folder `root` does not exist, UserError if the folder has no sound file.
+    speakers=None: all speakers. If speakers have equally many files, the first by name are used. Raises MissingResource
+    if the folder `root` does not exist, UserError if the folder has no sound file.
     """
     files: dict[str, list[Path]] = {}
     for path in list_class_files(root, "audio", SOUND_ENDINGS, named="speaker", depth=2):  # LibriSpeech has chapters
@@ -190,9 +191,9 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
     """Return the folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of n files, its index, and file digests.
 
     The arrays are computed once for the same content; names and places of files do not matter. Files that are corrupt,
-    silent or shorter than a frame are not in the index's rows, labels and samples. `skipped` in the index has the
-    reason for each, and every run logs their number. Raises UserError if more than 1 % of all files are skipped, and if
-    a file changes while it is read.
+    silent or shorter than a frame are skipped: rows, labels and samples of the index do not have these files, and
+    `skipped` has the reasons. Every run logs the number of skipped files. Raises UserError if more than 1 % of all
+    files are skipped, and if a file changes while it is read.
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]

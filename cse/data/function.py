@@ -60,7 +60,7 @@ def copies_in(settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def version_of(function: RowsFunction) -> tuple[str, str, str]:
-    """Return (name, checksum of the Python file, settings) of a function. They and the data determine its rows."""
+    """Return (name, checksum of the Python file, settings) of a function. These and the data determine the rows."""
     named = made_by(function)
     given = (function.args, function.keywords) if isinstance(function, partial) else ()
     module = getmodule(named)

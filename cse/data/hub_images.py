@@ -83,7 +83,7 @@ class ImageSubset:
                     break
 
     def _count_classes(self, rows: "IterableDataset") -> int:
-        """Return the dataset's number of classes. Raises UserError if it lacks a column or a list of its classes."""
+        """Return the number of classes. Raises UserError if the dataset lacks a column or a list of its classes."""
         import datasets
 
         features = rows.features or {}

@@ -44,11 +44,11 @@ from cse.ranges import (
 
 log = logging.getLogger(__name__)
 
-# ColorJitter's parameters in its own order, each with the value that has no effect
+# the parameters in ColorJitter's order, each with the value that has no effect
 NEUTRAL = {"brightness_factor": 1.0, "contrast_factor": 1.0, "saturation_factor": 1.0, "hue_factor": 0.0}
 MEAN_STD = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
-    "vit": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),  # google/vit-*-in21k was trained with these
+    "vit": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),  # google/vit-*-in21k was trained with these values
 }
 
 

@@ -1,7 +1,7 @@
 """Find the files of a folder that are read, by one rule for text, images and sound.
 
-    list_files           the rule. Hidden files and folders, also in subfolders, are left out: editors, file managers
-                         and macOS keep their own copies there. Folders of operating systems (SYSTEMS) are left out too.
+    list_files           apply the rule. Hidden files and folders are left out, also in subfolders: editors, file
+                         managers and macOS keep copies in them. Folders of operating systems (SYSTEMS) are left out.
                          Links to folders are followed, except links into the folder itself or above it.
     files_of             return the files of text at the path in a setting; ending_of decides how a file is read
     list_class_files     return the images or sounds of a folder that has a folder for each class
@@ -117,7 +117,7 @@ def list_class_files(
 
     kind: the word for the files, in the plural. named: the word for a class. depth: how many folders may be between
     `root` and a file. instead: what else `root` may hold, for the message. Raises MissingResource if `root` does not
-    exist, UserError if the folders in `root` hold no such file, or if they are not the classes but hold their folders.
+    exist. Raises UserError if no folder in `root` holds such a file, or if the folders of the classes are deeper.
     """
     if not root.is_dir():
         why = f"there is no such folder; it should hold one folder per {named}"

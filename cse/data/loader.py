@@ -1,4 +1,4 @@
-"""Make the batch of each step from the views of rows. The batch of a step is always the same.
+"""Make the batch of each step from the views of rows. A step has the same batch in every run with the same settings.
 
 The order of the rows is a permutation keyed by (seed, epoch). So a batch depends neither on the number of workers or
 processes, nor on the step at which a run was resumed.
@@ -44,7 +44,7 @@ def check_even_split(batch_size: int, processes: int) -> None:
 
 
 class BatchRows(NamedTuple):
-    """The rows of this process's part of a batch. source: the name of the rows' text. epoch: the epoch in this text."""
+    """The rows of this process's part of a batch. source: the name of their text. epoch: the epoch of that text."""
 
     rows_B: np.ndarray
     epoch: int
@@ -166,8 +166,8 @@ class Batches(Steps):
     def row_numbers_of(self, step: int) -> np.ndarray:
         """Return the numbers of the rows of a step's global batch. The last batch of an epoch may be smaller.
 
-        The processes share the last batch evenly, so its length is a multiple of their number. If it is then too short,
-        earlier rows of the epoch are added. Each process needs two rows (or as many as in a full batch), and all
+        The processes share the last batch evenly, so its length is a multiple of their number. If this length is too
+        small, earlier rows of the epoch are added. Each process needs two rows (or as many as in a full batch), and all
         together need min_rows. So a run has the same number of steps on any number of processes.
         """
         epoch, place = divmod(step, self.steps_per_epoch)

@@ -63,8 +63,8 @@ class Mixture(Part):
 class MixedBatches(Steps):
     """The batches of several sources. Each epoch has its own order of sources, keyed by (seed, epoch).
 
-    Without weights an epoch of the run contains one epoch of each source. With weights an epoch has the same length,
-    but the weights divide its batches among the sources. A source's next epoch then begins earlier or later than the
+    Without weights an epoch of the run contains one epoch of each source. Weights do not change the length of the run's
+    epoch, but they divide its batches among the sources. A source's next epoch then begins earlier or later than the
     run's next epoch. The order depends neither on the number of workers or processes, nor on the step of a resume.
 
     names: the names of the sources. batches: the batches of each source. shares: the number of batches of each source

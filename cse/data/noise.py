@@ -1,7 +1,7 @@
 """Make noisy text for NonLing-CSE's Figure 3.
 
-The paper says only: "30% random deletion, and 2 insertions and swaps". Here this is delete=0.3, insert=2, swap=2. The
-three edits are made in this order. An inserted word comes from the same text. At least one word is kept.
+The paper says only: "30% random deletion, and 2 insertions and swaps". Here this means delete=0.3, insert=2, swap=2.
+The three edits are made in this order. An inserted word comes from the same text. At least one word is kept.
 """
 
 from collections.abc import Iterable, Iterator

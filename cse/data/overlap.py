@@ -57,7 +57,7 @@ def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
 
 
 def overlap_of_all(texts: Sequence[TextRows], evaluators: Mapping[str, Evaluator]) -> Overlap:
-    """Return the counts of several texts together, and of each text by its name. For one text, return its counts."""
+    """Return the counts of several texts together and of each text, by name. For one text, return only its counts."""
     each = {text.name: overlap(text, evaluators) for text in texts}
     counts = list(each.values())
     if len(counts) == 1:

@@ -12,7 +12,7 @@ IMAGE_ENDINGS = (
     *(".ppm", ".pgm", ".pbm", ".pnm", ".pfm"),
 )  # the endings of these formats, from Pillow
 LAST_BYTES = 4096
-END_MARKS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # the last bytes of a complete file contain this
+END_MARKS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # a complete file has this mark in its last bytes
 PLAIN = {"1", "L", "P", "RGB", "RGBA", "LA", "PA", "CMYK", "YCbCr", "HSV"}  # modes that Pillow converts to RGB
 REPAIR = "save it again as RGB or gray with 8 or 16 bits"
 

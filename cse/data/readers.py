@@ -108,10 +108,10 @@ def lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[int, s
 def whole_lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[int, str]]:
     """Yield (line number, text with its line end) for each line of a plain or gzipped file.
 
-    encoding: must leave ASCII unchanged. ends: "": a line ends at LF, CR LF or a lone CR, and byte order marks are
-    dropped, also inside joined files; "\\n": a line ends at LF only, as in published corpora. Raises UserError for a
-    file that cannot be read or is UTF-16, and at the first line that is not in the encoding. For a damaged .gz the
-    error names the last good line.
+    encoding: must leave ASCII unchanged. ends: where a line ends. "": at LF, CR LF or a lone CR; byte order marks are
+    then dropped, also inside joined files. "\\n": only at LF, as in published corpora. Raises UserError for a file that
+    cannot be read or is UTF-16, and at the first line that is not in the encoding. For a damaged .gz the error names
+    the last good line.
     """
     number = 0
     opened = gzip.open if file.suffix.lower() == GZIP else open

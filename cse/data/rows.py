@@ -29,7 +29,7 @@ class TextRows:
     identity: str | None  # the name of the rows if they have no place
     checksums: dict[str, str]  # the SHA-256 of each local file
 
-    # their columns
+    # the columns of the rows
     columns: list[str] | None  # the names of the columns; None for plain text, which has one column
     scores: ScoreColumn | None  # the column of scores
 
@@ -107,5 +107,5 @@ class TextRows:
         return np.array(kept.flat)
 
     def chosen_bytes(self) -> memoryview:
-        """Return the bytes of the numbers of the rows in use, as int64 like in the keys of older caches."""
+        """Return the numbers of the rows in use as bytes of int64, which the keys of older caches were made from."""
         return self.chosen.astype(np.int64).data

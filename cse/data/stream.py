@@ -34,7 +34,7 @@ class Stream(Part, Dataset[B], Generic[B]):
     """
 
     kind = "items"
-    """The name of the items, in the plural."""
+    """The word for the items, in the plural."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Stream(Part, Dataset[B], Generic[B]):
         return len(self.labels)
 
     def items_of(self, number: int) -> list[int]:
-        """Return the numbers of a batch's items. As released, each pass has a new order, and only full batches."""
+        """Return the item numbers of a batch. As in the released code, each pass has a new order and full batches."""
         epoch, place = divmod(number, len(self) // self.batch_size)
         order = torch.randperm(len(self), generator=seeded(self.seed, 0, epoch))
         return order[place * self.batch_size :][: self.batch_size].tolist()
@@ -108,7 +108,7 @@ class Stream(Part, Dataset[B], Generic[B]):
 
 
 def by_class(kind: str, files: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """Return a digest of each class's files, for resumed runs. files: (class, name, digest). kind: the items' name."""
+    """Return a digest of each class's files, for resumed runs. files: (class, name, digest). kind: see Stream."""
     listed: dict[str, list[str]] = defaultdict(list)
     for name, *file in files:
         listed[f"the {kind} of {name}"].append(repr(file))

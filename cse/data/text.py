@@ -1,7 +1,7 @@
 """The sources of training text: any local file or folder, a hub dataset, or a function that yields rows.
 
 `Text` has the settings of a text. `Text.find` opens the source, and returns Found. `Text.read` returns the rows as
-TextRows (cse.data.rows). It reads them once, and later uses the cache. The methods of Text are in this order.
+TextRows (cse.data.rows), from the cache if they were read before. The methods of Text are in this order.
 """
 
 import hashlib
@@ -85,7 +85,7 @@ class Text(Part):
         preview: Annotated[Natural, Mark.LOGGING, Mark.ONCE] = 0,
         empty: Empty | None = "keep",
     ):
-        if path is not None and name in DATASETS:  # its licence and revision would be another text's
+        if path is not None and name in DATASETS:  # the catalogue's licence and revision are another text's
             why = f"it is a published corpus: give the text of `path`={path} another name"
             raise UserError(why, key="name", value=name)
         if rows and columns and len(columns) > 1 and name in DATASETS and len(DATASETS[name].columns) < 2:

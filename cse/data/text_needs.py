@@ -26,7 +26,7 @@ class FilesNeed(FileNeed):
 
 @dataclass(frozen=True)
 class TextNeed(FilesNeed):
-    """The user's own text: a file, a folder of files or, if `repo` is set, a dataset of the hub.
+    """The user's own text: a file, a folder of files or, if `repo` is set, a dataset on the hub.
 
     columns: the columns of text that the text must have; None: unknown. subset, split: see hub.fetch_split.
     """

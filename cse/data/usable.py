@@ -1,7 +1,7 @@
 """The rule for unusable data: one rule for text, images and sound.
 
 Up to 1 % of the rows or files may be unusable. A single unusable row or file is always allowed. Unusable rows and files
-are skipped, and every start logs their number and the first. More than 1 % means a broken dataset, which is refused
+are skipped. Every start logs their number and names the first. More than 1 % means a broken dataset, which is refused
 before any work. For text, `data.empty` changes the rule. The papers' corpora keep unusable rows, because the order of
 these corpora must not change.
 

@@ -41,7 +41,7 @@ Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]
 CHECKED_ROWS = 16  # rows whose views are checked before any work
 SAMPLED_ROWS = 10_000  # rows that are tokenised before any work: half a second
 TEXTS_PER_CALL = 1000  # texts in one call of the tokenizer
-MANY = 2**20  # a number of tokens that no view has
+MANY = 2**20  # more tokens than any view has
 MASKING_STREAM = 2**31  # instead of the number of a view, so that masking shares no draws with the augmentation
 
 
@@ -276,7 +276,7 @@ class Views:
 
 
 def counted_in_words(found: int, count: int, of: int) -> str:
-    """Return text on how many of `count` rows were found. The `count` rows are a sample of `of` rows, or all rows.
+    """Return in words how many of `count` rows were found. The `count` rows are a sample of `of` rows, or all rows.
 
     >>> counted_in_words(2, 10_000, 1_000_000)
     '2 of 10,000 rows, a sample of 1,000,000,'

@@ -42,8 +42,8 @@ class Dataset:
     languages: tuple[str, ...] = ()
 
     def is_copy(self, place: str) -> bool:
-        """Return whether the user's own file or folder can be the dataset. Only checks that files exist in `inside`; a
-        reader checks the content."""
+        """Return whether the user's own file or folder can be the dataset. Only checks that a name in `inside` exists
+        there; a reader checks the content."""
         found = [Path(place) / name for name in self.inside] or [Path(place)]
         return any(one.is_file() or any(one.glob("*")) for one in found)
 

@@ -33,7 +33,7 @@ def locate(name: str) -> str:
                 f"write {PACKAGE}PACKAGE/FOLDER, with the plain name of one package", key="name", value=name
             )
         spec = None
-        with suppress(ValueError):  # of __main__
+        with suppress(ValueError):  # raised for __main__
             spec = find_spec(package)
         if spec is None or not spec.has_location or not spec.submodule_search_locations:  # a module, or a bare folder
             why = f"the package {package} is not installed"

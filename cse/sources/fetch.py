@@ -142,7 +142,7 @@ def beside(tar: Path) -> Path:
 def unpacked(tar: Path, folder: Path, inside: str = "") -> Path:
     """Unpack a tar's content below `inside` into `folder`, unless the folder exists. Return the folder.
 
-    Raises MissingResource for a damaged tar, and for a tar with a member outside its folder.
+    Raises MissingResource for a damaged tar, and for a tar with a member outside the folder.
     """
 
     def unpack(temporary: Path) -> None:

@@ -37,7 +37,7 @@ ELSEWHERE = ["*/*/*", "[!123]*/*"]  # anywhere but in the root, and in sentence-
 class Repo:
     """A repository on the hub, with texts for messages about it.
 
-    asked: the setting that needs it (data=wiki1m, `weights`=NAME). instead: what to use without the repository.
+    asked: the setting that needs the repository (data=wiki1m, `weights`=NAME). instead: what to use without it.
     revision: a commit, or None for the newest.
     """
 
@@ -93,7 +93,7 @@ def cache_only() -> Iterator[None]:
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = True  # `datasets` copies it when it is imported
+    constants.HF_HUB_OFFLINE = True  # `datasets` copies this value when it is imported
     try:
         yield
     finally:
