@@ -69,10 +69,7 @@ def names_of(columns: Columns) -> list[str]:
 
 
 def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
-    """Return the columns. Raises UserError if they are None, or if the header lacks or repeats one of them.
-
-    file: the file or the hub dataset, for the message.
-    """
+    """Return the columns. Raises UserError if they are None, or if the header of `file` lacks or repeats a column."""
     there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
     if columns is None:
         raise UserError(

@@ -96,8 +96,7 @@ class TextRows:
     def measured(self, number_of: Callable[[str], int], key: str) -> np.ndarray:
         """Return number_of(text) for the first text of each row in use, (N,) int64.
 
-        The numbers are computed once for the same rows and key, and kept in the cache. key: everything else that
-        determines a number.
+        The cache keeps the numbers for the same rows and key. key: everything else that determines a number, as text.
         """
         read = hashlib.sha256(f"{self.digest} {self.content} {key} ".encode())
         read.update(self.chosen_bytes())

@@ -56,10 +56,9 @@ class Repo:
 
 
 def fetch_file(repo: Repo, path: str) -> Path:
-    """Return the local copy of one file. If the cache has no copy, download the file. Raises MissingResource.
+    """Return the local copy of one file. Asks the hub, and downloads, only without a copy in the cache.
 
-    The hub is not asked about a file in the cache. An interrupted download continues. The hub's client refuses a file
-    outside the repository.
+    An interrupted download continues. The hub's client refuses a file outside the repository. Raises MissingResource.
     """
     from huggingface_hub import constants, hf_hub_download
 
