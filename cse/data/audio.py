@@ -150,8 +150,8 @@ def mix(wave_S: Tensor, partner_S: Tensor, share: float) -> Tensor:
 def read_wave(path: Path) -> np.ndarray:
     """Return the first SAMPLES samples at 16 kHz as int16, averaged over channels. The rest of the clip is not read.
 
-    LibriSpeech's files have 16 bits, so int16 is exact. Only files of floats have samples beyond 1: such samples are
-    scaled until the loudest is 1. Raises ValueError for a clip that is silent, too short or not finite.
+    LibriSpeech's files have 16 bits, so int16 is exact. If a sample is beyond 1, as in a file of floats, all samples
+    are scaled until the loudest is 1. Raises ValueError for a clip that is silent, too short or not finite.
     """
     import soundfile
     from torchaudio.functional import resample
