@@ -113,7 +113,7 @@ class Eda(Augmentation):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the need of WordNet."""
+        """Return the need for WordNet."""
         return [DatasetNeed("wordnet", settings.get("wordnet_dir"))]
 
     def inputs(self) -> dict[str, str]:

@@ -74,7 +74,7 @@ class Audio(Modality):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the need of SSAST's checkpoint for init=ssast; return no need for init=random."""
+        """Return the need for SSAST's checkpoint. Without `weights`, or with init=random, nothing is needed."""
         if settings["init"] == "random" or settings["weights"] is None:
             return []
         return [FileNeed(settings["weights"], "weights")]

@@ -55,7 +55,7 @@ class Visual(Modality):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the need of the ViT for init=vit. Without `weights` the need is ViT base, also for a wider encoder."""
+        """Return the need for a ViT if init=vit. Without `weights` the need is ViT base, also for a wider encoder."""
         if settings["init"] == "random":
             return []
         return [WeightsNeed(settings["weights"] or VIT_BASE, "weights")]
@@ -92,7 +92,7 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
 
 
 def random_patches(dim: int, size: int) -> "ViTEmbeddings":
-    """Return the module of `vit_patches` with the encoder's width and new weights, initialised as in ViT."""
+    """Return ViT's embedding module with the encoder's width and new weights, initialised as in ViT."""
     from transformers import ViTConfig, ViTModel
 
     log.warning(

@@ -93,7 +93,7 @@ class Speech(Stream[AudioBatch]):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the need of LibriSpeech, or of the user's own folder."""
+        """Return the need for LibriSpeech, or for the user's own folder."""
         return [DatasetNeed("librispeech", settings.get("folder"))]
 
     def __getitem__(self, number: int) -> AudioBatch:

@@ -131,7 +131,7 @@ class Images(Stream[ImageBatch]):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the need of the user's own folder, or of some images of a dataset on the hub."""
+        """Return the need for the user's own folder, or for some images of a dataset on the hub."""
         return image_needs(settings)
 
     def __getitem__(self, number: int) -> ImageBatch:

@@ -109,7 +109,7 @@ class Text(Part):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the need of a published corpus, or of the file, folder or hub dataset in the settings."""
+        """Return the need for a published corpus, or for the file, folder or hub dataset in the settings."""
         name, path, function = str(settings.get("name")), settings.get("path"), settings.get("rows") or {}
         copies = copies_in(function)
         for dataset, about in DATASETS.items():
