@@ -113,7 +113,7 @@ QUOTED = {
         f"WhitenedCSE three: {ratio['whitenedcse, m = 3']} times SimCSE's time",
         f"VICReg: {ratio['barlow, 8192']} and {ratio['vicreg, 8192']} times SimCSE's time",
         f"{aux['natural_small']} and {aux['speech_small']} times a step with text alone",
-        f"Libraries and weights take {said(MEMORY, r'([0-9]+) MiB. A batch')} MiB of it",
+        f"Libraries and weights take {said(MEMORY, r'([0-9]+) MiB. A batch')} MiB of this memory",
         f"BERT-base's `last/` has {said('The host: checkpoint', r'waits .([0-9.]+ GB)')}",
         f"had {said(MEMORY, r'given up above ([0-9.]+) GiB')} GiB of free memory",
         *(
