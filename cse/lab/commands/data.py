@@ -1,6 +1,6 @@
-"""cse-data: list or fetch the datasets of the configurations, or the data that one command reads.
+"""The command cse-data, which lists or fetches the datasets of the configurations, or the data that one command reads.
 
-To read: `main` calls `list_data`, `fetch_data`, or mine.py. cse.lab.sweep.reads finds out what a command reads.
+`main` calls `list_data`, `fetch_data`, or mine.py. cse.lab.sweep.reads finds the data that a command reads.
 """
 
 import logging
@@ -48,16 +48,16 @@ Exit codes
   1    something is missing or cannot be fetched
   2    a mistake in the command
 """
-LICENCE = 52  # characters of a licence in the list of all datasets
+LICENCE = 52  # the largest number of characters of a licence in the list of all datasets
 
 
 def main() -> None:
-    """The console script. Exit codes: 0 all is here, 1 something is missing, 2 the user's mistake."""
+    """Run cse-data. Exit codes: 0 all data is here, 1 data is missing, 2 the user's mistake."""
     with exit_on_error():
         verb, asked = read_verb(arguments_or_exit(HELP, settings=settings_of_data()))
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
         if verb != "list":
-            hub.use_hub_if_it_answers()  # before the hub's client is imported, which would wait for each thing
+            hub.use_hub_if_it_answers()  # first: without a network, the hub's client would wait for each file
         this_process.quiet()
         if verb == "mine":
             from cse.lab.commands.mine import mine
@@ -68,14 +68,14 @@ def main() -> None:
 
 
 def settings_of_data() -> Iterator[Entry]:
-    """The settings of cse-data mine, and of cse-train, whose data is listed and fetched."""
+    """Yield the settings of cse-data mine and of cse-train. `cse-data list` and `fetch` take cse-train's settings."""
     for setting in settings_of_file(Path(CONF_DIR, "mining.yaml"), "", ""):
         yield setting._replace(name=f"mine.{setting.key}")
     yield from settings_of_command("train")
 
 
 def read_verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """What to do (list, fetch or mine), and with which arguments. Raises UserError for anything else."""
+    """Return the verb (list, fetch or mine) and the arguments after it. Raises UserError for other arguments."""
     verb, *asked = [argument for argument in arguments if argument not in MULTIRUN] or [""]
     if verb not in ("list", "fetch", "mine") or any(argument.startswith("-") for argument in asked):
         given = " ".join([verb, *asked]) or "cse-data"
@@ -84,7 +84,10 @@ def read_verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def list_data(asked: Sequence[str]) -> int:
-    """Print the named datasets, or a command's data, else all datasets. Returns 1 if data asked for is missing."""
+    """Print the named datasets, the data of a command or, without arguments, all datasets.
+
+    Return 1 if data that the arguments ask for is missing.
+    """
     from cse.lab.sweep.reads import names_of_datasets, needs_asked
 
     if not asked:
@@ -97,10 +100,7 @@ def list_data(asked: Sequence[str]) -> int:
 
 
 def print_catalogue() -> None:
-    """Print a line for each dataset.
-
-    First come datasets that are here, with their places; then the others, with their licences.
-    """
+    """Print a line for each dataset: first the datasets that are here, with their places, then the missing ones."""
     paths = resolved(composed("train", []).paths)
     copies = {f"paths.{name}": place for name, place in paths.items()}
     cache = Path(paths["cache"])
@@ -123,9 +123,9 @@ def print_catalogue() -> None:
 
 
 def print_datasets(needs: Iterable[DatasetNeed]) -> int:
-    """Print all that the catalogue says about the datasets of these needs. Returns 1 if a dataset is not here.
+    """Print all facts of the catalogue about the datasets of these needs. Return 1 if a dataset is not here.
 
-    If the languages of a dataset have separate places, the dataset has a need for each language.
+    A dataset with a separate place for each language has a need for each language.
     """
     from cse.lab.run.needs import look_for
 
@@ -153,7 +153,7 @@ def print_datasets(needs: Iterable[DatasetNeed]) -> int:
 
 
 def print_needs(needs: Sequence[Need], arguments: Sequence[str]) -> int:
-    """Print what a command reads, and whether it is here. Returns 1 if something is missing."""
+    """Print each need of a command, and whether it is here. Return 1 if a need is missing."""
     from cse.lab.run.needs import look_for
 
     counts: Counter[str] = Counter()
@@ -176,9 +176,9 @@ def print_needs(needs: Sequence[Need], arguments: Sequence[str]) -> int:
 
 
 def fetch_data(asked: Sequence[str]) -> int:
-    """Fetch the named datasets, or what a command reads, to the places where runs look. Continue if one of them fails.
+    """Fetch the named datasets, or all data that a command reads, to the places where runs look for them.
 
-    Returns 1 if something cannot be fetched, 2 for the user's mistake.
+    If one cannot be fetched, continue with the next. Return 1 if one cannot be fetched, 2 for the user's mistake.
     """
     if not asked:
         raise UserError(
@@ -206,12 +206,12 @@ def fetch_data(asked: Sequence[str]) -> int:
 
 
 def dataset_of(need: Need) -> Dataset | None:
-    """The catalogue's dataset of a need; None for an encoder and for a file."""
+    """Return the catalogue's entry for a need, or None for an encoder and for a file."""
     return need.about if isinstance(need, DatasetNeed) else None
 
 
 def size_in_words(dataset: Dataset) -> str:
-    """About how much there is to fetch: 440 MB, 6.3 GB; "" if the catalogue does not know."""
+    """Return the approximate size of a download, such as 440 MB or 6.3 GB; "" if the catalogue has no size."""
     size = dataset.bytes
     if size is None:
         return ""
@@ -219,7 +219,7 @@ def size_in_words(dataset: Dataset) -> str:
 
 
 def how_to_get(name: str) -> str:
-    """The command that gets a dataset, and what the user must do first."""
+    """Return the command that fetches a dataset, and what the user must do first if the dataset is gated."""
     dataset = DATASETS[name]
     if dataset.package:
         return f"pip install '{dataset.package}'"

@@ -1,6 +1,6 @@
-"""Read the arguments of cse-train or cse-eval, and do what they ask for. To read: `run_command`.
+"""Read the arguments of cse-train or cse-eval, and do what they ask for. Start at `run_command`.
 
-Arguments ask for help, for a look at a configuration (--cfg), for several jobs, or for one run.
+The arguments ask for help, for the configuration (--cfg), for several jobs, or for one run.
 """
 
 import os
@@ -25,7 +25,8 @@ from cse.lab.sweep.sweep_command import starts_many
 def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) -> None:
     """Read the arguments of this process, and do what they ask for.
 
-    Exits after help, and after several jobs with their exit code. page: the command's help. run: does one job.
+    After help, the process exits with 0. After several jobs, it exits with the code of `run_many`. page: the command's
+    help. run: a function that does one job.
     """
     arguments = arguments_or_exit(page, kind)
     refuse_old_command(sys.argv[1:], kind)
@@ -46,7 +47,7 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
 
 
 def say_repeated(arguments: Sequence[Argument]) -> None:
-    """Say on standard error which arguments have no effect, because a person's later argument sets the same key."""
+    """Print on standard error each argument that has no effect, because a later one of the person sets the same key."""
     given: dict[str, Argument] = {}
     for argument in arguments:
         if argument.by == "person":
@@ -58,7 +59,7 @@ def say_repeated(arguments: Sequence[Argument]) -> None:
 def refuse_mode(command: Command) -> None:
     """Raise UserError for hydra.mode in a command that names neither a sweep nor the run's folder.
 
-    Only the command of a sweep's job needs hydra.mode: the arguments before hydra.mode are the sweep's.
+    Only the command of one job of a sweep needs hydra.mode: the arguments before hydra.mode are from the sweep.
     """
     given = values_of(command.arguments)
     if "hydra.mode" in given and not given.keys() & {"sweep", "hydra.run.dir"}:
@@ -66,7 +67,7 @@ def refuse_mode(command: Command) -> None:
 
 
 def show_config(command: Command) -> None:
-    """Let Hydra show the configuration of a command, without a run: --cfg, --info, --shell-completion, --hydra-help."""
+    """Let Hydra show what --cfg, --info, --shell-completion or --hydra-help asks for, without a run."""
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises errors
@@ -75,12 +76,12 @@ def show_config(command: Command) -> None:
     texts = texts_of(command.arguments)
     with explaining(texts, command.kind):
         refuse_arguments(texts, command.kind)
-        sys.argv[1:] = [*texts, *command.flags]  # which Hydra's own program reads
+        sys.argv[1:] = [*texts, *command.flags]  # hydra.main reads sys.argv
         hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command.kind)(lambda _: None)()
 
 
 def run_many(command: Command) -> int:
-    """Run the jobs of a command with -m or sweep=. Returns 1 if one failed."""
+    """Run the jobs of a command with -m or sweep=. Return 1 if a job failed."""
     from cse.lab.sweep import engine
 
     slurm.release()
@@ -89,7 +90,7 @@ def run_many(command: Command) -> int:
 
 
 def check_flags(arguments: Sequence[str]) -> None:
-    """Raise UserError for a flag of Hydra's that lacks its value, and for -m with a flag that shows one run."""
+    """Raise UserError if a flag of Hydra has no value, and if -m is given with a flag that shows one run."""
     from hydra._internal.utils import get_args_parser
 
     texts, flags = split_flags(arguments)

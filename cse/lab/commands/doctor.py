@@ -1,7 +1,7 @@
-"""cse-doctor: what this machine has: processors, hub, packages and data. cse-data shows which data a command lacks.
+"""The command cse-doctor, which shows what this machine has: processors, hub, packages and data.
 
-cse-doctor downloads nothing and builds no model. It asks the hub only whether it answers. To read: `main`, then
-`find_all`.
+cse-doctor downloads nothing and builds no model. It only tests whether the hub answers. The command cse-data shows
+which data a command lacks. Start at `main`, then read `find_all`.
 """
 
 import json
@@ -39,14 +39,14 @@ Exit codes
 """
 
 FOR_DEVELOPERS = {"dev", "docs"}
-SCARCE = 5e9  # bytes: BERT base has 2.2 GB in best/ and last/ while it trains, twice that while they are replaced
+SCARCE = 5e9  # bytes: a run of BERT base has 2.2 GB in best/ and last/, and twice that while they are replaced
 
 
 class Finding(NamedTuple):
-    """What was found for one item.
+    """The result for one item, such as a package.
 
     state: "ok" if the item works here; "none" for a path that is not set, and for a missing GPU; else "missing". note:
-    what there is, or what to do.
+    the version, size or place of the item, or what to do.
     """
 
     state: str
@@ -54,11 +54,11 @@ class Finding(NamedTuple):
 
 
 Findings = dict[str, dict[str, Finding]]
-"""By group (machine, packages, paths), then by name."""
+"""The findings by group (machine, packages, paths), then by the item's name."""
 
 
 def main() -> None:
-    """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
+    """Run cse-doctor. Exit codes: 0 whatever was found, 2 the user's mistake."""
     with exit_on_error():
         folders = (setting for setting in settings_of_command("train") if setting.key.startswith("paths."))
         arguments = arguments_or_exit(HELP, settings=folders)
@@ -67,9 +67,9 @@ def main() -> None:
 
 
 def find_all(folders: Sequence[str]) -> Findings:
-    """Everything that this machine has. folders: arguments paths.KEY=FOLDER, which set folders for this call.
+    """Return what this machine has. folders: arguments paths.KEY=FOLDER, which set folders for this call.
 
-    Raises UserError for another argument.
+    Raises UserError for any other argument.
     """
     for argument in folders:
         if not (argument.startswith("paths.") and "=" in argument):
@@ -84,15 +84,13 @@ def find_all(folders: Sequence[str]) -> Findings:
 
 
 def as_json(findings: Findings) -> str:
-    """The findings for programs."""
+    """Return the findings as JSON, for programs."""
     plain = {group: {name: finding._asdict() for name, finding in named.items()} for group, named in findings.items()}
     return json.dumps(plain, indent=2)
 
 
 def ask_hub() -> str:
-    """Whether the hub answers, in words. The hub is asked once.
-
-    If there is no answer, this process continues without the hub.
+    """Return in words whether the hub answers. If it does not, this process continues without the hub.
 
     Raises UserError if HF_ENDPOINT is not an address.
     """
@@ -102,7 +100,7 @@ def ask_hub() -> str:
 
 
 def summary(findings: Findings) -> Iterator[str]:
-    """The findings as lines: the machine, the packages and folders that are here, what is missing, and what to do."""
+    """Yield the findings as lines: the machine, the packages and folders here, the missing ones, and what to do."""
     for name, finding in findings["machine"].items():
         yield entry(name, finding.note)
     for group in ("packages", "paths"):
@@ -121,12 +119,12 @@ def summary(findings: Findings) -> Iterator[str]:
 
 
 def entry(name: str, text: str) -> str:
-    """A name and a text, wrapped in a column as wide as the terminal allows."""
+    """Return a name and a text, which is wrapped in a column beside the name at the terminal's width."""
     return in_column(f"  {name:<16}  ", text, terminal_width())
 
 
 def find_machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
-    """Python, processors, GPUs, disks, hub and W&B. hub: what `ask_hub` returned."""
+    """Yield the name and the finding of Python, processors, GPUs, disks, hub and W&B. hub: the text of `ask_hub`."""
     import torch
     from huggingface_hub import get_token
     from huggingface_hub.constants import HF_HUB_CACHE
@@ -159,12 +157,12 @@ def find_machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
 
 
 def ok_if(good: bool, note: str) -> Finding:
-    """A finding that is ok or missing."""
+    """Return a finding with the state "ok" or "missing"."""
     return Finding("ok" if good else "missing", note)
 
 
 def find_packages() -> Iterator[tuple[str, Finding]]:
-    """Every package that cse-lab needs, except developers' tools: its version, or how to install one that fits."""
+    """Yield each package that cse-lab needs, except developers' tools: its version, or how to install a version."""
     from importlib.metadata import metadata, requires
 
     from packaging.requirements import Requirement
@@ -186,7 +184,7 @@ def find_packages() -> Iterator[tuple[str, Finding]]:
 
 
 def find_folders(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
-    """Whether each of `paths` is set and exists."""
+    """Yield each key of `paths` with a finding: whether it is set, and whether its folder exists."""
     for key, place in cfg.paths.items():
         if place is None:
             yield str(key), Finding("none", f"paths.{key}=FOLDER or CSE_{str(key).upper()}")

@@ -1,4 +1,4 @@
-"""cse-eval: score any encoder with the evaluators of training, and write results.json and scores.csv, .md and .tex."""
+"""The command cse-eval, which scores any encoder with the evaluators that training uses: its help and its `main`."""
 
 from collections.abc import Sequence
 
@@ -48,7 +48,7 @@ Exit codes
 
 
 def main() -> None:
-    """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
+    """Run cse-eval. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
     with exit_on_error():
         run_command("evaluate", HELP, evaluate_as_given)
 

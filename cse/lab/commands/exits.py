@@ -1,7 +1,7 @@
 """How each command ends: an error becomes a message on standard error, and an exit code.
 
-To read: `exit_on_error`, in which every command runs. If torchrun, accelerate or srun started several processes, only
-the first reports an error. A command continues even if nobody reads its output any more, for example in `cse-train |
+Start at `exit_on_error`: every command runs in its block. If torchrun, accelerate or srun started several processes,
+only the first process reports an error. A command continues if nobody reads its output any more, as in `cse-train |
 head -1`.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the quota, the largest size of a file
-FIRST = 10.0  # seconds in which a launcher ends the other processes, after the first process has failed
+FIRST = 10.0  # seconds: after the first process fails, a launcher needs up to this time to end the other processes
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def exit_on_error() -> Iterator[None]:
     except (Exception, KeyboardInterrupt) as error:
         if is_follower():
             wait_for_the_first()
-            if isinstance(error, Interrupted):  # with our code, srun --kill-on-bad-exit would kill the first
+            if isinstance(error, Interrupted):  # for error.code, srun --kill-on-bad-exit would kill the first process
                 sys.exit(0)
         ended = message_and_code(error)
         if ended is None:
@@ -47,7 +47,7 @@ def exit_on_error() -> Iterator[None]:
 
 
 def message_and_code(error: BaseException) -> tuple[str, int] | None:
-    """The message and the exit code of an error. None for an error in the code, which needs a traceback."""
+    """Return the message and the exit code of an error, or None for an error in the code, which needs a traceback."""
     match error:
         case UserError():
             return str(error), 2
@@ -63,11 +63,11 @@ def message_and_code(error: BaseException) -> tuple[str, int] | None:
 
 
 def wait_for_the_first() -> None:
-    """Wait until the launcher ends this process, or until the first process has had time to report the error.
+    """Wait until the launcher ends this process, or until the first process has had time to report its error.
 
     Most errors are the same in all processes, or follow from the end of the first process. If the launcher ends this
-    process, this process exits with 0. The reason: srun exits with the largest code of all processes, and this should
-    be the code of the first process.
+    process, this process exits with 0. srun exits with the largest code of all processes, so this must be the code of
+    the first process.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     slurm.release()
@@ -75,9 +75,9 @@ def wait_for_the_first() -> None:
 
 
 def report_error(message: str, code: int) -> int:
-    """Print an error on standard error. Returns the exit code.
+    """Print an error on standard error, and return the exit code.
 
-    The error is also written to a file, because torchrun and accelerate read this file for their own report.
+    If torchrun or accelerate names a file for errors, the error is also written there for the launcher's own report.
     """
     line = f"{Path(sys.argv[0]).name}: {message}"
     if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):
@@ -88,10 +88,10 @@ def report_error(message: str, code: int) -> int:
 
 
 class Pipe(io.FileIO):
-    """A file whose readers may leave. A broken pipe is ignored, because a run's results are in its folder anyway."""
+    """A file that ignores a broken pipe. The results of a run are in its folder, so its output may be lost."""
 
     def write(self, content: "ReadableBuffer") -> int:
-        """Returns the number of bytes written or ignored."""
+        """Write the content. Return its size in bytes, even if nobody reads it."""
         try:
             return super().write(content)
         except BrokenPipeError:
@@ -99,7 +99,7 @@ class Pipe(io.FileIO):
 
 
 def tolerate_broken_pipe() -> None:
-    """Let this process continue if nobody reads its output any more. Streams that a test has replaced do not change."""
+    """Let this process continue if nobody reads its output any more. Keep a stream that a test has replaced."""
     if sys.stdout is sys.__stdout__ and sys.stdout is not None:
         sys.stdout = tolerant_stream(sys.stdout)
     if sys.stderr is sys.__stderr__ and sys.stderr is not None:
@@ -107,6 +107,6 @@ def tolerate_broken_pipe() -> None:
 
 
 def tolerant_stream(stream: TextIO) -> TextIO:
-    """A stream to the same file that ignores a broken pipe."""
+    """Return a stream to the same file that ignores a broken pipe."""
     pipe = io.BufferedWriter(Pipe(stream.fileno(), "w", closefd=False))
     return io.TextIOWrapper(pipe, stream.encoding, "backslashreplace", line_buffering=True)

@@ -1,8 +1,8 @@
-"""How each command begins: it reads its arguments, or it answers --help, --version and question marks and exits.
+"""How each command begins: it reads its arguments, or it answers --help, --version or a question mark and exits.
 
-To read: `arguments_or_exit`. `answer_question` is for cse-train and cse-eval, where a person may ask about a word.
-`topics_asked` finds the words, and `help_on` gives the answer. The choices are read from conf/. Nothing slow is
-imported.
+Start at `arguments_or_exit`. `answer_question` gives the help of cse-train and cse-eval: `topics_asked` finds the words
+that the arguments ask about, and `help_on` writes the help on a word. The choices are read from the files of conf/. No
+import is slow.
 """
 
 import re
@@ -23,19 +23,18 @@ if TYPE_CHECKING:  # importing omegaconf takes time
     from cse.lab.sweep.sweeps import Sweep
 
 NO_CHOICE = ["default"]
-"""The choices of a group in which there is nothing to choose."""
+"""The choices of a group that has only one choice."""
 HELP_FLAGS = {"-h", "--help"}
 QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 """An argument that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
 
 
 def arguments_or_exit(page: str, kind: Kind | None = None, settings: Iterable[Entry] = ()) -> list[str]:
-    """The arguments of this process without --config-dir.
+    """Return the arguments of this process without --config-dir, or print what --version or --help asks for and exit.
 
-    The folders of --config-dir are added to the user's own folders. Exits after --version and --help.
-
-    page: what --help shows. kind: the kind of cse-train or cse-eval; None for the other commands. cse-train and
-    cse-eval also exit after help on a group, a choice or a setting. settings: the others' settings, for --help WORD.
+    The folders of --config-dir are added to the user's own folders. page: the text of --help. kind: the kind of
+    cse-train or cse-eval, whose help also covers groups and choices; None for the other commands. settings: the
+    settings of another command, for its --help WORD.
     """
     arguments = adopt_folders(normalized(sys.argv[1:]))
     shown = None
@@ -54,9 +53,9 @@ def arguments_or_exit(page: str, kind: Kind | None = None, settings: Iterable[En
 
 
 def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | None:
-    """The help that arguments of cse-train or cse-eval ask for; None if the arguments do not ask for help.
+    """Return the help that arguments of cse-train or cse-eval ask for, or None if they do not ask for help.
 
-    Raises UserError for an argument that is not the name of a group, a choice or a setting.
+    Raises UserError if they ask about a word that nothing mentions.
     """
     if topics := topics_asked(arguments):
         return "\n\n".join(help_on(kind, topic) for topic in topics)
@@ -67,10 +66,10 @@ def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | No
 
 
 def help_on_page(page: str, arguments: Sequence[str], settings: Iterable[Entry]) -> str:
-    """The help of a command without groups: about the words after --help, or else the page.
+    """Return the help of a command without groups: the lines about the words beside --help, or else the whole page.
 
-    Words before --help may be the start of a command. If no entry mentions these words, the page is shown. Raises
-    UserError for a word after --help that nothing mentions.
+    If nothing mentions a word before --help, return the page: the word may be the start of a command. Raises UserError
+    if nothing mentions a word after --help.
     """
     topics = [topic.partition("=")[0] for topic in topics_asked(arguments)]
     entries = list(settings) if topics else []
@@ -84,15 +83,15 @@ def help_on_page(page: str, arguments: Sequence[str], settings: Iterable[Entry])
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
-    """Whether the arguments have --help, -h or a question mark alone, or begin with `help`."""
+    """Return whether an argument is --help, -h or a question mark, or the first argument is `help`."""
     return bool((HELP_FLAGS | {"?"}) & {*arguments}) or list(arguments[:1]) == ["help"]
 
 
 def topics_asked(arguments: Sequence[str]) -> list[str]:
-    """The groups, choices and settings that arguments ask about.
+    """Return the groups, choices and settings that arguments ask about.
 
-    A command with --help asks about its other arguments; --learning_rate, of another trainer, asks about learning_rate.
-    WORD=?, WORD.? and ?WORD mean `--help WORD`.
+    With --help, the other arguments are the topics. Another trainer's argument loses its dashes: --learning_rate is the
+    topic learning_rate. WORD=?, WORD.? and ?WORD mean `--help WORD`.
     """
     if asks_for_help(arguments):
         others = [text for text in arguments if text not in {"", "?", "help", "--help", *MULTIRUN, *WITH_VALUE}]
@@ -104,7 +103,7 @@ def topics_asked(arguments: Sequence[str]) -> list[str]:
 
 
 def what_to_choose(kind: Kind) -> str:
-    """A line for each group of a command that has choices, with all its choices."""
+    """Return a line for each group in which a command has a choice, with the names of all its choices."""
     lines = []
     for group in groups(kind):
         names = ["PAPER/TABLE"] if group == "sweep" else choices(group)
@@ -114,7 +113,7 @@ def what_to_choose(kind: Kind) -> str:
 
 
 def help_on(kind: Kind, topic: str) -> str:
-    """The choices of a group, the keys of a choice, or the settings and choices of that name.
+    """Return help on a group (its choices), a choice (its keys), or a word (the settings and choices of that name).
 
     Raises UserError for a choice that the group lacks.
     """
@@ -137,7 +136,7 @@ def help_on(kind: Kind, topic: str) -> str:
 
 
 def help_on_choice(group: str, choice: str) -> str:
-    """How to set a key of a choice, then the file of the choice and the files that this file includes."""
+    """Return the syntax to set a key of a choice, then the lines of the choice's file and of the files it includes."""
     file = file_of(group, choice)
     if group in OPTIONAL_GROUPS:
         how = "trainer.lr=VALUE"
@@ -158,9 +157,9 @@ def help_on_choice(group: str, choice: str) -> str:
 
 
 def help_on_sweep(name: str) -> str:
-    """What a sweep is, the values of its axes, and how many jobs these values make.
+    """Return the first sentence of a sweep's file, the values of its axes, and the number of jobs.
 
-    A value of the axis `case` is a row of the sweep's table.
+    The values of the axis `case` are the sweep's cases: rows of its table that differ from the others in several keys.
     """
     from cse.lab.sweep.sweeps import load_sweep
 
@@ -172,7 +171,7 @@ def help_on_sweep(name: str) -> str:
 
 
 def jobs_in_words(sweep: "Sweep") -> str:
-    """The number of a sweep's jobs; for a search, the number of searches."""
+    """Return the number of a grid's jobs, or of a search's searches, in words."""
     from cse.lab.sweep.axes import combinations
     from cse.lab.sweep.rows import ReadOnce, job_of_row
 

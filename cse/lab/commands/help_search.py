@@ -1,6 +1,6 @@
 """What `--help WORD` shows: settings and choices with that name, another trainer's argument, or comments with the word.
 
-To read: `matches_of` finds the entries, and `search_help` writes the lines about them.
+`matches_of` finds the entries: settings and choices. `search_help` writes the lines about them.
 """
 
 import re
@@ -25,14 +25,16 @@ from cse.lab.settings.lookup import (
 from cse.lab.text_columns import at_width
 
 SHOWN = 4
-"""The most choices that are listed with a setting that they share, and the most sentences on other trainers."""
+"""The largest number of choices beside a setting that they share, and of sentences about other trainers."""
 PARAGRAPHS = 15
-"""How many settings and choices one search shows."""
+"""The largest number of entries that one search shows."""
 
 
 def search_help(kind: Kind, word: str, width: int) -> str:
-    """Lines of this width about a word: sentences, then a paragraph for each entry. Raises UserError if nothing
-    mentions it."""
+    """Return lines about a word: sentences, then a paragraph for each entry. width: of a line, in characters.
+
+    Raises UserError if nothing mentions the word.
+    """
     sentences, matches = matches_of(word, [*all_choices(kind), *settings_of_command(kind)], kind)
     if not matches and not sentences:
         hint = nearest(word, keys_of_command(kind)) or "; --help alone shows what can be chosen"
@@ -44,10 +46,10 @@ def search_help(kind: Kind, word: str, width: int) -> str:
 
 
 def search_page(page: str, word: str, settings: Sequence[Entry], width: int) -> str:
-    """Lines of this width about a word; "" if nothing mentions it.
+    """Return lines about a word, or "" if nothing mentions the word. width: of a line, in characters.
 
-    These are the lines of the command's page with the word, and the settings with the word in their name. If there are
-    none: what `matches_of` finds.
+    First come the lines of the command's page with the word, then the settings with the word in their name. If there
+    are neither, `matches_of` finds the entries.
     """
     whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
     parts = re.sub(r"\n {20,}", "\0", page.partition("\n")[2]).splitlines()  # a command with its explanation
@@ -66,20 +68,21 @@ MARKS = {
     "C": "the authors' code, where the paper has another value or none",
     "L": "the authors' training logs",
 }
-"""The sources of a value of conf/, by the letter in brackets beside the value: [C], or [A L] for two sources."""
+"""The sources of values in conf/, by the letter that is in brackets beside a value: [C], or [A L] for two sources."""
 
 
 def legend(text: str) -> str:
-    """A sentence about the marks in a text; "" without marks."""
+    """Return a sentence that explains the marks of MARKS in a text, or "" if the text has none."""
     letters = {letter for marks in re.findall(r"\[((?:[PACL] ?)+)[\],]", text) for letter in marks.split()}
     return "; ".join(f"[{letter}]: from {source}" for letter, source in MARKS.items() if letter in letters)
 
 
 def matches_of(word: str, entries: Sequence[Entry], kind: Kind) -> tuple[list[str], list[Entry]]:
-    """(sentences, entries) about a word.
+    """Return (sentences, entries) about a word.
 
-    If the word is an argument of another trainer: that argument and its counterparts. Else, if the word names entries:
-    these entries. Else: each row of the table of other trainers' arguments, and each entry, that mentions the word.
+    - If the word is another trainer's argument: a sentence about it, its counterparts, and the entries of that name.
+    - Else, if names of entries have the word as a part: these entries.
+    - Else: the rows of the table of other trainers' arguments, and the entries, that mention the word.
     """
     answer = answer_to(word.rpartition("/")[2], [entry.key for entry in entries], kind)
     if answer:
@@ -92,9 +95,9 @@ def matches_of(word: str, entries: Sequence[Entry], kind: Kind) -> tuple[list[st
 
 
 def meets(entry: Entry, given: str) -> bool:
-    """Whether our KEY or KEY=VALUE is this setting, is this choice, or is a key above this setting.
+    """Return whether a KEY or KEY=VALUE of cse means this setting, this choice, or a key with this setting below it.
 
-    A group such as `trainer` does not count as a key above its settings.
+    A group such as `trainer` does not mean the settings below it.
     """
     key = given.partition("=")[0]
     if "." in key:
@@ -103,12 +106,12 @@ def meets(entry: Entry, given: str) -> bool:
 
 
 def with_name(entries: Sequence[Entry], word: str) -> list[Entry]:
-    """The entries that have exactly this name, with or without its group."""
+    """Return the entries whose name, or the last part of whose name, is this word."""
     return [entry for entry in entries if word.lower() in (entry.name.lower(), last_part(entry.name.lower()))]
 
 
 def with_parts(entries: Sequence[Entry], word: str) -> list[Entry]:
-    """The entries with the word as a part of their name. If there are none: with a part that begins with the word."""
+    """Return the entries with a part of the name that is the word or, if there are none, that begins with the word."""
     joined = re.sub(r"[\s-]+", "_", word)
     part = rf"(^|[._]){re.escape(joined)}"
     whole, begun = re.compile(rf"{part}($|[._])", re.IGNORECASE), re.compile(part, re.IGNORECASE)
@@ -117,14 +120,14 @@ def with_parts(entries: Sequence[Entry], word: str) -> list[Entry]:
 
 
 def with_comment(entries: Sequence[Entry], word: str) -> list[Entry]:
-    """The entries whose comment has the word. If there are none: whose comment has a longer word that begins so."""
+    """Return the entries whose comment has the word or, if there are none, a longer word that begins with the word."""
     whole, begun = (re.compile(rf"\b{re.escape(word)}{end}", re.IGNORECASE) for end in (r"(?!\w)", ""))
     mentions = [entry for entry in entries if whole.search(entry.comment)]
     return mentions or [entry for entry in entries if begun.search(entry.comment)]
 
 
 def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:
-    """How to see a run's values, if a file of conf/recipe sets one of these settings; else ""."""
+    """Return a sentence on how to see a run's values, or "" if no recipe sets one of these settings."""
     if kind == "evaluate":
         return ""
     files = Path(CONF_DIR, "recipe").rglob("*.yaml")
@@ -135,9 +138,9 @@ def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:
 
 
 def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:
-    """A paragraph for each entry. First come settings that every command has, then keys with few dots.
+    """Yield a paragraph for each entry. First come the settings that every command has, then keys with fewer dots.
 
-    After PARAGRAPHS paragraphs, a line counts the other entries, and says how to see the first of them.
+    After PARAGRAPHS paragraphs, one line gives the number of the remaining entries and shows how to see the first one.
     """
     alike: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)  # the choices that share a setting
     for entry in sorted(matches, key=lambda entry: (bool(entry.choice), entry.key.count("."), entry.key)):
@@ -158,6 +161,6 @@ def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:
 
 
 def paragraph(left: str, right: str, column: int, width: int) -> str:
-    """A text in a column to the right of a head. If the head is too long, the text is below it."""
+    """Return a head and a text in a column to the right of the head. If the head is too long, the text is below it."""
     head = f"{left:<{column}}" if len(left) < column else f"{left}\n{' ' * column}"
     return (head + textwrap.fill(right, width - column).replace("\n", "\n" + " " * column)).rstrip()

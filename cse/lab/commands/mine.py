@@ -1,4 +1,4 @@
-"""cse-data mine: hard negatives for pairs, among the second column's texts. Imports torch.
+"""The command cse-data mine, which finds hard negatives for pairs among the texts of the second column.
 
 The settings have the names and meanings of sentence-transformers' mine_hard_negatives (6.2). Q is the number of
 distinct queries, N the number of distinct documents, B the number of queries in a chunk, and K the number of ranks.
@@ -53,7 +53,7 @@ DEFAULTS = yaml.safe_load(Path(CONF_DIR, "mining.yaml").read_text(encoding="utf-
 
 
 def mine(arguments: Sequence[str]) -> None:
-    """Write the pairs of `data` with their negatives. arguments: settings of Mining and of cse-train."""
+    """Write a table of the pairs of `data` with their negatives. arguments: settings of Mining and of cse-train."""
     own = [argument for argument in arguments if argument.partition("=")[0] in DEFAULTS]
     given = {argument.partition("=")[0]: parsed_value(argument) for argument in own}
     mining = cast("Mining", resolved(validate_settings(OmegaConf.create({**DEFAULTS, **given}), Mining)))
@@ -82,7 +82,7 @@ def mine(arguments: Sequence[str]) -> None:
 
 
 class Candidates:
-    """The distinct queries and documents of pairs, and the documents that are positives of each query."""
+    """The distinct queries and documents of some pairs, and the numbers of each query's positive documents."""
 
     def __init__(self, pairs: Sequence[tuple[str, str]], mining: Mining, seed: int):
         self.mining, self.seed = mining, seed
@@ -102,14 +102,17 @@ class Candidates:
         self.depth = min(self.last + most, len(self.documents))
 
     def negatives(self, queries_QD: np.ndarray, documents_ND: np.ndarray) -> dict[str, list[str]]:
-        """The negatives of each query, the nearest first."""
+        """Return the negatives of each query, with the nearest negative first."""
         return {
             self.queries[query]: [self.documents[document] for document in self.chosen(query, cosine_K, ranked_K)]
             for query, (cosine_K, ranked_K) in enumerate(self.ranked(unit_rows(queries_QD), unit_rows(documents_ND)))
         }
 
     def ranked(self, queries_QD: Tensor, documents_ND: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """(cosines, numbers) of each query's nearest documents. The cosine of a document that is excluded is -inf."""
+        """Yield the cosines and the numbers of each query's nearest documents.
+
+    A positive of the query, or a document outside a margin or a score limit, has the cosine -inf.
+    """
         mining = self.mining
         for rows_B, cosines_BN in cosines_in_chunks(queries_QD, documents_ND):
             for query, cosine_N in zip(rows_B.tolist(), cosines_BN, strict=True):
@@ -127,7 +130,10 @@ class Candidates:
                 yield cosine_K.masked_fill(out_K, -torch.inf), ranked_K
 
     def chosen(self, query: int, cosine_K: Tensor, ranked_K: Tensor) -> list[int]:
-        """The numbers of a query's negative documents, from the candidates of the ranks range_min to range_max."""
+        """Return the numbers of a query's negatives: candidates from the rank range_min to the one before range_max.
+
+        Documents with the cosine -inf have no rank.
+        """
         left = ranked_K[cosine_K > -torch.inf].tolist()[self.mining["range_min"] : self.last]
         if self.mining["sampling_strategy"] == "top" or len(left) <= self.mining["num_negatives"]:
             return left[: self.mining["num_negatives"]]

@@ -1,6 +1,6 @@
 """The error for a command with another trainer's flags: the counterpart of each flag, and then the same command in cse.
 
-To read: `refuse_old_command`. cse/lab/settings/other_trainers.yaml has all facts about an argument.
+Start at `refuse_old_command`. The file cse/lab/settings/other_trainers.yaml lists the counterparts.
 """
 
 import re
@@ -30,17 +30,18 @@ from cse.lab.text_columns import command_at_width, terminal_width
 FLAG = re.compile(r"--?[A-Za-z]")
 SETTING = re.compile(r"\+*[A-Za-z_][\w./@]*=")
 WITHOUT = "without"
-"""Stands before a flag that was not given. The line shows what the flag's trainer does by default."""
+"""The word before a flag that was not given. The line about this flag shows what its trainer does without the flag."""
 COLUMN = 40
 """The column of a line in which the counterpart of a flag begins."""
 
 
 @dataclass
 class Old:
-    """A flag of another trainer, or the trainer's default behaviour without the flag.
+    """A flag of another trainer with its counterpart in cse, or a flag that was not given, with the trainer's default.
 
-    given: the flag and its values. answer: the row of other_trainers.yaml. here: {our key: its value, in Hydra's
-    grammar}. note: further text for the line about the flag. is_left: whether the flag is not translated.
+    given: the flag and its values. answer: the flag's row of other_trainers.yaml. here: {key of cse: its value, in
+    Hydra's grammar}. note: further text for the line about the flag. is_left: whether the error lists the flag as not
+    translated.
     """
 
     given: list[str]
@@ -51,7 +52,7 @@ class Old:
 
 
 def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
-    """Raise UserError for a command with flags that neither cse nor Hydra has. texts: the texts from the shell."""
+    """Raise UserError for a command with flags that neither cse nor Hydra has. texts: the command's arguments."""
     if {text.partition("=")[0] for text in texts if FLAG.match(text)} <= {*HYDRAS_FLAGS}:
         return
     known = keys_of_command(kind)
@@ -79,12 +80,12 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
 
 
 def is_flag(old: Old) -> bool:
-    """Whether an entry is for a flag, and not for a text without a flag."""
+    """Return whether an entry is for a flag, and not for a text without a flag."""
     return FLAG.match(old.given[0]) is not None
 
 
 def split_old_command(texts: Sequence[str], known: Collection[str]) -> tuple[list[Old], list[str]]:
-    """(flags that cse does not have, with their values; the other texts) of a command."""
+    """Return, of a command's texts: the flags that cse does not have, with their values; and the other texts."""
     old: list[Old] = []
     ours: list[str] = []
     rest = iter(texts)
@@ -108,7 +109,7 @@ def split_old_command(texts: Sequence[str], known: Collection[str]) -> tuple[lis
 
 
 def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind) -> None:
-    """Fill in the counterpart of a flag."""
+    """Set `here` and `note` of a flag to its counterpart in cse, or set is_left if there is none."""
     flag, *values = old.given
     name = simplified(flag)
     answer = old.answer = None if name in known else answer_to(flag, known, kind)
@@ -132,18 +133,18 @@ def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind) -> None:
 
 
 def settings_of_row(arguments: Sequence[str]) -> dict[str, str]:
-    """{key: value in Hydra's grammar} of arguments of the table, where a person's value has replaced {}."""
+    """Return {key: value in Hydra's grammar} of a row's arguments, in which the person's value has replaced {}."""
     pairs = (argument.partition("=") for argument in arguments)
     return {key: in_grammar(key, value) for key, _, value in pairs}
 
 
 def in_grammar(key: str, value: str) -> str:
-    """The given value, with quotes if Hydra needs them to read one value."""
+    """Return the value, in quotes if Hydra would read several values without them."""
     return value if is_one_value(f"{key}={value}") else spell_argument(key, value).partition("=")[2]
 
 
 def merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Settings of several flags. Lists are joined; otherwise the last value of a key counts."""
+    """Return the settings of several flags. For one key, lists are joined; of other values, the last value counts."""
     result: dict[str, str] = {}
     for key, value in (pair for settings in several for pair in settings.items()):
         before = result.get(key, "")
@@ -154,18 +155,18 @@ def merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def settings_of(old: Sequence[Old]) -> list[str]:
-    """Our arguments for flags.
+    """Return the arguments of cse for these flags.
 
-    A flag with a value overrides a flag without a value, in any order: --mlm_weight=0.1 overrides --do_mlm.
+    A flag with a value overrides a flag without a value, whatever their order: --mlm_weight=0.1 overrides --do_mlm.
     """
     values = merged([one.here for one in sorted(old, key=lambda one: len(one.given) > 1)])
     return [f"{key}={values[key]}" for key in merged([one.here for one in old])]
 
 
 def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
-    """What the trainers do by default, for each flag that is not given.
+    """Yield the trainers' default for each of their flags that is not given.
 
-    Nothing for a command that names no encoder, because it is only a part of a command.
+    If the command names no encoder, yield nothing: it is only a part of a command.
     """
     answers = [one.answer for one in old if one.answer]
     keys = {key for one in old for key in one.here}
@@ -179,7 +180,7 @@ def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
 
 
 def multiply(old: Sequence[Old]) -> None:
-    """Multiply each number that the trainer gives per process by the number of processes."""
+    """Multiply each number that holds for one process in the other trainer by the number of processes."""
     values = merged([one.here for one in old])
     for one in old:
         if one.answer and one.answer.times in values:
@@ -190,7 +191,7 @@ def multiply(old: Sequence[Old]) -> None:
 
 
 def name_own_columns(old: Sequence[Old]) -> None:
-    """If the person's file is here, replace the trainer's names of columns by the columns of the file."""
+    """If the person's data file exists, replace the trainer's column names by the column names of this file."""
     from cse.data.readers import header_of
 
     for one in old:
@@ -202,7 +203,10 @@ def name_own_columns(old: Sequence[Old]) -> None:
 
 
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
-    """The choices that a trainer needs here and the command does not make. A flag's full name shows the trainer."""
+    """Return the choices that a row of the table needs and that the command lacks.
+
+    Read only rows that a flag names in full: the last part of a name does not show the trainer.
+    """
     free = {*groups(kind)} - {key_of(text) for text in [*settings_of(old), *ours]}
     rows = [
         one.answer for one in old if one.answer and simplified(one.given[0]) in map(simplified, one.answer.arguments)
@@ -213,7 +217,7 @@ def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[
 def leave_out_unfitting(
     old: Sequence[Old], chosen: Collection[str], known: Mapping[str, Sequence[str]], kind: Kind
 ) -> None:
-    """Take out settings that the command's choices, or the program, do not have."""
+    """Remove each setting that the command's choices, or the program, do not have."""
     other = next(program for other, program in PROGRAMS.items() if other != kind)
     for one in old:
         for key in list(one.here):
@@ -227,7 +231,7 @@ def leave_out_unfitting(
 
 
 def lines_about(old: Sequence[Old], command: Sequence[str]) -> Iterator[str]:
-    """A line for each flag, and then the command."""
+    """Yield the lines of the error: one about each flag, then the command of cse, then the flags not translated."""
     width = min(80, terminal_width())
     yield "a setting is KEY=VALUE here, without dashes. Your flags are:\n"
     for one in old:

@@ -1,4 +1,4 @@
-"""cse-report: compare runs with a paper's table, or with each other: terminal, Markdown, CSV, LaTeX and HTML."""
+"""The command cse-report, which compares runs with a paper's table or with each other: its help and its `main`."""
 
 import os
 import re
@@ -53,7 +53,7 @@ Exit codes
 
 
 def main() -> None:
-    """The console script. Exit codes: 0 done; 1 the gate is not passed, or the disk is full; 2 the user's mistake."""
+    """Run cse-report. Exit codes: 0 done; 1 the gate is not passed, or the disk is full; 2 the user's mistake."""
     with exit_on_error():
         arguments = arguments_or_exit(HELP, settings=settings_of_file(Path(CONF_DIR, "reporting.yaml"), "", ""))
         from cse.lab.commands.report_settings import reporting_settings
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def make_report(config: PlainConfig) -> None:
-    """Make the report that the settings ask for, print it and write it. Exits with 1 if the gate is not passed."""
+    """Make the report of these settings, print it and write it. The process exits with 1 if the gate is not passed."""
     folders = [Path(folder) for folder in config["differ"] or config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or report_name(folders, config['where'])}")
     if config["differ"]:
@@ -87,11 +87,11 @@ def make_report(config: PlainConfig) -> None:
 
 
 def report_name(folders: list[Path], where: str | None) -> str:
-    """The name of a report, such as A+B.
+    """Return the name of a report on these folders, such as A+B.
 
-    A and B are the shortest ends of the folders' paths that differ from each other.
+    A and B are the last parts of the folders' paths: as many parts as they need to differ.
 
-    With where=, the name also has the settings, as the name of a run's folder does: A+B-lr_1e-5-0a1b2c3d.
+    If where= is given, its settings follow, as in the name of a run's folder: A+B-lr_1e-5-0a1b2c3d.
     """
     from cse.lab.report.any_runs.names import short_names
 
@@ -109,7 +109,7 @@ def report_name(folders: list[Path], where: str | None) -> str:
 
 
 def show_two(folders: list[Path], out: Path) -> None:
-    """Show what differs between two runs, and write it as Markdown and CSV."""
+    """Print the differences between two runs, and write them as Markdown and CSV."""
     from cse.lab.report.show.terminal import open_console, show_section
     from cse.lab.report.show.write import write_files
     from cse.lab.report.two_runs import section_of_two

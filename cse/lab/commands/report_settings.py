@@ -19,7 +19,7 @@ from cse.lab.settings.references import resolved
 from cse.lab.settings.values import PlainConfig
 from cse.ranges import STRICT, Name, NonNegative, Positive
 
-OF_RUNS = ("metrics", "seed", "where", "baseline", "gate", "within")  # which a sweep's report does not read
+OF_RUNS = ("metrics", "seed", "where", "baseline", "gate", "within")  # a sweep's report does not read these keys
 TEXT = ("sweep", "out", "baseline", "where")  # never parsed as a number or a list; only null is parsed
 
 
@@ -42,9 +42,10 @@ class Reporting(TypedDict):
 
 
 def reporting_settings(arguments: list[str]) -> PlainConfig:
-    """The settings of cse-report that these arguments give. Hydra does not parse them, as it refuses folders with "=".
+    """Return the settings of cse-report with the values that these arguments give.
 
-    Raises UserError for an unknown key, for a value that the key cannot have, and if there is nothing to report.
+    Hydra does not parse the arguments, because Hydra refuses a folder's name with "=". Raises UserError for an unknown
+    key, for a value that the key cannot have, and if there is nothing to report.
     """
     defaults = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
     given: PlainConfig = {}
@@ -62,7 +63,7 @@ def reporting_settings(arguments: list[str]) -> PlainConfig:
 
 
 def is_folder_alone(argument: str, known: list[str]) -> bool:
-    """Whether an argument is a folder, not KEY=VALUE. A folder's name may contain "=", and may be the name of a key."""
+    """Return whether an argument is a folder without `runs=`. The folder's name may contain "=", or be a key's name."""
     key, equals, _ = argument.partition("=")
     is_setting = bool(equals) and key in known
     return not is_setting and os.path.isdir(argument)
@@ -84,7 +85,7 @@ def check_argument(argument: str, known: list[str], given: PlainConfig) -> None:
 
 
 def is_text(key: str, value: str) -> bool:
-    """Whether a value is text, such as a name or a single folder, and neither a number nor a list."""
+    """Return whether a value is text, such as a name or a single folder. Text is not parsed as a number or a list."""
     is_list = value[:1] == "[" and value[-1:] == "]"
     return value != "null" and (key in TEXT or (key == "runs" and not is_list))
 

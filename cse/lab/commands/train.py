@@ -1,4 +1,4 @@
-"""cse-train: one command, one experiment."""
+"""The command cse-train, which trains an encoder: its help and its `main`."""
 
 import logging
 import os
@@ -65,7 +65,7 @@ Exit codes
 
 
 def main() -> None:
-    """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
+    """Run cse-train. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
     slurm.hold()
     with exit_on_error():
         run_command("train", HELP, train_as_given)
@@ -82,9 +82,9 @@ def train_as_given(arguments: Sequence[Argument]) -> None:
 
 
 def refuse_lone_process() -> None:
-    """Raise UserError if accelerate started only this process although several were asked for.
+    """Raise UserError if `accelerate launch` was asked for several processes, but started only this process.
 
-    This happens without GPUs and MPI. The process then has accelerate's master address, but no rank.
+    This happens if the machine has neither GPUs nor MPI. This process then has MASTER_ADDR, but not RANK.
     """
     if {"ACCELERATE_MIXED_PRECISION", "MASTER_ADDR"} <= os.environ.keys() and "RANK" not in os.environ:
         raise UserError(
