@@ -1,9 +1,9 @@
 """The changes between two runs, or between a run and this machine, as facts (cse.lab.folder.facts).
 
-A report compares two runs. A sweep compares a finished job with the job as it would be now. resume= and rerun= compare
-the run that they name with their own run. In the order of this file:
+A report compares two runs. A sweep compares a finished job with the same job as it would run now. resume= and rerun=
+compare the earlier run with the new run. In the order of this file:
 
-    changes             all facts that differ; changes_in_words names the first few
+    changes             all facts that differ; changes_in_words describes the first few
     changed_settings    the settings of two configs that decide a run's numbers
     changed_inputs      the training data of a resumed or repeated run
     changed_files       the files that a finished run read
@@ -34,7 +34,7 @@ class Change(NamedTuple):
     now: object
 
     def __str__(self) -> str:
-        """The change, in the words of an error."""
+        """Return the change as text for an error."""
         if self.kind != "data":
             return f"{self.name}={format_value(self.before)} (now {format_value(self.now)})"
         if self.now is None:  # a digest says nothing to a reader
@@ -45,27 +45,27 @@ class Change(NamedTuple):
 
 
 def changes(before: Facts, now: Facts) -> list[Change]:
-    """Each fact that is not the same, in the order of `before`; then the facts that only `now` has."""
+    """Return the facts whose values differ: first in the order of `before`, then the facts that only `now` has."""
     names = dict.fromkeys([*before, *now])
     every = [Change(*fact, before.get(fact), now.get(fact)) for fact in names]
     return [change for change in every if not is_same(change.before, change.now)]
 
 
 def is_same(before: object, now: object) -> bool:
-    """Whether two values are the same, such as 32 and 32.0. See cse.lab.settings.values.in_one_form."""
+    """Return whether two values are equal, as 32 and 32.0 are. See cse.lab.settings.values.in_one_form."""
     return repr(in_one_form(before)) == repr(in_one_form(now))
 
 
 def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
-    """The first `most` changes in words, and the number of the others."""
+    """Return the first `most` changes as text, with the number of the remaining changes."""
     named = ", ".join(map(str, changed[:most]))
     return f"{named} and {len(changed) - most} more" if len(changed) > most else named
 
 
 def changed_settings(before: PlainConfig, now: PlainConfig) -> list[Change]:
-    """The settings in both configs that decide a run's numbers and whose values have changed.
+    """Return the settings that are in both configs, decide a run's numbers, and have changed.
 
-    before, now: resolved. "auto" does not count as a change: the machine chose a value, and `before` has this value.
+    before, now: resolved. "auto" in `now` is no change, because `before` has the value that the machine chose for it.
     """
     then, changed = deciding_settings(before), []
     for key, value in deciding_settings(now).items():
@@ -75,7 +75,7 @@ def changed_settings(before: PlainConfig, now: PlainConfig) -> list[Change]:
 
 
 def deciding_settings(config: PlainConfig) -> PlainConfig:
-    """The settings that decide a run's numbers, by dotted key.
+    """Return the settings that decide a run's numbers, by dotted key.
 
     These are settings that tables compare, settings that a resumed run must share, and settings that decide how a run
     is scored. config: resolved.
@@ -85,11 +85,11 @@ def deciding_settings(config: PlainConfig) -> PlainConfig:
 
 
 def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str, Json]) -> list[Change]:
-    """The inputs of a run whose digests differ from the record in last/.
+    """Return the inputs of a run whose digests differ from the digests in last/.
 
-    Inputs are the data that the run learns from, and the data that selects its checkpoint. last: the content of last/
-    without tensors. inputs, dev_data: the present attributes of cse.training.loop.Training. Evaluators that last/ and
-    this command both have are compared by the files that last/ names.
+    The inputs are the training data, and the dev data that selects the checkpoint. last: the content of last/ without
+    tensors. inputs, dev_data: the attributes of cse.training.loop.Training now. Dev data is compared for evaluators that
+    last/ has too, in the files that last/ names.
     """
     then, now = as_facts("data", last["inputs"]), as_facts("data", inputs)
     for name in sorted(last["dev_data"].keys() & dev_data.keys()):
@@ -100,12 +100,12 @@ def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str,
 
 
 def changed_files(run: Run) -> list[Change]:
-    """The encoders and the user's own files that a finished run read and whose content has changed."""
+    """Return the encoders and the user's files that a finished run read and that have changed since."""
     return [*changed_encoders(run), *changed_list_of_texts(run), *changed_contents(run)]
 
 
 def changed_encoders(run: Run) -> list[Change]:
-    """The files and encoders that a run's settings name and whose checksums have changed."""
+    """Return the files and encoders that a run's settings name and whose checksums have changed."""
     then: Mapping[str, str | None] = run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
     return [
         Change("data", f"{key}={run.get(key)}", then[key], digest)
@@ -115,7 +115,7 @@ def changed_encoders(run: Run) -> list[Change]:
 
 
 def changed_list_of_texts(run: Run) -> list[Change]:
-    """The run's folders of training text that now contain a different list of files."""
+    """Return the run's folders of training text that now contain a different list of files."""
     changed = []
     for key, text in trained_texts(run).items():
         place, then = run.get(f"{key}.path"), sorted(file_sums(text))
@@ -124,7 +124,7 @@ def changed_list_of_texts(run: Run) -> list[Change]:
             continue
         try:
             files = sorted(map(str, files_of(folder, tell=False)))
-        except UserError:  # it has no file of text now, or an empty one
+        except UserError:  # the folder has no file of text now, or an empty file
             files = []
         if files != then:
             changed.append(Change("data", f"{key}.path={folder}", then, files))
@@ -132,18 +132,18 @@ def changed_list_of_texts(run: Run) -> list[Change]:
 
 
 def changed_contents(run: Run) -> list[Change]:
-    """The files of a run's training text and evaluators that still exist but have other content now."""
+    """Return the files of a run's training text and evaluators that still exist but have other content now."""
     sums: dict[str, object] = {**file_sums(run.training_data)}
     for source in run.data.values():
         sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
-    there = {name: read_once(sha256, Path(name)) for name in sums if Path(name).is_file()}  # benchmark files are not
+    there = {name: read_once(sha256, Path(name)) for name in sums if Path(name).is_file()}  # not a benchmark's
     return [Change("data", name, sums[name], digest) for name, digest in there.items() if digest != sums[name]]
 
 
 def changed_code(results: Results, config: PlainConfig) -> list[Change]:
-    """The changed code of a run, by digest: cse, and the loaded modules of the user.
+    """Return the changes in the code of a run: in cse, and in the user's loaded modules.
 
-    The name of cse's change contains the commit, because a digest says nothing to a reader.
+    The change of cse names the run's commit, because a person cannot read a digest.
     """
     own, changed = own_code(config), []
     for name, digest in (results.get("own_code") or {}).items():

@@ -1,17 +1,18 @@
 """The files of a run's folder: the content of each file, key by key, and functions that read the files for a report.
 
-    run.yaml                  RunFile: the settings and arguments that it was started with; there from the start on
-    results.json              Results: all that it records of itself; rewritten while it works
-    plots/cosines_WHEN.json   Cosines of its pairs; WHEN: before or after training
-    metrics.jsonl             every event (cse.lab.folder.events); heartbeat.json: its lock (cse.lab.folder.heartbeat)
-    items.npz                 the items behind its scores (cse.eval.items)
+    run.yaml                  RunFile: the run's settings and arguments; written at the start
+    results.json              Results: all facts that the run records; rewritten while the run works
+    plots/cosines_WHEN.json   Cosines of the evaluators' pairs; WHEN: before or after training
+    metrics.jsonl             the events (cse.lab.folder.events)
+    heartbeat.json            the run's lock (cse.lab.folder.heartbeat)
+    items.npz                 the test items behind the scores (cse.eval.items)
     best/                     the encoder, its card, mteb's results (cse.model.export, cse.lab.sharing)
-    last/                     what resume= needs (cse.training.checkpoint)
-    scores.csv, .md, .tex     what cse-eval scored (cse.lab.sharing.score_tables)
-    code.patch, .hydra/       how the checkout differs from its commit; Hydra's view of the settings
+    last/                     the checkpoint for resume= (cse.training.checkpoint)
+    scores.csv, .md, .tex     the scores of cse-eval (cse.lab.sharing.score_tables)
+    code.patch                the difference between the checkout and its commit
+    .hydra/                   the settings, written by Hydra
 
-This file has the parts in this order: run.yaml; the values in results.json, and results.json itself; the functions that
-read.
+The types of run.yaml and results.json come first, then the functions that read the files.
 """
 
 import logging
@@ -38,18 +39,18 @@ Plain = dict[str, JsonValue]
 Number = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
 
 RUN, RESULTS, EVENTS = "run.yaml", "results.json", "metrics.jsonl"
-"""The files of a run that most readers ask for; see above."""
+"""The names of the files that most readers of a run's folder use; see the list above."""
 
 
 class RunFile(TypedDict):
-    """run.yaml: the settings that a run uses, and the arguments of the command that started it."""
+    """The content of run.yaml: the settings of a run, and the arguments of the command that started the run."""
 
     config: Plain
     words: NotRequired[list[str]]
 
 
 class EarlierCode(TypedDict, total=False):
-    """The code of a run before other code resumed the run. Results has the same keys for the present code."""
+    """The code that a run used until a resume with changed code. The class Results has these keys for the last code."""
 
     until_step: int
     git_commit: str | None
@@ -58,7 +59,7 @@ class EarlierCode(TypedDict, total=False):
 
 
 class TrainedModality(TypedDict, total=False):
-    """The images or sound that a run learned from. labels: true or shuffled. loss: the kind of loss."""
+    """The images or sound that a run learned from. labels: "true" or "shuffled". loss: the kind of loss."""
 
     source: str
     kind: str
@@ -70,10 +71,10 @@ class TrainedModality(TypedDict, total=False):
 
 
 class TrainingData(TypedDict, total=False):
-    """The text that a run learned from; for a published corpus also the facts in the catalogue.
+    """The facts about the text that a run learned from; for a published corpus also the facts in the catalogue.
 
-    sha256: the checksum of each local file, or of the one published file. sources: the same facts for each source of a
-    mixture.
+    sha256: the checksum of each local file by name, or the checksum of the one published file. sources: the same facts
+    for each source of a mixture.
     """
 
     name: str
@@ -87,17 +88,17 @@ class TrainingData(TypedDict, total=False):
 
 
 class Weights(TypedDict, total=False):
-    """What the hub's card of the first weights says."""
+    """The facts from the hub's card of the base model."""
 
     license: str
     language: str | list[str]
 
 
 class ExportedVectors(TypedDict):
-    """How best/ makes vectors.
+    """The facts about the vectors of best/.
 
-    made: pooling and length, in words. kept_head: whether the objective's head stays. numbers: the vectors' length.
-    unit_length: whether their norm is 1. similarity: the similarity function of the base model.
+    made: the pooling and the maximum length, in words. kept_head: whether the encoder has the objective's head.
+    numbers: the dimension. unit_length: whether the norm is 1. similarity: the base model's similarity function.
     """
 
     made: str
@@ -108,74 +109,74 @@ class ExportedVectors(TypedDict):
 
 
 class Results(TypedDict, total=False):
-    """results.json: everything that a run records about itself.
+    """The content of results.json: all facts that a run records.
 
     A run that has just begun, or a run of an older version of cse, has fewer keys.
 
-    The status "broken" is never written: it stands for a file that cannot be read. None stands for an unknown value.
+    The status "broken" is never written: it means that the file cannot be read. None means an unknown value.
     """
 
-    # how it stands
+    # the state
     status: Literal["running", "done", "failed", "interrupted", "broken"]
-    error: str  # why it ended, unless it is done
+    error: str  # why the run ended, if it is not done
 
-    # what was asked for
+    # the command
     config: PlainConfig
-    command: str  # that started it
-    seed: int | None  # of cse-eval: the scored run's
+    command: str  # the command that started the run
+    seed: int | None  # in a run of cse-eval: the seed of the scored run
 
-    # its scores, and what they rest on
+    # the scores and their data
     metrics: dict[str, float | None]  # every score of the best checkpoint by name, x100; None: NaN
-    scores: dict[str, AboutScore]  # what each of them is
+    scores: dict[str, AboutScore]  # the facts about each score
     untrained: Mapping[str, float | None]  # the dev scores of the encoder before training
     items: "KeptItems"  # the entry of items.npz
-    data: dict[str, Source]  # of each evaluator
-    overlap: "Overlap | None"  # training texts that are scored too
+    data: dict[str, Source]  # the data of each evaluator
+    overlap: "Overlap | None"  # training texts that are also in the evaluators' data
 
-    # what it learned from, and what it made
-    named: dict[str, str]  # checksums of the files and encoders that its settings name
+    # the training data and the encoder
+    named: dict[str, str]  # checksums of the files and encoders that the settings name
     training_data: TrainingData
-    inputs: dict[str, str]  # digests of all that it learns from
+    inputs: dict[str, str]  # digests of all training data
     weights: Weights | None
-    encoder: str  # what cse-eval scored, in words
-    architecture: str  # of a trained encoder
+    encoder: str  # the encoder that cse-eval scored, in words
+    architecture: str  # the architecture of a trained encoder
     vectors: ExportedVectors
     weights_sum: str | None  # checksum of best/'s weights, or of the weights that were scored
 
-    # its code
+    # the code
     git_commit: str | None  # with a "+" if the checkout had changes
     code: str | None  # digest of cse
     own_code: dict[str, str] | None  # digests of the user's modules
-    earlier_code: list[EarlierCode]  # before each resume by other code
+    earlier_code: list[EarlierCode]  # the code before each resume with changed code
 
-    # where it worked, and how
-    versions: dict[str, str]  # of Python and packages
+    # the machine
+    versions: dict[str, str]  # versions of Python and of packages
     device: str
-    precision: str  # of training; of the encoder that cse-eval scored
-    dtype: str  # of the weights that cse-eval scored
-    processes: int  # torchrun's
-    earlier_processes: list[int]  # before each resume by another number
+    precision: str  # precision of training, or of the encoder that cse-eval scored
+    dtype: str  # dtype of the weights that cse-eval scored
+    processes: int  # number of processes that train
+    earlier_processes: list[int]  # this number before each resume that changed it
 
-    # how far it came, and how long it took
+    # the progress and the time
     total_steps: int
     steps: int
     best_step: int  # the step of the best checkpoint, which is in best/
-    seconds: float  # of training
-    tokens_per_second: float  # of training
-    wall_seconds: float  # of the last start
+    seconds: float  # time of training
+    tokens_per_second: float  # speed of training
+    wall_seconds: float  # time of the last start
     peak_memory: int  # bytes
 
 
 def renamed_facts(about: PlainConfig) -> PlainConfig:
-    """A score's facts. An older version of cse wrote `altered` for `modified`."""
+    """Return a score's facts with the key `modified`, which an older version of cse wrote as `altered`."""
     return {"modified" if key == "altered" else key: value for key, value in about.items()}
 
 
 @with_config(ConfigDict(strict=True, extra="allow"))
 class CheckedResults(TypedDict):
-    """The keys of results.json that are checked when it is read. Every reader relies on them.
+    """The keys of results.json that are checked when the file is read, because every reader uses them.
 
-    A score is a finite number, or None for NaN. true is not a number.
+    A score is a finite number, or None for NaN. The value true is not a number.
     """
 
     status: Literal["running", "done", "failed", "interrupted"]
@@ -188,16 +189,16 @@ Pairs = tuple[list[float], list[float]]
 """Cosines, and the gold scores of the same pairs."""
 
 Cosines = dict[str, dict[str, Pairs]]
-"""{"<evaluator>/<task>": {split: pairs}}. The key has no task if the scores name none, and in an older run."""
+"""{"<evaluator>/<task>": {split: pairs}}. In older runs, and for evaluators without tasks, the key is "<evaluator>"."""
 
 RUN_TYPE, RESULTS_TYPE, COSINES_TYPE = TypeAdapter(RunFile), TypeAdapter(CheckedResults), TypeAdapter(Cosines)
 
 
 def read_results(folder: Path) -> Results:
-    """results.json; {"status": "broken"}, with a warning, if it cannot be read.
+    """Return the content of a run's results.json.
 
-    If the file does not exist: {"status": "running"}, because the run has not written it yet, or was killed before its
-    work began.
+    If the file cannot be read, return {"status": "broken"} and log a warning. If the file does not exist, return
+    {"status": "running"}: the run has not written the file yet, or was killed before its work began.
     """
     try:
         return cast("Results", read_checked(RESULTS_TYPE, folder / RESULTS))
@@ -209,20 +210,20 @@ def read_results(folder: Path) -> Results:
 
 
 def read_run_file(file: Path) -> RunFile:
-    """The content of a run.yaml. Raises OSError, or ValueError with a reason of one line."""
+    """Return the content of a run.yaml. Raises OSError, or ValueError with a reason of one line."""
     return read_checked(RUN_TYPE, file)
 
 
 def read_cosines(folder: Path, when: Literal["before", "after"]) -> Cosines:
-    """The cosines of a run's pairs before or after training. {} if the run kept none.
+    """Return the cosines of a run's pairs before or after training, or {} if the run has no such file.
 
-    {} and a warning if the file has other content.
+    If the file cannot be read, return {} and log a warning.
     """
     return read_or(partial(read_checked, COSINES_TYPE), folder / "plots" / f"cosines_{when}.json", {})
 
 
 def read_checked(kind: TypeAdapter[T], file: Path) -> T:
-    """The content of a JSON or YAML file, checked as this kind.
+    """Return the content of a JSON or YAML file, checked as this kind.
 
     Raises OSError, or ValueError with a reason of one line.
     """
@@ -240,7 +241,10 @@ def read_checked(kind: TypeAdapter[T], file: Path) -> T:
 
 
 def read_or(read: Callable[[Path], T], path: Path, empty: T) -> T:
-    """The content of a file. `empty` if the file does not exist. `empty` and a warning if the file cannot be read."""
+    """Return the content of a file, or `empty` if the file does not exist or cannot be read.
+
+    A file that exists but cannot be read is named in a warning.
+    """
     try:
         return read(path)
     except FileNotFoundError:

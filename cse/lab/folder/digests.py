@@ -1,5 +1,4 @@
-"""The digests of this machine's code, and of the files and encoders that settings name. A run records them when it
-begins."""
+"""The digests of this machine's code, and of the files and encoders that settings name. A run records these digests."""
 
 import hashlib
 import sys
@@ -16,9 +15,9 @@ from cse.ranges import Mark
 
 @cache
 def code_digest() -> str:
-    """A digest (16 hex digits) of the installed code and of conf/. It differs between versions, also without git.
+    """Return a digest (16 hex digits) of the installed code and of conf/, which identifies a version without git.
 
-    It is computed only once, because a process keeps running the code that it has loaded.
+    The digest is computed once for each process, because a process does not load its code again.
     """
     content = hashlib.sha256()
     for place, ending in ((PACKAGE_DIR, "*.py"), (Path(CONF_DIR), "*.yaml")):
@@ -28,9 +27,9 @@ def code_digest() -> str:
 
 
 def own_code(config: PlainConfig) -> dict[str, str]:
-    """The digest (16 hex digits) of the file of each loaded module that a `_target_` names, by module.
+    """Return the digest (16 hex digits) of each module of the user that a `_target_` names, by the module's name.
 
-    cse, installed packages, and modules whose file no longer exists are left out.
+    The result has only loaded modules whose file exists. It has no module of cse or of an installed package.
     """
     targets = [str(value) for key, value in flattened(config).items() if key.endswith("._target_")]
     elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))
@@ -44,7 +43,7 @@ def own_code(config: PlainConfig) -> dict[str, str]:
 
 
 def named_sums(config: PlainConfig) -> dict[str, str]:
-    """The checksum of each file and encoder that the settings name on this machine, by key."""
+    """Return the checksum of each file and encoder on this machine that the settings name, by the setting's key."""
     sums: dict[str, str] = {}
     for key, name in keys_with(Mark.SUMMED, config).items():
         total = None if name is None else weights_sum(name)
@@ -54,7 +53,10 @@ def named_sums(config: PlainConfig) -> dict[str, str]:
 
 
 def weights_sum(name: object) -> str | None:
-    """The checksum of a file, or of the weights in a run's best/ or in a folder; None if there are no weights."""
+    """Return the checksums of the weights in a run's best/ or in a folder, or the checksum of a file.
+
+    name: the run, folder or file. None if `name` is neither a file nor a folder with weights.
+    """
     place = Path(str(name)).expanduser()
     for folder in (place / "best", place):
         files = sorted([*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")])

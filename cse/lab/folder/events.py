@@ -1,4 +1,4 @@
-"""metrics.jsonl: every run's log, with one line of JSON for each event, written as soon as it happens.
+"""The file metrics.jsonl of each run. It has one line of JSON for each event, written as soon as the event happens.
 
 {"event": "metrics", "step": 125, "time": 1767225600.0, "dev/stsb/spearman": 79.7, "train/loss": 0.02}
 {"event": "image", "step": 125, "time": ..., "name": "loss", "path": "plots/loss.png"}
@@ -18,13 +18,14 @@ from cse.lab.folder.contents import EVENTS
 log = logging.getLogger(__name__)
 
 Event = Json
-"""A line of metrics.jsonl; see above."""
+"""The content of one line of metrics.jsonl, as shown above."""
 
 
 class EventFile:
-    """Writes a run's metrics.jsonl. The methods raise RunError if writing fails.
+    """A writer of a run's metrics.jsonl. Its methods raise RunError if the disk refuses a line.
 
-    resume_step: the checkpoint's step; None: a new file. The lines of later steps and of a run's end are removed.
+    resume_step: the step of the checkpoint that the run resumes from; None: begin a new file. If the run resumes, the
+    lines of later steps and of the run's end are removed first.
     """
 
     def __init__(self, folder: str | Path, resume_step: int | None = None):
@@ -42,7 +43,7 @@ class EventFile:
         self._write("metrics", **metrics)
 
     def image(self, name: str, path: Path, step: int) -> None:
-        """Write the place of a picture."""
+        """Write the path of a picture."""
         self.step = step
         self._write("image", name=name, path=str(path))
 
@@ -51,7 +52,7 @@ class EventFile:
         self._write("table", name=name, columns=columns, rows=rows)
 
     def finish(self, exit_code: int, summary: Json) -> None:
-        """Write the last line. exit_code: 0 for a run that is done; summary: its scores by name."""
+        """Write the last line. exit_code: 0 for a run that is done. summary: the run's scores by name."""
         self._write("finish", exit_code=exit_code, summary=summary)
         self.file.close()
 
@@ -64,17 +65,17 @@ class EventFile:
 
 
 def is_final(event: Event) -> bool:
-    """Whether a run writes the event only at its end: test scores, pictures and tables."""
+    """Return whether a run writes this event only at its end, as it writes test scores, pictures and tables."""
     return event["event"] != "metrics" or any(key.startswith("test/") for key in event)
 
 
 def metric_events(folder: Path) -> list[Event]:
-    """The metric events of a run's metrics.jsonl, in order."""
+    """Return the metric events of a run's metrics.jsonl, in order."""
     return [event for event in read_events(folder / EVENTS) if event["event"] == "metrics"]
 
 
 def is_event(line: object) -> TypeGuard[Event]:
-    """Whether a line's content is an event. An event of metrics must have only numbers, or None for NaN."""
+    """Return whether a line's content is an event. All values of an event "metrics" are numbers, or None for NaN."""
     if not isinstance(line, dict) or not isinstance(line.get("event"), str) or not isinstance(line.get("step"), int):
         return False
     numbers = [value for key, value in line.items() if key != "event"] if line["event"] == "metrics" else []
@@ -82,9 +83,9 @@ def is_event(line: object) -> TypeGuard[Event]:
 
 
 def read_events(path: Path) -> Iterator[Event]:
-    """The file's events in order; none if there is no file.
+    """Yield the file's events in order. Without a file, yield nothing.
 
-    A line that is not an event is left out with a warning: half a line of a killed run, or a line of another program.
+    A line that is not an event is skipped with a warning: a killed run left it incomplete, or another program wrote it.
     """
     first = count = 0
     for number, event in enumerate(json_lines(path), 1):

@@ -1,8 +1,8 @@
-"""The facts that describe a run, by kind. cse.lab.folder.changes compares them. In the order of this file:
+"""The facts that describe a run, by kind. cse.lab.folder.changes compares these facts. In the order of this file:
 
-Kind, Facts, as_facts    the vocabulary: {(kind, name): value}
-facts                    everything that a run recorded; the functions below it give one kind each
-scoring_facts            everything that a run's scores depend on, except its encoder
+Kind, Facts, as_facts    the types: {(kind, name): value}
+facts                    all facts that a run recorded; the functions below `facts` return one kind each
+scoring_facts            all facts that a run's scores depend on, except its encoder
 training_facts           the training data of a run
 """
 
@@ -17,22 +17,22 @@ from cse.lab.settings.values import flattened, format_value
 from cse.score import Source
 
 Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
-"""The kind of a fact, first what changes results. A setting's kind is its purpose (cse.lab.settings.roles.Role)."""
+"""The kind of a fact. Kinds that change results come first. A setting's kind is its purpose (settings.roles.Role)."""
 
 Facts = Mapping[tuple[Kind, str], object]
-"""{(kind, name): value}, without values that are not known."""
+"""{(kind, name): value}, without unknown values."""
 
 LIBRARIES = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")
 """The libraries whose versions may change a score."""
 
 
 def as_facts(kind: Kind, values: Mapping[str, object]) -> dict[tuple[Kind, str], object]:
-    """Values by name as facts of one kind."""
+    """Return values by name as facts of one kind."""
     return {(kind, name): value for name, value in values.items()}
 
 
 def facts(run: Run) -> Facts:
-    """Everything that a run records, except times."""
+    """Return all facts that a run recorded, except times."""
     results = run.results
     encoder = {key: results.get(key) for key in ("encoder", "architecture", "precision", "dtype")}
     recorded: Facts = {
@@ -48,19 +48,19 @@ def facts(run: Run) -> Facts:
 
 
 def settings_by_purpose(run: Run) -> Facts:
-    """The choices and settings of a run. The kind of each is its purpose."""
-    repeated = ("choices", "sources")  # what the settings say already
+    """Return the choices and settings of a run as facts. The kind of each setting is the setting's purpose."""
+    repeated = ("choices", "sources")  # the other keys have the same facts
     known = {**run.choices, **flattened({key: value for key, value in run.config.items() if key not in repeated})}
-    known.pop("trainer.devices", None)  # `processes` counts torchrun's too
+    known.pop("trainer.devices", None)  # the fact `processes` also covers torchrun
     return {(role_of(key, run.config).purpose, key): value for key, value in known.items()}
 
 
 def data_by_name(run: Run) -> dict[str, object]:
-    """The data that a run was scored on and learned from, and the digests of all its inputs, by name."""
+    """Return the facts about a run's evaluation data and training data, and the digests of all its inputs, by name."""
     data: dict[str, object] = {**evaluator_data(run)}
     if trained := run.training_data:
         for name, value in flattened({**trained, "sha256": content_digests(trained)}).items():
-            if value != run.get("data.path"):  # which is a setting, and listed there
+            if value != run.get("data.path"):  # data.path is already among the settings
                 data[f"training data: {name}"] = value
     for name, digest in (run.results.get("inputs") or {}).items():
         data[f"digest of {name}"] = digest
@@ -68,9 +68,9 @@ def data_by_name(run: Run) -> dict[str, object]:
 
 
 def code_by_name(results: Results) -> dict[str, object]:
-    """The digests of a run's code, by name.
+    """Return the digests and commits of a run's code, by name.
 
-    For the code before a resume, the name contains the last step that ran with it.
+    If a resume changed the code, the name of the earlier code contains the last step of that code.
     """
     digests: dict[str, object] = {}
     for until, code in stretches_of_code(results):
@@ -81,9 +81,9 @@ def code_by_name(results: Results) -> dict[str, object]:
 
 
 def code_in_short(run: Run) -> str:
-    """The first digits of the digests of a run's code (cse and the user's modules) for each stretch.
+    """Return the first 8 digits of the digests of cse and of the user's modules, for each code that the run used.
 
-    "" if the run recorded no digest.
+    Return "" if the run recorded no digest.
     """
     stretches = []
     for _, code in stretches_of_code(run.results):
@@ -94,22 +94,22 @@ def code_in_short(run: Run) -> str:
 
 
 def stretches_of_code(results: Results) -> list[tuple[str, EarlierCode | Results]]:
-    """(last step, code) for each stretch of a run. A resume by other code begins a new stretch.
+    """Return (" until step N", code) for each code that a run used, in order; ("", code) for the last code.
 
-    The last stretch has "" as its last step.
+    A resume with changed code adds a code.
     """
     earlier = [(f" until step {part['until_step']}", part) for part in results.get("earlier_code") or []]
     return [*earlier, ("", results)]
 
 
 def processes_in_words(results: Results) -> str | None:
-    """The numbers of processes of a run, in the order of its resumes: "1, then 2"."""
+    """Return the number of a run's processes; after a resume with another number, both: "1, then 2"."""
     counts = [*results.get("earlier_processes", []), results.get("processes")]
     return ", then ".join(str(count) for count in counts if count) or None
 
 
 def scoring_facts(run: Run) -> dict[str, str]:
-    """Everything that a run's scores depend on, except its encoder, as text, by name."""
+    """Return all facts that a run's scores depend on, except its encoder, as text, by name."""
     known = {library: str(run.versions[library]) for library in LIBRARIES if library in run.versions}
     if code := code_in_short(run):
         known["code"] = code
@@ -117,13 +117,13 @@ def scoring_facts(run: Run) -> dict[str, str]:
         if run.get(key) is not None:
             known[key] = format_value(run.get(key))
     for key, value in flattened({"eval": run.config.get("eval")}).items():
-        if key.startswith("eval.") and not str(value).startswith("/"):  # the files' checksums stand for a folder
+        if key.startswith("eval.") and not str(value).startswith("/"):  # for a folder, evaluator_data has its files
             known[key] = format_value(value)
     return known | evaluator_data(run)
 
 
 def evaluator_data(run: Run) -> dict[str, str]:
-    """The data and the protocol of each evaluator that scored a run, by name."""
+    """Return the data and the protocol of each evaluator that scored a run, by name."""
     data: dict[str, str] = {}
     for evaluator, source in run.data.items():
         data[f"data of {evaluator}"] = data_digest(source)[:8]
@@ -132,9 +132,9 @@ def evaluator_data(run: Run) -> dict[str, str]:
 
 
 def data_digest(source: Source) -> str:
-    """One SHA-256 for all data of an evaluator: over the sorted lines "<sha256> <name>", as `sha256sum` writes them.
+    """Return one SHA-256 for all data of an evaluator: of sorted lines "<sha256>  <name>", as `sha256sum` writes them.
 
-    A dataset without files has a line with its revision. "" if there is no line.
+    A dataset without file checksums has the line "<revision>  <name>". Return "" if there is no line.
     """
     lines = [f"{file['sha256']}  {name}\n" for name, file in source.get("files", {}).items() if "sha256" in file]
     lines += [f"{revision}  {name}\n" for name, revision in source.get("revisions", {}).items()]
@@ -142,7 +142,7 @@ def data_digest(source: Source) -> str:
 
 
 def training_facts(run: Run) -> Iterator[tuple[str, str, str]]:
-    """(name, settings that name the files, checksums of the files) of each text and second modality of a run."""
+    """Yield (name, path in the settings, checksums) of each training text of a run and of its second modality."""
     for key, text in trained_texts(run).items():
         if contents := content_digests(text):
             name = f"data={text.get('name')}" if key == "data" else key
@@ -154,19 +154,19 @@ def training_facts(run: Run) -> Iterator[tuple[str, str, str]]:
 
 
 def trained_texts(run: Run) -> dict[str, TrainingData]:
-    """The recorded facts of each text that a run learned from, by the key of the text: data, or data.sources.NAME."""
+    """Return the recorded facts of each training text of a run, by the text's key: data, or data.sources.NAME."""
     if sources := run.training_data.get("sources"):
         return {f"data.sources.{name}": text for name, text in sources.items()}
     return {"data": run.training_data}
 
 
 def file_sums(text: TrainingData) -> dict[str, str]:
-    """The checksum of each file of a text. {} for one published file, and for a text without checksums."""
+    """Return the checksum of each local file of a text, by name; {} for a published file, or without checksums."""
     sums = text.get("sha256")
     return sums if isinstance(sums, dict) else {}
 
 
 def content_digests(text: TrainingData) -> str | None:
-    """The checksums of a text's files, without the files' names; None if there are none."""
+    """Return the sorted checksums of a text's files, without the files' names; None if the text has no checksum."""
     digests = ", ".join(sorted(map(str, file_sums(text).values()))) or text.get("sha256")
     return str(digests) if digests else None

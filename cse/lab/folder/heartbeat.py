@@ -1,8 +1,8 @@
-"""heartbeat.json: the lock of the process that works in a run's folder.
+"""The file heartbeat.json: the lock of the process that works in a run's folder.
 
-The file names the process. The process touches the file every 30 seconds and removes it at the end. A killed process
-leaves the file behind, and the next start takes the folder over. A machine knows whether its own processes are alive.
-For a process of another machine, the age of the file decides.
+The file names the process. The process touches the file every 30 seconds and removes it at the end. If a process is
+killed, the file remains, and the next start takes the lock. A machine can test whether its own processes are alive. A
+process of another machine counts as alive if the file is less than 90 seconds old.
 """
 
 import contextlib
@@ -24,15 +24,15 @@ log = logging.getLogger("cse")
 
 NAME = "heartbeat.json"
 INTERVAL = 30.0  # seconds between two beats
-SILENCE = 90.0  # seconds without a beat after which another machine's process counts as dead
+SILENCE = 90.0  # seconds: after this time without a beat, another machine's process counts as dead
 
 
 @dataclass(frozen=True)
 class Beat:
     """The process that works in a folder.
 
-    host, pid: the machine and the number of the process. since: when it took the folder. time: when it last touched the
-    file, by the clock of the file system. Both times are in seconds since 1970.
+    host, pid: the process's machine and number. since: the time at which the process took the lock. time: the time of
+    its last beat, by the clock of the file system. Both times are in seconds since 1970.
     """
 
     host: str
@@ -41,10 +41,10 @@ class Beat:
     time: float = field(default=0.0, compare=False)
 
     def is_alive(self, now: float) -> bool:
-        """Whether the process is alive at `now`.
+        """Return whether the process is alive at `now`.
 
-        On this machine, a later process may have the same number by chance. So the process must have begun before it
-        took the folder (by this machine's clock), or before its last beat (by the file system's clock).
+        On this machine, a later process may have the same number by chance. So a process with this number counts only
+        if it began before `since` (by this machine's clock) or before the last beat (by the file system's clock).
         """
         if self.host != socket.gethostname():
             return now - self.time < SILENCE
@@ -59,11 +59,11 @@ BEAT = TypeAdapter(Beat)
 
 
 class Heartbeat:
-    """A context manager around a run's work, in which only this process writes into the run's folder.
+    """A context manager for a run's work. In its block, only this process writes into the run's folder.
 
-    If the folder exists, the process takes it at once, else when `take` is called. writes: False for a process that
-    writes nothing: it is not the first of several, or the job leaves no folder. Raises UserError if another process has
-    the folder.
+    If the folder exists, the process takes the lock at once, else when `take` is called. writes: False for a process
+    that writes nothing, because it is not the first of several, or because the job makes no folder. Raises UserError if
+    another process has the lock.
     """
 
     def __init__(self, folder: Path, writes: bool = True):
@@ -83,15 +83,12 @@ class Heartbeat:
                 (self.folder / NAME).unlink()
 
     def take(self) -> None:
-        """Make the folder if it does not exist, and take it for this process.
-
-        Raises UserError if another process has it.
-        """
+        """Make the folder if it does not exist, and take its lock. Raises UserError if another process has the lock."""
         if self.own is not None or not self.writes:
             return
         make_folder(self.folder, "hydra.run.dir")
         own = Beat(socket.gethostname(), os.getpid(), time.time())
-        with file_lock(self.folder / NAME):  # several may start at once
+        with file_lock(self.folder / NAME):  # several processes may start at once
             check_free(self.folder)
             write_json(self.folder / NAME, {"host": own.host, "pid": own.pid, "since": own.since})
         self.own = own
@@ -106,7 +103,7 @@ class Heartbeat:
                 message = "process %d on %s took %s while this process was silent: this process stops now"
                 log.error(message, beat.pid, beat.host, self.folder)
                 os._exit(1)
-            with contextlib.suppress(OSError):  # a disk that refuses: the run's own files will report it
+            with contextlib.suppress(OSError):  # if the disk refuses, the run's own files report it
                 os.utime(self.folder / NAME)
 
 
@@ -121,7 +118,7 @@ def check_free(folder: Path) -> None:
 
 
 def read_beat(folder: Path) -> Beat | None:
-    """The last beat in a folder in which a process works or was killed; None without a file, or for a damaged file."""
+    """Return the last beat of the process that works, or was killed, in a folder; None without a readable file."""
     path = folder / NAME
     try:
         return replace(BEAT.validate_json(path.read_bytes()), time=path.stat().st_mtime)
@@ -130,5 +127,5 @@ def read_beat(folder: Path) -> Beat | None:
 
 
 def clock(seconds: float) -> str:
-    """A time, in seconds since 1970, as this machine's local date and time."""
+    """Return a time, in seconds since 1970, as this machine's local date and time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

@@ -1,13 +1,13 @@
 """The jobs that a command planned, and how jobs without a run ended: the file jobs.jsonl in the command's folder.
 
 Its lines:
-    {"job": name, "program": ..., "words": [...]}    a job that a start plans. "search": the search that asked for it.
-                                                     "logged": the length of its job.log by then, in bytes
+    {"job": name, "program": ..., "words": [...]}    a planned job. "search": the search that asked for the job.
+                                                     "logged": bytes of job.log that earlier starts wrote
     {"ended": name, "state": ..., "why": ...}        a job that ended without success
-    {"search": name, "trials": number}               how many trials a search is to make
+    {"search": name, "trials": number}               the number of trials that a search will make
 
-If several lines are about one job, the last line counts. A job that is planned again has not started. To forget a
-planned job, delete its line.
+If several lines are about one job, the last line counts: if a job is planned after its end, its state is "not started".
+To remove a planned job, delete its line.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ PLAN, LOG = "jobs.jsonl", "job.log"
 
 
 def add_jobs(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
-    """Add jobs and searches to a folder's plan. Raises RunError, or UserError, if the file cannot be written."""
+    """Add lines on jobs and searches to a folder's plan. Raises RunError or UserError if the file cannot be written."""
     file = folder / PLAN
     try:
         add_json_lines(file, [with_log_length(folder, line) for line in lines])
@@ -37,15 +37,15 @@ def add_jobs(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
 
 
 def with_log_length(folder: Path, line: Mapping[str, object]) -> Mapping[str, object]:
-    """The line. The line of a job also gets the length of the log that an earlier start left."""
+    """Return the line. If the job has a log of an earlier start, the line gets "logged": the log's length in bytes."""
     log = folder / str(line.get("job")) / LOG
     return {**line, "logged": log.stat().st_size} if log.is_file() else line
 
 
 def add_job_end(folder: Path, job: str, state: str, why: str) -> None:
-    """Add how a job ended.
+    """Add a line about the end of a job.
 
-    A full disk does not end the other jobs, because the job's own error reports the full disk.
+    If the disk is full, nothing is written and no error is raised: the other jobs continue.
     """
     with contextlib.suppress(OSError):
         add_json_lines(folder / PLAN, [{"ended": job, "state": state, "why": why}])
@@ -53,10 +53,11 @@ def add_job_end(folder: Path, job: str, state: str, why: str) -> None:
 
 @dataclass(frozen=True)
 class PlanEntry:
-    """The facts that a plan records about a job. A job that is in no plan has the defaults.
+    """The facts that a plan records about a job. A job without a plan has the default values.
 
-    search: the search that asked for the job. logged: the length of the log that earlier starts left, in bytes. ended,
-    why: how it ended without success, in the words of cse.lab.folder.status.
+    words: the arguments of the job's command. search: the search that asked for the job. logged: the bytes of the log
+    that earlier starts wrote. ended: the state of a job that ended without success (cse.lab.folder.status). why: the
+    reason for this end.
     """
 
     program: str = "cse-train"
@@ -68,9 +69,9 @@ class PlanEntry:
 
 
 def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
-    """The planned jobs at or below the folders that have no run, or that ended before their work began.
+    """Return the planned jobs at or below the folders whose own folders have neither results.json nor run.yaml.
 
-    Each job is a Run with the settings in its arguments. They are sorted by folder.
+    Each job is a Run with the settings that its arguments give. The jobs are sorted by folder.
     """
     jobs: dict[Path, Run] = {}
     for place in folders:
@@ -81,23 +82,23 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
 
 
 def planned_below(place: Path) -> Iterator[tuple[Path, PlanEntry]]:
-    """(folder, job) of the planned jobs at or below a folder. A job may occur twice; the entry of its plan is first."""
-    if (job := planned_in(place.parent).get(place)) is not None:  # a job's own folder may be named
+    """Yield (folder, job) of the planned jobs at or below a folder. If a job occurs twice, the plan's entry is first."""
+    if (job := planned_in(place.parent).get(place)) is not None:  # `place` may be the folder of one job
         yield place, job
     for above, _, files in os.walk(place):
         if PLAN in files:
             yield from planned_in(Path(above)).items()
-        if LOG in files:  # of a sweep of an older edition, which has no plan
+        if LOG in files:  # a sweep of an older version of cse has logs, but no plan
             yield Path(above), PlanEntry()
 
 
 def has_files(folder: Path) -> bool:
-    """Whether a job began its work."""
+    """Return whether a job began its work: its folder has results.json or run.yaml."""
     return any((folder / name).exists() for name in (RESULTS, RUN))
 
 
 def planned_in(folder: Path) -> dict[Path, PlanEntry]:
-    """The jobs of a folder's plan, by their own folders. Each trial that a search has not made yet is a further job."""
+    """Return the jobs of a folder's plan, by the job's folder. Each trial that a search has not made is a job, too."""
     jobs: dict[Path, PlanEntry] = {}
     trials: dict[str, int] = {}
     for line in json_lines(folder / PLAN):
@@ -118,7 +119,7 @@ def planned_in(folder: Path) -> dict[Path, PlanEntry]:
 
 
 def as_run(folder: Path, job: PlanEntry) -> Run:
-    """A planned job as a run that has recorded nothing."""
+    """Return a planned job as a Run without scores."""
     arguments = recorded_arguments(job.words)
     config, choices = settings_of_arguments(arguments)
     status = status_of_job(folder, job)
@@ -136,14 +137,14 @@ def as_run(folder: Path, job: PlanEntry) -> Run:
 
 
 def status_of_job(folder: Path, job: PlanEntry) -> Status:
-    """The state of a job without a run: from its heartbeat, from the record of its end, or from its log."""
+    """Return the state of a job without a run: from its heartbeat, from the record of its end, or from its log."""
     beat = read_beat(folder)
     if beat is not None and beat.is_alive(time.time()):
         return at_work(folder, {}, beat)
     match job.ended:
         case State.FAILED:
             return Status(State.FAILED, job.why or "it does not say why")
-        case State.KILLED | State.INTERRUPTED:  # its next start continues it
+        case State.KILLED | State.INTERRUPTED:  # the next start of the job continues it
             return Status(State.STOPPED, job.why)
         case "" if (folder / LOG).is_file():
             return status_in_log(folder / LOG, job.logged)
@@ -152,9 +153,9 @@ def status_of_job(folder: Path, job: PlanEntry) -> Status:
 
 
 def status_in_log(log: Path, logged: int) -> Status:
-    """The state of a job from its log alone, without the bytes of earlier starts."""
+    """Return the state of a job from its log. logged: the bytes that earlier starts wrote, which are ignored."""
     content = log.read_bytes()
-    own = content[logged:] if len(content) >= logged else content  # a user may have emptied it
+    own = content[logged:] if len(content) >= logged else content  # a user may have emptied the log
     text = own.decode(errors="replace").strip()
     if not text:
         return Status(State.NOT_STARTED)

@@ -1,9 +1,9 @@
-"""A run, read from its folder: its settings, its choices of groups, its scores and its progress.
+"""The class Run: the settings, choices, scores and progress of a run, read from its folder.
 
-The files are results.json (see cse.lab.folder.contents) and metrics.jsonl. If a run was killed before it wrote
+The values are in results.json (see cse.lab.folder.contents) and metrics.jsonl. If a run was killed before it wrote
 results.json, run.yaml has its settings.
 
-First a Run; then how a run is read, and all runs below some folders; then questions about several runs.
+After the class come functions that read one run, or all runs below some folders, and functions of several runs.
 """
 
 import logging
@@ -28,19 +28,19 @@ from cse.score import Score, Source, no_better
 log = logging.getLogger(__name__)
 
 UNQUOTED = re.compile(r"[\w ./:,=@%+-]*", re.ASCII)
-"""A command without quotes and escapes, so that a shell splits it only at blanks."""
+"""The pattern of a command without quotes and escapes. A shell splits such a command only at blanks."""
 NOWHERE = object()
 Where = PlainConfig
-"""Dotted config keys (or groups) with the value, or list of possible values, that a run must have."""
+"""{dotted key or group: value or list of values}: conditions on a run. A run meets a list if it has one of the values."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run at the time of reading, or a planned job that only a plan records.
+    """A run as it was when its folder was read, or a planned job without a run.
 
     state, why: see cse.lab.folder.status. program: cse-train or cse-eval. arguments: the arguments of the run's
     command. A report adds the last two fields. departures: the settings that contradict the run's sweep. evaluations:
-    the evaluations of best/ by cse-eval whose scores a report has added to `metrics`.
+    cse-eval's runs on best/ whose scores the report has added to `metrics`.
     """
 
     folder: Path
@@ -56,9 +56,9 @@ class Run:
     evaluations: "tuple[Run, ...]" = ()
 
     def get(self, key: str) -> object:
-        """The run's value of a key of the command line; None if the run does not have the key.
+        """Return the run's value of a key, such as trainer.lr; None if the run does not have the key.
 
-        For a group (objective) this is the name of its choice. For any other key (trainer.lr) it is the value.
+        The value of a group, such as objective, is the name of the group's choice.
         """
         if key in self.choices:
             return self.choices[key]
@@ -67,7 +67,7 @@ class Run:
         return None if value is NOWHERE or is_group else value
 
     def has(self, key: str) -> bool:
-        """Whether the run has such a setting or group at all (cse-eval has no learning rate)."""
+        """Return whether the run has this setting or group. A run of cse-eval has no trainer.lr, for example."""
         return key in self.choices or self._at(key) is not NOWHERE
 
     def _at(self, key: str) -> object:
@@ -77,17 +77,17 @@ class Run:
         return node
 
     def matches(self, where: Where) -> bool:
-        """Whether the run has all these values."""
+        """Return whether the run meets every condition."""
         return all(same_as_any(self.get(key), value) for key, value in where.items())
 
     @property
     def is_done(self) -> bool:
-        """Whether it finished."""
+        """Whether the run finished."""
         return self.state == State.DONE
 
     @property
     def is_smoke(self) -> bool:
-        """Whether it ran with smoke=true. Its scores then mean nothing."""
+        """Whether the run has smoke=true. The scores of such a run mean nothing."""
         return self.get("smoke") is True
 
     @property
@@ -97,23 +97,23 @@ class Run:
 
     @property
     def select(self) -> str:
-        """The name of the score that selects the run's checkpoint; "None" if no score does."""
+        """The name of the score that selects the run's checkpoint; "None" if no score selects it."""
         return str(self.get("trainer.select"))
 
     @cached_property
     def scored(self) -> dict[str, Score]:
-        """The run's scores, by name. A run of an older version of cse recorded only their values."""
+        """The run's scores, by name. If an older version of cse made the run, a Score has only its name and value."""
         about = self.results.get("scores", {})
         return {name: Score(name, value, **about.get(name, {})) for name, value in self.metrics.items()}
 
     @property
     def modified(self) -> frozenset[str]:
-        """The run's scores on incomplete or modified data (allow_partial)."""
+        """The names of the run's scores on incomplete or modified data (allow_partial)."""
         return frozenset(name for name, score in self.scored.items() if score.modified)
 
     @property
     def untrained(self) -> float | None:
-        """The score that selects the checkpoint, of the untrained encoder; None if unknown."""
+        """The untrained encoder's value of the score that selects the checkpoint; None if unknown."""
         return self._before_training.get(self.select)
 
     @property
@@ -132,7 +132,7 @@ class Run:
 
     @property
     def data(self) -> Mapping[str, Source]:
-        """The data behind the scores of each evaluator."""
+        """The data that each evaluator scored the run on, by evaluator."""
         return self.results.get("data") or {}
 
     @property
@@ -142,7 +142,7 @@ class Run:
         return about if isinstance(about, dict) else {}  # a damaged file may hold anything
 
     def events(self) -> list[Event]:
-        """The metric events of metrics.jsonl, in order."""
+        """Return the metric events of metrics.jsonl, in order."""
         return metric_events(self.folder)
 
     @property
@@ -152,16 +152,16 @@ class Run:
 
 
 def read_run(folder: Path) -> Run:
-    """A run.
+    """Return the run in a folder.
 
-    If its results.json is damaged, or another program wrote it, a warning says so: the run counts as failed, and no
-    table has it. Any other damaged file of the run is read as empty.
+    If results.json cannot be read, a warning is logged, the run's state is "failed", and no table has the run. Another
+    file that cannot be read counts as empty.
     """
     results, beat = read_results(folder), None
     if results["status"] == "running":
         beat = read_beat(folder)
         if beat is None:
-            results = read_results(folder)  # it may have ended between the two
+            results = read_results(folder)  # the run may have ended between the two reads
     status = status_of(folder, results, beat)
     if "config" in results:
         config, arguments = results["config"], arguments_in(folder, results)
@@ -170,7 +170,7 @@ def read_run(folder: Path) -> Run:
         start = read_or(read_run_file, folder / RUN, nothing)
         config, arguments = start["config"], start.get("words", [])
     choices = config["choices"] if isinstance(config.get("choices"), dict) else {}
-    if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
+    if results.get("seed") is not None:  # cse-eval records the seed of the run that it scored
         config = {"seed": results["seed"], **config}
     return Run(
         folder=folder,
@@ -186,10 +186,10 @@ def read_run(folder: Path) -> Run:
 
 
 def arguments_in(folder: Path, results: Results) -> Sequence[str]:
-    """The settings of the command line that results.json records. [] and a warning if the quotes are damaged."""
+    """Return the settings in the command that results.json records; [] and a warning if a quote in it is not closed."""
     command = results.get("command", "")
     try:
-        texts = command.split() if UNQUOTED.fullmatch(command) else shlex.split(command)  # which is slow
+        texts = command.split() if UNQUOTED.fullmatch(command) else shlex.split(command)  # shlex is slow
         return split_flags(texts[1:])[0]
     except ValueError as error:
         log.warning("%s: the arguments of its command are ignored (%s)", folder / RESULTS, error)
@@ -197,22 +197,22 @@ def arguments_in(folder: Path, results: Results) -> Sequence[str]:
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:
-    """Every run at or below the folders, sorted by folder. A warning names the files that cannot be read.
+    """Return every run at or below the folders, sorted by folder. A warning names the files that cannot be read.
 
     Raises UserError for a folder that does not exist.
     """
-    holding: dict[str, Path] = {}  # a folder may be named twice, by a link too
+    holding: dict[str, Path] = {}  # by resolved path: `folders` may name one folder twice, or by a link
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"runs={folder}: there is no such folder; name the folder with the runs, runs=FOLDER")
-        for place, _, files in os.walk(folder):  # skips a folder that a run removes meanwhile
+        for place, _, files in os.walk(folder):  # os.walk skips a folder that a run removes meanwhile
             if {RESULTS, RUN} & {*files}:
                 holding.setdefault(os.path.realpath(place), Path(place))
     return sharing_settings(read_run(folder) for folder in sorted(holding.values()))
 
 
 def sharing_settings(runs: Iterable[Run]) -> list[Run]:
-    """The same runs. Equal groups of settings become one object in memory, because most runs share most settings."""
+    """Return the same runs, in less memory: groups of settings that are equal in several runs become one object."""
     groups: dict[str, PlainConfig] = {}
     shared = []
     for run in runs:
@@ -226,24 +226,21 @@ def sharing_settings(runs: Iterable[Run]) -> list[Run]:
 
 
 def newest_run(folder: Path) -> str:
-    """A hint at the newest run in a folder of runs such as outputs/ or outputs/DATE; "" if there is none."""
+    """Return a hint with the newest run in a folder of runs, such as outputs/ or outputs/DATE; "" without a run."""
     runs = [*folder.glob(f"*/{RUN}"), *folder.glob(f"*/*/{RUN}")]
     return f"; the newest run in it is {max(runs, key=lambda run: run.stat().st_mtime).parent}" if runs else ""
 
 
 def score_named(runs: Iterable[Run], name: str | None) -> Score:
-    """The score of this name in the first run that has it; an empty score if no run has it.
+    """Return the score of this name in the first run that has such a score, or an empty score if no run has it.
 
-    Callers use the unit and the direction of the score.
+    Callers use only the score's unit and direction.
     """
     return next((run.scored[name] for run in runs if name in run.scored), Score("", 0.0))
 
 
 def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
-    """The runs, grouped by their value at a dotted config key.
-
-    The values are texts, in the order of their first appearance.
-    """
+    """Return {value of a dotted config key, as text: the runs with this value}, in the order of the first runs."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(str(run.get(key)), []).append(run)

@@ -1,7 +1,7 @@
-"""The state of a run, or of a planned job, in one vocabulary for sweeps, plans and reports.
+"""The state of a run or of a planned job. Sweeps, plans and reports use the same names of states.
 
-First come the states, then `status_of`, then the functions that it calls. A run gets its state once, when it is read
-(cse.lab.folder.runs). So all parts of a report show the same state.
+First come the states, then `status_of`, then the functions that `status_of` calls. A run's state is found once, when
+the run is read (cse.lab.folder.runs), so all parts of a report show the same state.
 """
 
 import time
@@ -17,16 +17,16 @@ from cse.lab.settings.arguments import shell_line, spell_argument
 
 
 class State(StrEnum):
-    """The state of a run or of a planned job, in the words that are printed and recorded."""
+    """The state of a run or of a planned job. Each value is the text that is printed and recorded."""
 
-    # what a folder tells
+    # the states that a run's folder shows
     RUNNING = "running"
     FAILED = "failed"
     STOPPED = "stopped"
     NOT_STARTED = "not started"
     DONE = "done"
 
-    # how one start of a command saw a job end, and what its folder tells later
+    # the ends of a job in one start of a command; the comment is the state that the job's folder shows later
     DONE_BEFORE = "done before"  # done
     KILLED = "killed"  # stopped
     INTERRUPTED = "interrupted"  # stopped
@@ -34,13 +34,13 @@ class State(StrEnum):
 
 
 STATES = (State.RUNNING, State.FAILED, State.STOPPED, State.NOT_STARTED, State.DONE)
-"""What a folder tells, in the order in which reports name it."""
+"""The states that a run's folder shows."""
 
 
 class Status(NamedTuple):
-    """The state of a run. state: one of STATES.
+    """The state of a run, with details.
 
-    why: the reason, the progress, or how to resume; "" for a finished run.
+    state: one of STATES. why: the reason, the progress, or how to resume; "" for a finished run.
     """
 
     state: State
@@ -48,7 +48,7 @@ class Status(NamedTuple):
 
 
 def status_of(folder: Path, results: Results, beat: Beat | None, now: float | None = None) -> Status:
-    """The state of a run at `now`, in seconds since 1970 (None: at this moment). beat: the run's last beat."""
+    """Return the state of a run at the time `now`, in seconds since 1970; None: the present. beat: the last beat."""
     error = " ".join(str(results.get("error") or "").split())
     match results["status"]:
         case "done":
@@ -64,7 +64,7 @@ def status_of(folder: Path, results: Results, beat: Beat | None, now: float | No
 
 
 def status_of_unfinished(folder: Path, results: Results, beat: Beat | None, now: float) -> Status:
-    """The state of a run without a recorded end: the run is working, was killed, or has not begun."""
+    """Return the state of a run without a recorded end: running, stopped (it was killed), or not started."""
     if not folder.exists():
         return Status(State.NOT_STARTED)
     if beat is not None and beat.is_alive(now):
@@ -75,20 +75,20 @@ def status_of_unfinished(folder: Path, results: Results, beat: Beat | None, now:
 
 
 def line_to_resume(folder: Path, *more: str) -> str:
-    """The command that resumes the run in this folder."""
+    """Return the command that resumes the run in this folder."""
     name = f"./{folder}" if str(folder) in ("null", "auto") or str(folder).startswith("~") else str(folder)
     return shell_line("cse-train", spell_argument("resume", name), *more)
 
 
 def at_work(folder: Path, results: Results, beat: Beat) -> Status:
-    """The state of a run whose process is alive."""
+    """Return the state of a run whose process is alive."""
     return Status(State.RUNNING, ", ".join([*progress(folder, results, beat.since), beat.host, f"process {beat.pid}"]))
 
 
 def progress(folder: Path, results: Results, since: float) -> list[str]:
-    """The progress of a run, and the remaining time if it is known: step 120 of 1,000; 3 min left.
+    """Return the progress of a run and, if known, the remaining time: ["step 120 of 1,000", "3 min left"].
 
-    since: the last start of the run, in seconds since 1970. Earlier events do not count for the run's speed.
+    since: the time of the run's last start, in seconds since 1970. Events before it do not count for the speed.
     """
     logged = [(event["step"], event["time"]) for event in metric_events(folder) if isinstance(event.get("time"), float)]
     if not logged:
@@ -108,13 +108,13 @@ def progress(folder: Path, results: Results, since: float) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words: 40 s, 12 min, 3.5 h."""
+    """Return a duration as text, such as 40 s, 12 min or 3.5 h."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def counted(states: Sequence[str]) -> str:
-    """How many runs are in each state: 8 runs: 7 done, 1 failed."""
+    """Return the number of runs in each state as text: "8 runs: 7 done, 1 failed"."""
     parts = [f"{states.count(state)} {state}" for state in reversed(STATES) if state in states]
     return f"{len(states)} run{'s' if len(states) > 1 else ''}: {', '.join(parts)}"
