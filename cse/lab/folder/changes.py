@@ -88,8 +88,8 @@ def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str,
     """Return the inputs of a run whose digests differ from the digests in last/.
 
     The inputs are the training data, and the dev data that selects the checkpoint. last: the content of last/ without
-    tensors. inputs, dev_data: the attributes of cse.training.loop.Training now. Dev data is compared for evaluators that
-    last/ has too, in the files that last/ names.
+    tensors. inputs, dev_data: the attributes of cse.training.loop.Training now. Dev data is compared for the evaluators
+    that last/ has too, in the files that last/ names.
     """
     then, now = as_facts("data", last["inputs"]), as_facts("data", inputs)
     for name in sorted(last["dev_data"].keys() & dev_data.keys()):

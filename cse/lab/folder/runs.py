@@ -31,7 +31,7 @@ UNQUOTED = re.compile(r"[\w ./:,=@%+-]*", re.ASCII)
 """The pattern of a command without quotes and escapes. A shell splits such a command only at blanks."""
 NOWHERE = object()
 Where = PlainConfig
-"""{dotted key or group: value or list of values}: conditions on a run. A run meets a list if it has one of the values."""
+"""Conditions on a run: {dotted key or group: value or list of values}. Of a list, a run needs one value."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """The first lines that a run logs: the encoder, the data, the steps and the device.
 
-Read `announce`; the functions below it make its lines, in their order.
-
-Each `..._in_words` returns one line, or "".
+Start at `announce`. The functions below it return its lines, in the same order. A function `..._in_words` returns one
+line, or "".
 """
 
 from collections.abc import Callable, Mapping
@@ -29,11 +28,11 @@ from cse.training.loop import Training
 from cse.training.settings import Parts, Trainer
 from cse.types import Evaluator
 
-NEXT_LINE = "\n" + 11 * " "  # of a field of several lines
+NEXT_LINE = "\n" + 11 * " "  # between the lines of one field
 
 
 def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
-    """Log the run in a few lines. plain: the run's settings. overlap: how many training texts are also scored."""
+    """Log a description of the run. plain: the settings. overlap: the number of training texts that are also scored."""
     parts, choice = training.parts, plain["choices"]["augmentation"]
     batches, evaluators = parts.batches, parts.evaluators
     scored_too = for_each_text(batches, lambda own: overlap_in_words(overlap_of(own, overlap))) if evaluators else ""
@@ -55,7 +54,7 @@ def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
 
 
 def for_each_text(batches: Steps, in_words: Callable[[Batches], str]) -> str:
-    """The lines about a run's text. For a mixture, a line for each text, its name first."""
+    """Return the line about a run's text or, for a mixture, a line for each text that begins with the text's name."""
     lines = {name: in_words(own) for name, own in batches.sources.items()}
     if len(lines) == 1:
         return next(iter(lines.values()))
@@ -63,12 +62,12 @@ def for_each_text(batches: Steps, in_words: Callable[[Batches], str]) -> str:
 
 
 def overlap_of(batches: Batches, overlap: Overlap) -> Overlap:
-    """The counts of one text. overlap: the counts of the run, which for a mixture have the counts of each text."""
+    """Return the counts of one text. overlap: the counts of the run, with the counts of each text of a mixture."""
     return overlap.get("sources", {}).get(batches.text.name, overlap)
 
 
 def method_in_words(plain: PlainConfig) -> dict[str, str]:
-    """The method (the names of its choices) and the recipes of its hyper-parameters, each on one line."""
+    """Return two lines: the choices that are the method, and the recipes of the hyper-parameters."""
     choices = plain["choices"]
     second = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
     return {
@@ -78,7 +77,7 @@ def method_in_words(plain: PlainConfig) -> dict[str, str]:
 
 
 def encoder_in_words(name: str, encoder: Encoder) -> str:
-    """The encoder: its name, its pooling, its head and its size."""
+    """Return the encoder's name, pooling, head and size."""
     words = [name, pooling_in_words(name, encoder.pooling)]
     if encoder.head is not None:
         words.append("its dense head, which is kept")
@@ -86,8 +85,8 @@ def encoder_in_words(name: str, encoder: Encoder) -> str:
 
 
 def pooling_in_words(name: str, pooling: str) -> str:
-    """The pooling. If the encoder's folder records another pooling, that pooling too."""
-    with suppress(UserError, OSError, ValueError, KeyError):  # a remark: what cannot be read is refused elsewhere
+    """Return the pooling and, if the encoder's folder records another pooling, the recorded pooling."""
+    with suppress(UserError, OSError, ValueError, KeyError):  # an unreadable folder is refused elsewhere
         recorded = recorded_modules(Path(locate(name)))
         if recorded is not None and recorded.pooling != pooling:
             return f"{pooling} pooling (its folder records {recorded.pooling}: model.pooling=null uses that)"
@@ -95,12 +94,12 @@ def pooling_in_words(name: str, pooling: str) -> str:
 
 
 def rows_in_words(batches: Batches) -> str:
-    """The text of the batches, and how many of its rows are trained on."""
+    """Return a description of the batches' text, with the number of rows that are trained on."""
     return text_in_words(batches.text, f", {len(batches.row_numbers):,} rows")
 
 
 def text_in_words(text: Text | TextRows, rows: str = "") -> str:
-    """A text: its name, the number of its rows if known, the named file or dataset, and its columns."""
+    """Return a text's name, file or dataset, and columns. rows: the number of its rows in words, or ""."""
     words = f"{text.name}{rows}"
     if text.place:
         words += f" of {text.place}"
@@ -112,7 +111,7 @@ def text_in_words(text: Text | TextRows, rows: str = "") -> str:
 
 
 def shares_in_words(parts: Parts) -> str:
-    """For each source of a mixture: the number of its batches in an epoch, and the objective that learns from them."""
+    """Return the number of batches in an epoch, and the objective, of each source of a mixture; "" for one text."""
     if not isinstance(parts.batches, MixedBatches):
         return ""
     shares = zip(parts.batches.names, parts.batches.shares, strict=True)
@@ -121,10 +120,10 @@ def shares_in_words(parts: Parts) -> str:
 
 
 def truncation_in_words(batches: Batches) -> str:
-    """The number of rows with a text that reaches the maximum length of a view, in tokens. Longer texts are truncated.
-    For a large text, the rows are a sample.
+    """Return the number of rows with a view that reaches the maximum length in tokens. Longer views are truncated.
 
-    "" if no row has such a text, and for text that is tokenised anew for each view.
+    For a large text, the rows are a sample. Return "" if there is no such row, and for text that is tokenised anew for
+    each view.
     """
     lengths_nV, most = batches.views.lengths_nV, batches.views.max_length
     count, kept = int((lengths_nV >= most).any(1).sum()), most - batches.views.tokenizer.template_length
@@ -133,7 +132,7 @@ def truncation_in_words(batches: Batches) -> str:
 
 
 def views_in_words(batches: Batches, choice: str) -> str:
-    """The views of a row (columns, or one text several times), and the augmentation that changes them.
+    """Return the views of a row (columns, or copies of one text), and the augmentation that changes the views.
 
     choice: the value of augmentation=.
     """
@@ -152,9 +151,9 @@ def views_in_words(batches: Batches, choice: str) -> str:
 
 
 def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str:
-    """How many rows share a text with another row, in all and in the first batch.
+    """Return the number of rows that share a text with another row, in all and in the first batch.
 
-    "" without such rows, and for an objective without negatives. overlap: the counts of the run, duplicates included.
+    Return "" if there are no such rows, or if the objective has no negatives. overlap: the counts of the run.
     """
     count = overlap_of(batches, overlap)["duplicates"]
     if not (count and parts.objective.of(batches.text.name).negatives(parts.trainer.batch_size)):
@@ -168,13 +167,13 @@ def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str
 
 
 def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
-    """The first problem of the evaluators' data, and how many problems there are."""
+    """Return the first problem of the evaluators' data, and the number of problems; "" without problems."""
     lines = problems_of({name: evaluator.source() for name, evaluator in evaluators.items()})
     return f"{lines[0].removeprefix('partial: ')}; problems in results.json: {len(lines)}" if lines else ""
 
 
 def schedule_in_words(training: Training) -> str:
-    """The steps, the batch size, and the schedule of the learning rate."""
+    """Return the steps, the batch size, and the schedule of the learning rate."""
     trainer, update = training.trainer, training.update
     steps, over = f"{training.steps:,} steps", ""
     if (trainer.max_steps or 0) > training.steps:
@@ -185,7 +184,7 @@ def schedule_in_words(training: Training) -> str:
 
 
 def rate_in_words(trainer: Trainer, warmup: int | float, over: str = "") -> str:
-    """The batch size, and the schedule of the learning rate. warmup: steps, or a share of the schedule.
+    """Return the batch size, and the schedule of the learning rate. warmup: steps, or a share of the schedule.
 
     over: the steps of the schedule, if they differ from the steps of the run.
     """
@@ -198,7 +197,7 @@ def rate_in_words(trainer: Trainer, warmup: int | float, over: str = "") -> str:
 
 
 def device_in_words(training: Training) -> str:
-    """The device, the precision, and the number of processes if there are several."""
+    """Return the device, the precision, and the number of processes if there are several."""
     accelerator = training.accelerator
     words = [device_name(accelerator.device), precision_in_words(training.trainer.precision)]
     if training.eval_precision == "bf16":
@@ -211,7 +210,7 @@ def device_in_words(training: Training) -> str:
 
 
 def precision_in_words(precision: str) -> str:
-    """The precision, with a warning if this machine only emulates it."""
+    """Return the precision, with a warning if this machine emulates bf16."""
     if precision == "bf16" and not computes_bf16():
         return "bf16 (emulated here, many times slower than fp32)"
     return precision

@@ -1,12 +1,11 @@
-"""best/, the encoder of the best step. The functions are in the order of a run.
+"""The folder best/ with the encoder of the best step. The functions are in the order of a run.
 
-Only the process that writes the record calls them.
+    recover_best  before a resumed run: repairs and checks best/
+    save_best     at each step that is better than all earlier steps: exports the encoder
+    finish_run    at the end: scores best/, and writes and logs the results of the run
 
-    recover_best  before a resumed run: repair best/ and check it
-    save_best     at each step that is better than all earlier steps: export the encoder
-    finish_run    at the end: score best/, and write and log the results of the run
-
-`recover_best` and `finish_run` correct the best step in the training's State, which last/ records.
+Only the first process of a run calls these functions. `recover_best` and `finish_run` may change the best step or its
+score in the training's State, which last/ records.
 """
 
 import logging
@@ -40,18 +39,17 @@ from cse.training.settings import Parts, State
 
 log = logging.getLogger("cse")
 
-SAMPLE, TOLERANCE = 32, 1e-4  # how many texts are encoded again, and by how much other batches may change a number
+SAMPLE, TOLERANCE = 32, 1e-4  # the number of texts encoded again; the largest difference of a number in other batches
 
 
 def recover_best(training: Training) -> None:
-    """Repair a best/ that a kill left half replaced, and check it, before the run continues.
+    """Before the run continues, repair best/ if a kill interrupted a write, and check best/.
 
-    If best/ differs from the record in last/, the best step is selected anew from the coming steps: the state's best
-    score becomes None. After a kill between the writes of best/ and last/ the result is the same, because the run makes
-    these steps again.
+    If best/ is not the encoder that last/ records, set the state's best score to None: the best of the remaining steps
+    is selected. If a kill came between the writes of best/ and last/, the run repeats the step of best/.
 
-    Raises UserError if best/ is missing or damaged, or if it holds another step's encoder and no steps remain.
-    Otherwise the run would lose its scores, or report the scores of another step.
+    Raises UserError if best/ is missing or damaged, or if it is another step's encoder and no steps remain. The run
+    would lose its scores, or report the scores of another step.
     """
     best, state = training.folder / "best", training.state
     recover(best)
@@ -72,20 +70,20 @@ def recover_best(training: Training) -> None:
         log.warning(
             "%s is not from step %d: the best step is selected anew from step %d on", best, state.best_step, state.step
         )
-        state.best_score = None  # its step stays, from which trainer.patience counts
+        state.best_score = None  # best_step stays, because trainer.patience counts from this step
 
 
 def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
-    """Replace best/ by the present encoder, and return the checksum of its weights.
+    """Replace best/ by the encoder of this step, and return the checksum of the encoder's weights.
 
-    If writing fails, raises RunError and leaves the old best/.
+    If writing fails, the old best/ remains, and RunError is raised.
     """
     folder = record.folder / "best"
     plain = record.results["config"]
     with replaced_folder(folder) as temporary:
         card = model_card(record.results | {"best_step": step}, scores.values())
         save_encoder(parts.encoder, temporary, parts.objective.test_head(), card)
-        if parts.encoder.lora:  # peft names a folder of this machine
+        if parts.encoder.lora:  # peft would write the name of a folder on this machine
             adapter = temporary / "adapter" / "adapter_config.json"
             base = {"base_model_name_or_path": base_model(plain) or plain["model"]["name"]}
             write_json(adapter, read_json(adapter) | base)
@@ -95,7 +93,7 @@ def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
 def finish_run(record: Record, training: Training, state: State) -> None:
     """Score best/, and write and log the results of a finished run.
 
-    If no score selects a step, the last step is the best. Then this function exports it, and notes it in the state.
+    If no score selected a step, first export the encoder of the last step, and set it as the state's best step.
     """
     parts, trackers = training.parts, record.trackers
     if state.best_step == 0:
@@ -119,7 +117,7 @@ def finish_run(record: Record, training: Training, state: State) -> None:
     copy_mteb(record.folder / "best", record.results)
     scores = values(record.scores.values())
     if test := {name: score for name, score in scores.items() if name.startswith("test/")}:
-        trackers.log(test, state.best_step)  # dashboards draw a curve of one point
+        trackers.log(test, state.best_step)  # dashboards draw these as a curve of one point
     plots = draw_plots(record.folder, parts.trainer.select, state.best_step, record.results["seed"])
     for name, path in plots.items():
         trackers.image(f"plots/{name}", path, state.step)
@@ -128,10 +126,10 @@ def finish_run(record: Record, training: Training, state: State) -> None:
 
 
 def score_best(record: Record, training: Training, step: int) -> KeptItems:
-    """Load best/ as a user will, and score it on all splits of every evaluator. Returns the entry of items.npz.
+    """Load best/ as a user will, and score it on all splits of every evaluator. Return the entry of items.npz.
 
-    step: the step of best/. The training may still have text vectors of that step's encoder. If a sample of these
-    vectors agrees with best/, all are used again.
+    step: the step of best/. The training may still have vectors that its encoder made at this step. If a sample of
+    these vectors equals the vectors of best/, all of them are used again.
     """
     device, known = training.accelerator.device, training.known(step)
     encode = MemoizedEncode(refuse_nan(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode))
@@ -147,7 +145,7 @@ def copy_mteb(best: Path, results: Results) -> None:
     """If mteb scored the encoder, copy mteb's own result files and run_settings.jsonl into best/mteb."""
     if "mteb" not in results["data"]:
         return
-    model = cast("Json", results["data"]["mteb"])["model"]  # a key of its own
+    model = cast("Json", results["data"]["mteb"])["model"]  # only mteb's data has this key
     cache = Path(results["config"]["eval"]["mteb"]["cache"])
     for file in sorted((cache / "results" / model["name"].replace("/", "__") / model["revision"]).glob("*.json*")):
         (best / "mteb").mkdir(exist_ok=True)
@@ -155,7 +153,7 @@ def copy_mteb(best: Path, results: Results) -> None:
 
 
 def log_scores(record: Record, before: Mapping[str, float]) -> None:
-    """Send trackers a table of all scores, and log the headline scores. before: the scores of the untrained encoder."""
+    """Send a table of all scores to the trackers, and log the headline scores. before: the untrained encoder's."""
     columns = ["score", "before", "after"]
     rows = [(name, before.get(name, math.nan), scored.value) for name, scored in record.scores.items()]
     record.trackers.table("scores", columns, rows)
@@ -173,7 +171,7 @@ def log_scores(record: Record, before: Mapping[str, float]) -> None:
 
 
 def headline_in_words(scored: Score, before: float | None) -> tuple[str, str, str, str]:
-    """The row of a score in the log: (name, before training, after, change). "" for an unknown value and for NaN."""
+    """Return a score's row in the log: (name, before training, after training, change); "" for no value and for NaN."""
     after = "" if math.isnan(scored.value) else in_short(scored.value)
     if before is None or math.isnan(before):
         return marked_name(scored), "", after, ""

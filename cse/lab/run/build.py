@@ -1,6 +1,6 @@
 """Make the parts of a training from settings. Read `build`, then the functions that make each part, in the same order.
 
-cse.lab.run.compatible refuses what does not fit together, if possible before anything is downloaded or read.
+cse.lab.run.compatible refuses settings and parts that do not fit together, if possible before a download or a read.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
 
 log = logging.getLogger(__name__)
 
-UNRECORDED: Final = "cls"  # the papers' pooling. Training uses it for an encoder that records no pooling
+UNRECORDED: Final = "cls"  # the pooling in training for an encoder that records no pooling, as in the papers
 
 
 def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
-    """Make and prepare every part. Raises UserError, or one MissingResource for all that is missing.
+    """Make and prepare every part. Raises UserError, or one MissingResource for all missing resources.
 
-    A part that needs a missing part is not made. Text may have many gigabytes, so no text is read before everything is
-    available.
+    A part that needs a missing part is not made. Text may have many gigabytes, so no text is read until all resources
+    are found.
     """
     from cse.data.mixture import MixedBatches
     from cse.training.settings import Parts
@@ -88,11 +88,10 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
 
 
 def rehearse(cfg: DictConfig) -> None:
-    """Make a run's parts as far as possible without data and weights.
+    """Make a run's parts as far as possible without data and weights, to find mistakes before the run.
 
-    The encoder's files tell the width of the objective. The objective's parameters are on the meta device.
-
-    Raises the UserError that would end the run, except for mistakes that only weights or data reveal.
+    The objective's width comes from the encoder's files, and its parameters are on the meta device. Raises the
+    UserError that would end the run, but not for a mistake that only weights or data show.
     """
     from accelerate import init_empty_weights
 
@@ -109,7 +108,7 @@ def rehearse(cfg: DictConfig) -> None:
 
 
 def make_trainer_and_texts(cfg: DictConfig) -> tuple[Trainer, list[TextWithObjective]]:
-    """The parts that need no resource, checked. The files of the texts are not looked up yet."""
+    """Return the parts that need no resource, and check them. No file of a text is opened yet."""
     check_combination(cfg)
     trainer: Trainer = make(cfg.trainer)
     texts = texts_with_objectives(cfg)
@@ -119,7 +118,7 @@ def make_trainer_and_texts(cfg: DictConfig) -> tuple[Trainer, list[TextWithObjec
 
 
 def make_augmentation(cfg: DictConfig, texts: list[TextWithObjective]) -> Augmentation:
-    """The augmentation, checked with each text and its objective."""
+    """Return the augmentation, after a check that it fits each text and the text's objective."""
     augmentation: Augmentation = make(cfg.augmentation)
     for learned in texts:
         check_views(learned, augmentation)
@@ -129,10 +128,10 @@ def make_augmentation(cfg: DictConfig, texts: list[TextWithObjective]) -> Augmen
 def make_encoder_and_objective(
     cfg: DictConfig, texts: list[TextWithObjective], dropout: float | None
 ) -> tuple[Encoder, Objective]:
-    """The two parts that depend on each other. The objective has the width of the encoder.
+    """Return the encoder and the objective, which depend on each other: the objective has the encoder's width.
 
-    The encoder needs a language-model head if the objective masks, and only the objective tells this. In this case both
-    parts are made again, with that head.
+    If the objective masks tokens, the encoder needs a language-model head. Only the made objective shows whether it
+    masks, so in this case both parts are made again, with that head.
 
     dropout: the dropout of the encoder in training; None: the dropout of the checkpoint.
     """
@@ -156,7 +155,7 @@ def make_encoder_and_objective(
 
 
 def make_objectives(texts: list[TextWithObjective], dim: int) -> Objective:
-    """The objective of a run's text. For a mixture: an objective for each text, with its own parameters."""
+    """Return the objective of a run. For a mixture, it has an objective with its own parameters for each text."""
     from cse.objective.by_source import BySource
 
     made: dict[str, Objective] = {}
@@ -170,7 +169,7 @@ def make_objectives(texts: list[TextWithObjective], dim: int) -> Objective:
 
 
 def make_objective(node: DictConfig, dim: int) -> Objective:
-    """The objective for an encoder `dim` wide; at several widths if objective.widths is set."""
+    """Return the objective for an encoder of width `dim`. If objective.widths is set, it learns at several widths."""
     from cse.objective.matryoshka import Matryoshka
 
     own = node.copy()
@@ -184,9 +183,9 @@ def make_objective(node: DictConfig, dim: int) -> Objective:
 
 
 def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
-    """Copy the weights of the checkpoint's head into the head that the objective keeps, if both are SimCSE's heads.
+    """If both are SimCSE's heads, move the checkpoint's head into the head that the objective keeps.
 
-    So a run that trains the encoder of an earlier run starts with the trained head, and adds no second head.
+    A run that trains an earlier run's encoder then starts with the trained head, and does not add a second head.
     """
     from torch import nn
 
@@ -202,9 +201,9 @@ def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
 
 
 def make_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:
-    """The second modality. It gets the objective's head, which it may share.
+    """Return the second modality, bound to the objective's head, which the modality may share.
 
-    None for text alone, and for a preview, which neither trains nor scores.
+    Return None for text alone, and for a preview, which neither trains nor scores.
     """
     if not cfg.aux_modality or cfg.data.preview:
         return None
@@ -220,18 +219,18 @@ def make_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModa
 
 
 def make_teachers(cfg: DictConfig, objective: Objective, rows: TextRows, device: torch.device) -> Teachers | None:
-    """The teachers of an objective, with their vectors of a text; None without teachers, and for a preview."""
+    """Return the teachers of an objective, with their vectors of a text; None without teachers, and for a preview."""
     from cse.training.teacher import Teachers
 
     if not objective.teachers or cfg.data.preview:
         return None
-    return Teachers(objective, rows, device, dry=cfg.dry_run)  # before the encoder takes memory for its gradients
+    return Teachers(objective, rows, device, dry=cfg.dry_run)  # before the encoder's gradients take memory
 
 
 def make_views(
     cfg: DictConfig, rows: TextRows, encoder: Encoder, objective: Objective, augmentation: Augmentation
 ) -> Views:
-    """The views of a text, for the objective that learns from it. augmentation: bound to the encoder's tokenizer."""
+    """Return a text's views for its objective. augmentation: an augmentation bound to the encoder's tokenizer."""
     from cse.data.views import Views
 
     tokenizer, mask = encoder.tokenizer, make(cfg.masking)
@@ -252,7 +251,7 @@ def make_views(
 def make_batches(
     cfg: DictConfig, views: Views, objective: Objective, teachers: Teachers | None, accelerator: Accelerator
 ) -> Batches:
-    """This process's batches of the views of a text, for the objective that learns from it."""
+    """Return this process's batches of a text's views, for the text's objective."""
     from cse.data.loader import Batches
 
     batches = Batches(

@@ -1,7 +1,8 @@
-"""The code that a run's settings name: the parts that Hydra builds, and Python functions among them.
+"""The code that a run's settings name: the parts that Hydra builds, and the evaluators that are Python functions.
 
 refuse_foreign_parts  refuses a part that only the folder of a resumed or repeated run names
-functions_in          the evaluators that are Python functions; call_with: the call that gives them
+functions_in          returns the names of the evaluators that are Python functions
+call_with             returns the Python call that passes these functions again
 """
 
 import re
@@ -19,25 +20,25 @@ from cse.lab.settings.groups import CONF_DIR, user_folders
 from cse.lab.settings.values import PlainConfig, nodes_in
 
 FUNCTION = "cse.eval.function.Function"
-"""The part that a function given in Python becomes: an evaluator."""
+"""The class of the evaluator that calls a Python function of the user."""
 HYDRAS_KEY = re.compile(r"_[a-z]+_")
-"""`_target_`, `_partial_`, `_args_` and the like, by which Hydra builds a part."""
+"""The keys from which Hydra builds a part: `_target_`, `_partial_`, `_args_` and similar keys."""
 OBJECTIVE_OF_SOURCE = re.compile(r"data\.sources\.[^.]+\.objective")
-"""The key of the objective of one text of a mixture."""
+"""The key of an objective that one text of a mixture has."""
 
 
 def refuse_foreign_parts(run: str, config: DictConfig, fresh: DictConfig, arguments: Sequence[str]) -> None:
-    """Raise UserError for a part that is neither in conf/, nor in a --config-dir, nor in an argument.
+    """Raise UserError for a part of `config` that is neither in conf/, nor in a --config-dir, nor in an argument.
 
-    run: resume=FOLDER or rerun=FOLDER. fresh: the config that conf/ gives for the run's choices. A part in it may have
-    keys from several files.
+    run: resume=FOLDER or rerun=FOLDER. fresh: the config that conf/ gives for the run's choices. Its parts are known,
+    too, because they may have keys from several files.
     """
     known = [part for place in (Path(CONF_DIR), *user_folders()) for part in parts_in_folder(place)]
     known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
     given = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(arguments))
     tree: Any = OmegaConf.to_container(without_hydra(config))
     for key, part in parts_in(tree):
-        if OBJECTIVE_OF_SOURCE.fullmatch(key):  # it is made later, for the encoder's width
+        if OBJECTIVE_OF_SOURCE.fullmatch(key):  # this objective has _partial_: the encoder's width is added later
             part = {name: value for name, value in part.items() if name != "_partial_"}
         if part in known or part.get("_target_") in given:
             continue
@@ -52,18 +53,18 @@ def refuse_foreign_parts(run: str, config: DictConfig, fresh: DictConfig, argume
 
 
 def parts_in_folder(conf: Path) -> Iterator[PlainConfig]:
-    """The parts in a folder laid out as conf/ is, see `parts_in`. Raises UserError for a file that is not UTF-8."""
+    """Yield the parts (see `parts_in`) in a folder laid out as conf/. Raises UserError for a file that is not UTF-8."""
     for file in sorted(conf.rglob("*.yaml")):
         text = text_of(file)
         try:
             content = yaml.load(text, yaml.CSafeLoader) if "_target_" in text else {}
             yield from (part for _, part in parts_in(content))
-        except yaml.YAMLError:  # Hydra has refused it already if it was chosen
+        except yaml.YAMLError:  # if the file was chosen, Hydra has refused it already
             continue
 
 
 def parts_in(tree: object) -> Iterator[tuple[str, PlainConfig]]:
-    """(dotted key, part) of each part in a tree. The part has its `_target_` and Hydra's other keys."""
+    """Yield (dotted key, part) of each part in a tree. A part here has only Hydra's keys, such as `_target_`."""
     for key, node in nodes_in(tree):
         part = {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))} if isinstance(node, dict) else {}
         if part:
@@ -71,13 +72,13 @@ def parts_in(tree: object) -> Iterator[tuple[str, PlainConfig]]:
 
 
 def functions_in(plain: PlainConfig) -> list[str]:
-    """The names of the evaluators that are functions given in Python."""
+    """Return the names of the evaluators that are Python functions of the user."""
     evaluators = plain.get("eval") or {}
     targets = {name: node.get("_target_") for name, node in evaluators.items() if isinstance(node, dict)}
     return [name for name, target in targets.items() if target == FUNCTION]
 
 
 def call_with(argument: str, functions: Sequence[str]) -> str:
-    """The call of cse.train that gives the functions again. argument: resume=FOLDER or rerun=FOLDER."""
+    """Return the call of cse.train that passes these functions again. argument: resume=FOLDER or rerun=FOLDER."""
     given = ", ".join(f"{name!r}: {name}" for name in functions)
     return f"cse.train({argument!r}, eval={{{given}}})"

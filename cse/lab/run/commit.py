@@ -1,6 +1,6 @@
 """The commit of this code, and the versions of packages. A wheel or sdist has the commit that it was built from.
 
-hatch_build.py calls `git_commit` before anything is installed, so this module imports only the standard library.
+hatch_build.py calls `git_commit` before a package is installed, so this module imports only the standard library.
 """
 
 import logging
@@ -11,18 +11,18 @@ from pathlib import Path
 
 log = logging.getLogger("cse")
 
-PATCH = 2**20  # bytes
-PLACES = ("cse", "conf", "sweeps", "hydra_plugins")  # of code
+PATCH = 2**20  # bytes: the largest code.patch
+PLACES = ("cse", "conf", "sweeps", "hydra_plugins")  # the folders of code
 BUILT = "cse/commit.txt"
 """The file of a wheel or sdist that holds the commit that it was built from."""
 
 
 def git(*words: str) -> str:
-    """The output of git for this code's checkout; "" outside a checkout, and without git."""
+    """Return the output of git for this code's checkout; "" outside a checkout, and without git."""
     here = code_folder()
     if not (here / ".git").exists():
         return ""
-    command = ["git", "-c", "safe.directory=*", "-C", str(here), *words]  # it may belong to another user
+    command = ["git", "-c", "safe.directory=*", "-C", str(here), *words]  # the checkout may belong to another user
     try:
         return subprocess.run(command, capture_output=True).stdout.decode(errors="replace")
     except FileNotFoundError:
@@ -30,14 +30,14 @@ def git(*words: str) -> str:
 
 
 def code_folder() -> Path:
-    """The folder of the package cse: a checkout, or where packages are installed."""
+    """Return the folder that contains the package cse: a checkout, or the folder of installed packages."""
     return Path(__file__).resolve().parents[3]
 
 
 def git_commit() -> str | None:
-    """The commit of this code; None if unknown.
+    """Return the commit of this code; None if unknown.
 
-    It ends in "+" if the checkout has changes (see git_patch), or had changes when the wheel was built.
+    The commit ends in "+" if the checkout has changes (see git_patch), or had changes when the wheel was built.
     """
     changed = git("status", "--porcelain", "--untracked-files=no") or new_files()
     if commit := git("rev-parse", "--verify", "--quiet", "HEAD").strip():
@@ -47,14 +47,14 @@ def git_commit() -> str | None:
 
 
 def new_files() -> list[str]:
-    """The checkout's new files of code, which git does not track yet."""
+    """Return the checkout's files of code that git does not track yet."""
     return git("ls-files", "--others", "--exclude-standard", "-z", "--", *PLACES).split("\0")[:-1]
 
 
 def git_patch() -> str:
-    """The changes of the checkout since its commit, and its new files of code, for `git apply`.
+    """Return the checkout's changes since its commit, and its new files of code, as a patch for `git apply`.
 
-    If there are more than PATCH bytes, the result is "", with a warning.
+    If the patch is larger than PATCH bytes, return "" and log a warning.
     """
     diffs = [("HEAD",), *(("--no-index", "/dev/null", name) for name in new_files())]
     patch = "".join(git("diff", "--binary", *what) for what in diffs)
@@ -65,7 +65,7 @@ def git_patch() -> str:
 
 
 def installed(name: str) -> str | None:
-    """The version of an installed package, or None."""
+    """Return the version of a package, or None if the package is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -73,6 +73,6 @@ def installed(name: str) -> str | None:
 
 
 def versions_of(names: Iterable[str]) -> dict[str, str]:
-    """The versions of the packages that are installed, by name."""
+    """Return the versions of the packages that are installed, by name."""
     versions = {name: installed(name) for name in names}
     return {name: known for name, known in versions.items() if known is not None}

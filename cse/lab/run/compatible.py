@@ -1,15 +1,15 @@
-"""Refuse settings and parts that do not fit each other, before any work. In the order of cse.lab.run.build:
+"""Refuse settings and parts that do not fit together, before any work. In the order of cse.lab.run.build:
 
-check_combination       settings alone
-check_text              a text, its objective and the batch size
-check_views             a text, its objective and the augmentation
-check_one_column        the same, for text of one column
-check_source_objective  the objective of a mixture's source
-check_objective         an objective and the encoder
-check_encoder           the encoder, and the length of texts, the augmentation and the evaluators
-check_widths            the encoder and the evaluators
-check_aux               the encoder and a second modality
-check_memory            the memory of an objective and the batches of a text
+check_combination       checks settings alone
+check_text              checks a text with its objective and the batch size
+check_views             checks a text with its objective and the augmentation
+check_one_column        checks a text of one column with its objective and the augmentation
+check_source_objective  checks the objective of a mixture's source
+check_objective         checks an objective with the encoder
+check_encoder           checks the encoder with the maximum length, the augmentation and the evaluators
+check_widths            checks the encoder's width with the evaluators
+check_aux               checks the encoder with a second modality
+check_memory            checks an objective's memory with the batches of a text
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 def check_combination(cfg: DictConfig) -> None:
-    """Refuse settings that contradict each other, and warn of a setting with less effect than its name says."""
+    """Refuse settings that contradict each other, and warn that trainer.accumulate adds no negatives."""
     from cse.model.export import check_exportable
 
     if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
@@ -42,7 +42,7 @@ def check_combination(cfg: DictConfig) -> None:
     if cfg.model.pooling is not None:
         with naming_user_keys(cfg.model):
             check_exportable(cfg.model.pooling)
-    if cfg.aux_modality and "_target_" not in cfg.aux_modality:  # variant=released, without the modality that it varies
+    if cfg.aux_modality and "_target_" not in cfg.aux_modality:  # variant=released sets keys of a missing modality
         raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
     if cfg.trainer.accumulate > 1:
         log.warning("trainer.accumulate averages batches: it adds no negatives or statistics; trainer.chunk does")
@@ -51,8 +51,7 @@ def check_combination(cfg: DictConfig) -> None:
 def check_text(learned: TextWithObjective, batch_size: int) -> None:
     """Refuse a batch with too few rows for the loss.
 
-    Refuse text without scores for an objective that learns from scores, and text with scores for an objective that
-    ignores them.
+    Also refuse text without scores if the objective learns from scores, and text with scores if it ignores scores.
     """
     text, objective, key = learned.text, learned.objective, learned.text_key
     name = learned.described_objective
@@ -73,7 +72,7 @@ def check_text(learned: TextWithObjective, batch_size: int) -> None:
 def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
     """Refuse views that the objective cannot read, or that the augmentation cannot make from the text's columns.
 
-    The text need not have been read.
+    This check does not read the text.
     """
     text, objective = learned.text, learned.objective
     name, columns, views = learned.described_objective, text.num_columns, learned.num_views
@@ -105,7 +104,7 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
 
 
 def check_one_column(learned: TextWithObjective, augmentation: Augmentation) -> None:
-    """Refuse text of one column if each view must have a column of its own."""
+    """Refuse text of one column if each view needs a column of its own."""
     text, objective, views = learned.text, learned.objective, learned.num_views
     wants = f"{learned.described_objective} wants {views} views of a row"
     has_one = f"but {learned.described} has one column"
@@ -129,8 +128,7 @@ def check_one_column(learned: TextWithObjective, augmentation: Augmentation) -> 
 
 
 def check_source_objective(objective: Objective, key: str) -> None:
-    """Refuse an objective that a mixture cannot have: with a head that stays at test time (a mixture has one
-    embedding), or with a second encoder.
+    """Refuse an objective with a head that stays at test time, or with a momentum encoder: a mixture has one embedding.
 
     key: the key of the objective's settings.
     """
@@ -144,9 +142,9 @@ def check_source_objective(objective: Objective, key: str) -> None:
 
 
 def check_objective(objective: Objective, encoder: Encoder, has_idle_lm_head: bool) -> None:
-    """Refuse an objective whose head, teachers or masks the encoder cannot have.
+    """Refuse an objective whose head, teachers or masks do not fit the encoder.
 
-    has_idle_lm_head: whether model.lm_head names a language-model head, and no objective of the run masks.
+    has_idle_lm_head: whether model.lm_head names a language-model head although no objective of the run masks tokens.
     """
     from cse.model.export import check_head
     from cse.training.teacher import check_teachers
@@ -176,7 +174,7 @@ def check_encoder(
     augmentation: Augmentation,
     texts: list[TextWithObjective],
 ) -> None:
-    """Refuse a maximum length or evaluated widths that the encoder does not allow, and equal views of a text."""
+    """Refuse a maximum length or an evaluated width that is too large for the encoder, and equal views of a text."""
     encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
     for learned in texts:
         repeats_text = learned.text.num_columns == 1 and objective.of(learned.name).num_views > 1
@@ -190,7 +188,7 @@ def check_encoder(
 
 
 def check_widths(evaluators: DictConfig | None, width: int) -> None:
-    """Refuse eval.NAME.widths above the width of the embeddings. Otherwise the run would fail at the very end."""
+    """Refuse eval.NAME.widths above the width of the embeddings, which would otherwise fail at the end of the run."""
     for name, node in (evaluators or {}).items():
         widths = node.get("widths") or []
         if max(widths, default=0) > width:
@@ -209,7 +207,7 @@ def check_aux(name: str, encoder: Encoder) -> None:
 
 
 def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
-    """Warn of a memory that still holds vectors of a batch's own rows from the previous epoch."""
+    """Warn if an objective's memory is so large that it has vectors of a batch's own rows from the previous epoch."""
     if not objective.memory_size or epochs <= 1:
         return
     rows, batch = len(batches.row_numbers), batches.batch_size

@@ -1,8 +1,8 @@
 """The log of a command that trains nothing and writes nothing.
 
-log_forecast  dry_run=true: measured time, memory and work of the run
-log_plan      dry_run=true without weights or data: only facts from the settings
-log_rows      data.preview=N: some rows as the model will see them
+log_forecast  dry_run=true: logs the measured time, memory and work of the run
+log_plan      dry_run=true without weights or data: logs only facts from the settings
+log_rows      data.preview=N: logs N rows as the model will get them
 """
 
 import logging
@@ -37,7 +37,7 @@ log = logging.getLogger("cse")
 
 
 def log_forecast(training: Training) -> None:
-    """Log negatives, time, memory and work, measured on this machine. The Training cannot be used afterwards."""
+    """Log the run's negatives and its measured time, memory and work. The Training cannot be used afterwards."""
     trainer, parts, device = training.trainer, training.parts, training.accelerator.device
     done, steps = training.state.step, training.steps
     if training.is_over:
@@ -63,7 +63,7 @@ def log_forecast(training: Training) -> None:
 
 
 def processor(device: torch.device) -> str:
-    """The name of the device that was measured."""
+    """Return the name of the device on which the time was measured."""
     if is_gpu(device):
         return torch.cuda.get_device_name(device)
     threads = torch.get_num_threads()
@@ -71,7 +71,7 @@ def processor(device: torch.device) -> str:
 
 
 def log_plan(cfg: DictConfig, folder: Path) -> None:
-    """Log the facts of a run that follow from its settings. Without weights or data nothing can be measured."""
+    """Log the facts of a run that follow from its settings, because nothing can be measured without weights or data."""
     trainer: Trainer = make(cfg.trainer)
     log_fields(
         **method_in_words(resolved(cfg)),
@@ -94,7 +94,7 @@ def log_rows(batches: Steps, count: int, choice: str) -> None:
 
 
 def log_row(batches: Batches, row: int) -> None:
-    """Log a row, its score, and its views as the encoder reads them: masked, as text and as ids."""
+    """Log a row, its score, and its views after masking, as text and as token ids."""
     text, decode = batches.text, batches.views.tokenizer.hf.decode
     log.info(f"row {text.number(row)}: {text.text(row)[:300]}")
     if text.scores:

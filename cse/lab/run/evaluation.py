@@ -1,13 +1,12 @@
-"""One evaluation: score what checkpoint= or model= names, into results.json and scores.csv, .md and .tex. Read
-`run_evaluation`, then its phases, in this order:
+"""One evaluation of the encoder that checkpoint= or model= names. Read `run_evaluation`, then its phases in this order:
 
-    load_parts      the encoder or word vectors, whitened or not, and the evaluators
-    begin_folder    the first write
-    note_training   of a run that is scored: its seed, and how many of its texts are scored too
-    score_subject   every score
-    report_scores   the files of scores, the trackers, the log
+    load_parts      returns the encoder or word vectors, whitened or not, and the evaluators
+    begin_folder    makes the folder, the first write
+    note_training   records the seed of a scored run, and the number of its training texts that are also scored
+    score_subject   computes every score
+    report_scores   writes scores.csv, .md and .tex, and gives the scores to the trackers and the log
 
-Imports torch, so import it only when there is work: --help answers without.
+This module imports torch. Import it only for an evaluation: --help must answer without torch.
 """
 
 import logging
@@ -53,7 +52,7 @@ log = logging.getLogger("cse")
 
 
 class Subject(NamedTuple):
-    """The encoder to score, and the name of its device. encode: n texts -> (n, dim) float32. described: on one line."""
+    """The encoder to score. encode: n texts -> (n, dim) float32. described: the encoder in words. device: its name."""
 
     encode: Encode
     dim: int
@@ -67,7 +66,7 @@ def run_evaluation(job: Job) -> None:
     with Heartbeat(job.folder) as heartbeat:
         subject, evaluators = load_parts(cfg)
         heartbeat.take()
-        check_unused(job)  # again: another run may have used it since
+        check_unused(job)  # a second check: another run may have used the folder meanwhile
         begin_folder(job)
         with Record(job, device=subject.device, precision=cfg.dtype) as record:
             log_fields(encoder=subject.described, device=f"{subject.device}, {cfg.dtype}", folder=job.folder)
@@ -77,7 +76,7 @@ def run_evaluation(job: Job) -> None:
 
 
 def load_parts(cfg: DictConfig) -> tuple[Subject, dict[str, Evaluator]]:
-    """The encoder to score, and the evaluators. Raises UserError, or one MissingResource for all missing data."""
+    """Return the encoder to score, and the evaluators. Raises UserError, or one MissingResource for all missing files."""
     missing: list[MissingResource] = []
     with collecting(missing):
         subject = load_subject(cfg)
@@ -93,11 +92,11 @@ def load_parts(cfg: DictConfig) -> tuple[Subject, dict[str, Evaluator]]:
     return subject, evaluators
 
 
-# What is scored
+# The encoder to score
 
 
 def load_subject(cfg: DictConfig) -> Subject:
-    """The encoder or word vectors that checkpoint= or model= names. Raises UserError or MissingResource."""
+    """Return the encoder or word vectors that checkpoint= or model= names. Raises UserError or MissingResource."""
     if str(cfg.checkpoint).endswith(VECTORS):
         return load_vectors(cfg)
     if cfg.lowercase:
@@ -112,7 +111,7 @@ def load_subject(cfg: DictConfig) -> Subject:
     if cfg.max_length is not None:
         encoder.tokenizer.check_length("max_length", cfg.max_length)
         encoder.tokenizer.longest = cfg.max_length + encoder.tokenizer.template_length
-    for weight in encoder.backbone.parameters():  # not buffers: rotary frequencies stay in float32, as transformers has
+    for weight in encoder.backbone.parameters():  # no buffers: rotary frequencies stay in float32, as in transformers
         weight.data = weight.data.to(DTYPES[cfg.dtype])
     encoder.to(default_device())
     described = f"{cfg.checkpoint or cfg.model.name}, {encoder.described}"
@@ -121,7 +120,7 @@ def load_subject(cfg: DictConfig) -> Subject:
 
 
 def load_vectors(cfg: DictConfig) -> Subject:
-    """Averaged word vectors. Raises UserError for a setting that only an encoder has."""
+    """Return averaged word vectors as a Subject. Raises UserError for a setting that only an encoder has."""
     for key, default in (("pooling", None), ("max_length", None), ("dtype", "fp32")):
         if cfg[key] != default:
             raise UserError(f"{key}={cfg[key]} does not apply to word vectors (checkpoint={cfg.checkpoint})")
@@ -132,7 +131,7 @@ def load_vectors(cfg: DictConfig) -> Subject:
 
 
 def read_sentences(file: str) -> list[str]:
-    """The lines of a text file. Raises MissingResource or UserError that name whitening.fit."""
+    """Return the lines of the text file in whitening.fit. Raises MissingResource or UserError, which name this key."""
     with naming(path="whitening.fit"):
         files = files_of(Path(file).expanduser())
         if any(ending_of(part) != ".txt" for part in files):
@@ -146,7 +145,7 @@ def read_sentences(file: str) -> list[str]:
 
 
 def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
-    """The subject with whitened embeddings. The whitening is fitted on its embeddings of the sample."""
+    """Return the subject with whitened embeddings. The whitening is fitted on the embeddings of the sample."""
     whitening = Whitening(cfg.kind, cfg.components).fit(subject.encode(sample))
     described = f"{subject.described}, {cfg.kind} whitening to {cfg.components or 'all'} components"
     described += f" fitted on {len(sample):,} sentences of {cfg.fit}"
@@ -158,9 +157,9 @@ def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
 
 
 def note_training(record: Record, cfg: DictConfig, evaluators: dict[str, Evaluator]) -> None:
-    """Record the seed of the scored run, and how many of its texts are also scored.
+    """Record the seed of the scored run, and the number of its training texts that are also scored.
 
-    Both are None if the encoder is not from a run.
+    If the encoder is not from a run, both are None.
     """
     run = run_of_checkpoint(cfg)
     record.note(
@@ -170,7 +169,7 @@ def note_training(record: Record, cfg: DictConfig, evaluators: dict[str, Evaluat
 
 
 def run_of_checkpoint(cfg: DictConfig) -> Run | None:
-    """The run that checkpoint= names, by its folder or its best/. None if the encoder is not from a run."""
+    """Return the run that checkpoint= names, by its folder or its best/; None if the encoder is not from a run."""
     if cfg.checkpoint is None:
         return None
     place = Path(cfg.checkpoint).expanduser()
@@ -179,11 +178,9 @@ def run_of_checkpoint(cfg: DictConfig) -> Run | None:
 
 
 def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
-    """How many training texts of a run are scored now.
+    """Return the number of a run's training texts that are scored now, or None if the text is no longer in the cache.
 
-    Logs this number. The run selected its checkpoint on dev pairs: also logs how many of these pairs are scored now.
-
-    None if the run's text is no longer in the cache.
+    Log this number, and the number of dev pairs that selected the run's checkpoint and are test pairs now.
     """
     try:
         with explaining([], "train"):
@@ -201,14 +198,14 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
 
 
 def texts_learned_from(run: Path, config: DictConfig) -> list[TextRows]:
-    """The texts that a run learned from, from the cache. Raises UserError.
+    """Return the texts that a run learned from, read from the cache.
 
-    Raises MissingResource for a text that is not in the cache.
+    Raises UserError, or MissingResource for a text that is not in the cache.
     """
     texts = []
     for learned in texts_with_objectives(config):
         text = learned.text
-        if text.path is not None and is_on_hub(text.path):  # which `find` may download
+        if text.path is not None and is_on_hub(text.path):  # `find` might download this text
             raise MissingResource(f"{run} learned from {text.path}, a dataset of the hub")
         found = learned.find()
         if not (text.cache / found.digest).exists():
@@ -221,7 +218,7 @@ def texts_learned_from(run: Path, config: DictConfig) -> list[TextRows]:
 
 
 def score_subject(record: Record, subject: Subject, evaluators: dict[str, Evaluator]) -> list[Score]:
-    """Every score of the subject. Writes the cosines of its pairs, and warns of vectors of zeros."""
+    """Return every score of the subject. Write the cosines of the evaluators' pairs, and warn of vectors of zeros."""
     encode = MemoizedEncode(refuse_nan(subject.encode))
     scores = record.score(evaluators, encode)
     encode.warn_of_zeros()
@@ -238,7 +235,7 @@ def report_scores(
         data=sources,
         items=keep_items(record.folder, scores),
         encoder=subject.described,
-        weights_sum=record.results["named"].get("checkpoint"),  # as it was before it was scored
+        weights_sum=record.results["named"].get("checkpoint"),  # the checksum before the evaluation
         dtype=cfg.dtype,
     )
     frame = score_tables.csv_frame(scores, sources, cfg.dtype, subject.described, record.results["versions"])

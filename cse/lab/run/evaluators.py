@@ -1,8 +1,8 @@
 """The evaluators of a config, and the evaluator whose score selects the checkpoint.
 
-make_evaluators, build_evaluators   the evaluators, without data and with data
-selected_score, check_selection     the score in trainer.select, and whether an evaluator gives it
-shared_pairs_in_words               how many of the pairs that select the checkpoint are test pairs too
+make_evaluators, build_evaluators   return the evaluators, without data and with data
+selected_score, check_selection     return the score in trainer.select, and check that an evaluator has this score
+shared_pairs_in_words               returns the number of pairs that select the checkpoint and are also test pairs
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ log = logging.getLogger(__name__)
 
 
 def make_evaluators(nodes: Mapping[Any, Any] | None) -> dict[str, Evaluator]:
-    """The evaluators by config key, without their data. nodes: the settings of each; None for no evaluator."""
+    """Return the evaluators by config key, without data. nodes: the settings of each evaluator; None: no evaluator."""
     return {str(name): make(node) for name, node in (nodes or {}).items()}
 
 
 def build_evaluators(nodes: Mapping[Any, Any] | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
-    """The evaluators by config key, with their data found and checked. One MissingResource names all that is missing.
+    """Return the evaluators by config key, after finding and checking their data.
 
-    nodes: the settings of each; None for no evaluator. splits: the splits to score (None: all). An evaluator that has
-    none of them is left out. Raises UserError if all are left out.
+    nodes: the settings of each evaluator; None: no evaluator. splits: the splits to score; None: all splits. An
+    evaluator without any of these splits is left out. Raises UserError if all evaluators are left out, and one
+    MissingResource that names all missing data.
     """
     from cse.eval.scoring import check_source
 
@@ -51,9 +52,9 @@ def build_evaluators(nodes: Mapping[Any, Any] | None, splits: Sequence[str] | No
 
 
 def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict[str, Evaluator]:
-    """The evaluators that have one of the splits. Each keeps only these splits.
+    """Return the evaluators that have any of the splits, and remove all other splits from them.
 
-    Raises UserError if no evaluator has one.
+    Raises UserError if no evaluator has any of the splits.
     """
     chosen = {}
     for name, evaluator in evaluators.items():
@@ -72,12 +73,11 @@ def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict
 
 
 def selected_score(config: DictConfig) -> str | None:
-    """The full name of the score in trainer.select.
+    """Return the full name of the score in trainer.select.
 
-    The name of an evaluator stands for its primary score: stsb for dev/stsb/spearman.
-
-    Every other name is returned as it is; `check_selection` refuses a wrong one. Raises UserError for an evaluator
-    without a primary score.
+    The name of an evaluator means its primary score: stsb means dev/stsb/spearman. Any other name is returned
+    unchanged, and `check_selection` later refuses a wrong name. Raises UserError for an evaluator without a primary
+    score.
     """
     name = config.trainer.select
     if name is None or name not in (config.get("eval") or {}):
@@ -90,8 +90,7 @@ def selected_score(config: DictConfig) -> str | None:
 
 
 def check_selection(cfg: DictConfig) -> None:
-    """Raise UserError if no evaluator gives a score that trainer.select or trainer.watch names. cfg: checked, so
-    trainer.select is a full name."""
+    """Raise UserError if no evaluator has a score that trainer.select or trainer.watch names. cfg: checked settings."""
     from cse.training.settings import watched
 
     watched(make(cfg.trainer), make_evaluators(cfg.get("eval")))
@@ -100,10 +99,10 @@ def check_selection(cfg: DictConfig) -> None:
 def shared_pairs_in_words(
     select: str | None, selecting: Mapping[str, Evaluator], tested: Mapping[str, Evaluator]
 ) -> str:
-    """How many of the pairs that select the checkpoint are also test pairs of the run; "" for none.
+    """Return the number of pairs that select the checkpoint and are also test pairs of the run; "" if there are none.
 
-    select: the full name of the score that selects. selecting: evaluators, including the evaluator of this score.
-    tested: the evaluators that score the run.
+    select: the full name of the score that selects the checkpoint. selecting: evaluators, including the evaluator of
+    this score. tested: the evaluators that score the run.
     """
     from cse.eval.sts import ScoredPairs
 

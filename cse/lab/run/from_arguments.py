@@ -1,9 +1,9 @@
 """From the arguments of a command to the settings of a job.
 
-unchecked_config  the composed config, or the config of an earlier run
-checked_config    the same config, checked and read-only
-config_of         both steps, for a caller that starts no job
-cfg_of_new_run    the settings of a new run, with notes on its recipes; with smoke=true they are small
+unchecked_config  returns the composed config, or the config of an earlier run
+checked_config    returns the same config, checked and read-only
+config_of         does both steps, for a caller that starts no job
+cfg_of_new_run    returns the settings of a new run, with notes on its recipes; with smoke=true, the sizes are small
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from cse.lab.settings.provenance import recorded_overridden
 
 
 def config_of(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
-    """The checked config from the arguments of one job. Raises UserError, but not for missing files and encoders."""
+    """Return the checked config of one job's arguments. Raises UserError, but not for a missing file or encoder."""
     with explaining(texts_of(without_added(arguments)), kind):
         config = unchecked_config(kind, arguments, earlier_run(arguments, kind))
         prepare_libraries()
@@ -32,12 +32,12 @@ def config_of(kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
 
 
 def without_added(arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments that a person or a sweep gave, without the arguments that cse adds."""
+    """Return the arguments that a person or a sweep gave, without the arguments that cse adds."""
     return [argument for argument in arguments if argument.by != "cse"]
 
 
 def unchecked_config(kind: Kind, arguments: Sequence[Argument], run: EarlierRun | None) -> DictConfig:
-    """The config that the arguments give. run: the run that they resume or repeat.
+    """Return the config that the arguments give. run: the run that the arguments resume or repeat.
 
     Raises UserError or Hydra's errors.
     """
@@ -45,9 +45,10 @@ def unchecked_config(kind: Kind, arguments: Sequence[Argument], run: EarlierRun 
 
 
 def checked_config(config: DictConfig, kind: Kind) -> DictConfig:
-    """The config with values of the types that its parts take, and with the full name of the score in trainer.select.
+    """Return the config, read-only, with each value converted to the type that its part takes.
 
-    Imports the parts. Raises UserError, or OmegaConf's error for a reference to a key that does not exist.
+    trainer.select gets the full name of its score. Imports the parts. Raises UserError, or OmegaConf's error for a
+    reference to a key that does not exist.
     """
     from cse.lab.settings.check import validate_command
 
@@ -59,7 +60,7 @@ def checked_config(config: DictConfig, kind: Kind) -> DictConfig:
 
 
 def cfg_of_new_run(config: DictConfig, kind: Kind, arguments: Sequence[Argument]) -> DictConfig:
-    """The settings that a new run uses and records. config: the checked config."""
+    """Return the settings that a new run uses and records. config: the checked config."""
     chosen = config.hydra.runtime.choices
     cfg = without_hydra(config)
     with open_dict(cfg):
@@ -73,9 +74,9 @@ def cfg_of_new_run(config: DictConfig, kind: Kind, arguments: Sequence[Argument]
 def choice_of_each_group(
     kind: Kind, chosen: Mapping[str, str | None], arguments: Sequence[Argument], evaluators: Iterable[str]
 ) -> dict[str, str]:
-    """{"objective": "simcse", "eval": "stsb,sts", ...}, as a run records it.
+    """Return {"objective": "simcse", "eval": "stsb,sts", ...}: the choices in the form that a run records.
 
-    chosen: Hydra's runtime choices. They do not have a list of choices, such as eval=[stsb,sts].
+    chosen: Hydra's runtime choices. They lack each group with a list of choices, such as eval=[stsb,sts].
     """
     names = {group: chosen.get(group) for group in groups(kind) if choices(group) != ["default"]}
     given = values_of(arguments)
@@ -86,9 +87,9 @@ def choice_of_each_group(
 
 
 def recipe_notes(chosen: Mapping[str, str | None], arguments: Sequence[Argument]) -> list[str]:
-    """The source of each recipe that applies. A later recipe overrides an earlier recipe.
+    """Return a note on each recipe of a run, with the recipe's source. A later recipe overrides an earlier recipe.
 
-    chosen: the choice of each config group (Hydra's runtime choices).
+    chosen: the choice of each group (Hydra's runtime choices).
     """
     objective, model, aux = str(chosen["objective"]), str(chosen["model"]), str(chosen["aux_modality"])
     named, recipe = values_of(arguments).get("model.name"), note_of_choice("recipe", chosen["recipe"])
@@ -108,13 +109,13 @@ def recipe_notes(chosen: Mapping[str, str | None], arguments: Sequence[Argument]
 
 
 def note_of_choice(group: str, choice: str | None) -> str:
-    """The first sentence of a choice's file, and the file; "" if there is none."""
+    """Return the first sentence of a choice's file, and the file's path; "" if the group lacks the choice."""
     if choice is None or choice not in choices(group):
         return ""
     return f"{first_sentence(file_of(group, choice))} ({path_of(group, choice)})"
 
 
 def path_of(group: str, choice: str) -> Path:
-    """The file of an existing choice: conf/GROUP/CHOICE.yaml, or a file in the user's own folder."""
+    """Return the path of a choice's file: conf/GROUP/CHOICE.yaml, or the path in the user's own folder."""
     file = file_of(group, choice)
     return file.relative_to(Path(CONF_DIR).parent) if file.is_relative_to(CONF_DIR) else file

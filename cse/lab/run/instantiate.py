@@ -1,5 +1,7 @@
-"""One part from its settings: `make` is Hydra's instantiate, `call` calls a method of a part. An error of the part
-names the keys that the user gives."""
+"""Make one part from its settings (`make`, by Hydra's instantiate), or call a part's method (`call`).
+
+If the part raises UserError, the error names the keys that the user gives.
+"""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,10 +15,10 @@ T = TypeVar("T")
 
 
 def make(node: DictConfig, **more: object) -> Any:
-    """The part with these settings. more: arguments that no setting gives.
+    """Return the part with these settings. more: arguments that no setting gives.
 
-    Raises the part's own UserError, which Hydra would wrap into another error. For the same reason, the parts inside
-    the settings are made first.
+    Raises the part's own UserError, which Hydra would wrap into another error. The parts inside the settings are made
+    first, so that Hydra does not wrap their errors either.
     """
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate
@@ -36,11 +38,11 @@ def make(node: DictConfig, **more: object) -> Any:
 
 
 def is_part(value: object) -> bool:
-    """Whether a value is a part that is made at once, and not a function that our code calls later."""
+    """Return whether a value is a part that is made at once. With _partial_, it is a function that cse calls later."""
     return isinstance(value, DictConfig) and "_target_" in value and not value.get("_partial_")
 
 
 def call(node: DictConfig, method: Callable[[], T]) -> T:
-    """The result of a part's method. node: the part's settings."""
+    """Call a part's method and return its result. node: the part's settings, whose keys a UserError names."""
     with naming_user_keys(node):
         return method()

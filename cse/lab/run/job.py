@@ -1,4 +1,4 @@
-"""One run or evaluation: its settings, its arguments, and its future folder. Does not import torch."""
+"""The class Job: the settings, the arguments and the future folder of one run or evaluation. Does not import torch."""
 
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -26,26 +26,26 @@ class Job:
 
     @property
     def trains(self) -> bool:
-        """Whether it is a run of cse-train, not an evaluation."""
+        """Whether the job is a run of cse-train, and not of cse-eval."""
         return self.kind == "train"
 
     @property
     def command(self) -> str:
-        """The command that starts it, quoted for a shell."""
+        """The command that starts the job, quoted for a shell."""
         return shell_line(PROGRAMS[self.kind], *texts_of(self.arguments), *config_dirs())
 
     @property
     def writes(self) -> bool:
-        """Whether the job leaves a folder. A dry run and a preview (data.preview) leave no folder."""
+        """Whether the job makes a folder. A dry run and a preview (data.preview) make none."""
         return not self.trains or not (self.cfg.dry_run or self.cfg.data.preview)
 
     @property
     def log_file(self) -> Path:
-        """The file of its log lines."""
+        """The job's log file."""
         return self.folder / LOG_FILES[self.kind]
 
     def with_precision(self, precision: str) -> "Job":
-        """The same job with this trainer.precision: the precision of this machine, instead of auto."""
+        """Return the same job with this value of trainer.precision, such as bf16 instead of auto."""
         cfg = deepcopy(self.cfg)
         with read_write(cfg):
             cfg.trainer.precision = precision

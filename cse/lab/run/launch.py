@@ -1,4 +1,4 @@
-"""One run in one process per device: in new processes, or in processes of torchrun, accelerate or SLURM.
+"""The processes of one run, one for each device: new processes, or the processes of torchrun, accelerate or SLURM.
 
 Each process calls cse.lab.run.train.run.
 """
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("cse")
 
 TORCH_LOGS = ("torch.distributed.elastic", "torch.distributed.elastic.agent.server.api", "torch.multiprocessing")
-"""Loggers of torch that would log each signal and traceback again."""
-PATIENCE = 30.0  # seconds of waiting for other processes before a log line says so
+"""Loggers of torch that would log each signal and traceback a second time."""
+PATIENCE = 30.0  # seconds of waiting for other processes, until a log line says so
 
 
 def run_in_processes(job: Job) -> Path:
     """Train as one of a launcher's processes, in trainer.devices new processes, or in this process alone.
 
-    Returns the folder. Under a launcher it is the folder of the first process. Raises UserError, or RunError with the
-    error of the failed process.
+    Return the run's folder. If a launcher started the processes, it is the first process's folder. Raises UserError, or
+    RunError with the error of the failed process.
     """
     from cse.device import count_gpus
     from cse.lab.run.train import run
@@ -57,9 +57,9 @@ def run_in_processes(job: Job) -> Path:
 
 
 def with_first_folder(job: Job) -> Job:
-    """The job with the folder of the first process.
+    """Return the job with the folder of the first process.
 
-    Before, each process has its own name for the folder, from its own clock.
+    Until then, the folders of the processes may differ, because each name has the time of its process's clock.
     """
     from cse.training.distributed import gather_objects, join_processes
 
@@ -70,9 +70,9 @@ def with_first_folder(job: Job) -> Job:
 
 @contextmanager
 def warning_while_waiting() -> Iterator[None]:
-    """A block in which the processes wait for each other. After half a minute, log what they are waiting for.
+    """Log a line if the block, in which this process waits for the other processes, takes more than half a minute.
 
-    They keep waiting, because a cluster may start its other nodes later. Raises UserError if RANK is set without the
+    The block continues, because a cluster may start its other nodes later. Raises UserError if RANK is set without the
     other variables of a launcher.
     """
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
@@ -94,8 +94,8 @@ def warning_while_waiting() -> Iterator[None]:
 
 
 def spawn(job: Job) -> None:
-    """Start trainer.devices processes, and wait until they end. Raises the error that `error_of_processes` returns."""
-    slurm.release()  # torch's launcher forwards signals
+    """Start trainer.devices processes, and wait for them. If one fails, raise the error of `error_of_processes`."""
+    slurm.release()  # from here on, torch's launcher forwards signals
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -119,19 +119,19 @@ def spawn(job: Job) -> None:
             for name in TORCH_LOGS:
                 logging.getLogger(name).setLevel(logging.CRITICAL)
             elastic_launch(config, worker)(job, take_lines())
-    except SignalException as error:  # the processes got it too, and saved
+    except SignalException as error:  # the processes got the signal, too, and have saved last/
         raise interruption(error.sigval, job) from error
     except ChildFailedError as error:
         raise error_of_processes(error, job) from error
     finally:
         if job.writes and job.folder.is_dir():
-            begin_log_files()  # for lines of this process alone, such as the traceback of another process
+            begin_log_files()  # for the lines of this process, such as the traceback of another process
 
 
 def worker(job: Job, kept: list[logging.LogRecord]) -> None:
-    """Train in a new process. An error also ends the other processes, because they may be waiting for this process.
+    """Train in a new process. An error here also ends the other processes, which may be waiting for this process.
 
-    kept: the earlier log lines, which the first process puts into its log.
+    kept: the log lines of the parent process, which the first process writes into the log file.
     """
     from cse.lab.run.train import run
 
@@ -141,18 +141,18 @@ def worker(job: Job, kept: list[logging.LogRecord]) -> None:
             logging.disable(logging.WARNING)
         try:
             run(job)
-        except Interrupted as error:  # torch would take it for an interrupt of the parent, which reports it itself
+        except Interrupted as error:  # torch would treat this error as an interrupt of the parent process
             sys.exit(error.code)
 
 
 def error_of_processes(error: "ChildFailedError", job: Job) -> Interrupted | UserError | RunError:
-    """The error for the cause: a process was killed, was stopped by a signal, or failed."""
+    """Return the error for the first cause: a process was killed, was stopped by a signal, or failed."""
     devices = job.cfg.trainer.devices
     for rank, failure in error.failures.items():
-        if failure.exitcode == -signal.SIGKILL:  # the others fail because it is gone
+        if failure.exitcode == -signal.SIGKILL:  # the other processes fail because this process is gone
             return RunError(f"process {rank} of {devices} was killed (out of memory?); {resume_hint(job)}")
     rank, failure = error.get_first_failure()
-    if failure.exitcode - 128 in SIGNALS:  # as `worker` ends after one
+    if failure.exitcode - 128 in SIGNALS:  # the exit code of `worker` after a signal
         return interruption(failure.exitcode - 128, job)
     report: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
     name, _, message = str(report["message"]).partition(": ")
@@ -163,5 +163,5 @@ def error_of_processes(error: "ChildFailedError", job: Job) -> Interrupted | Use
 
 
 def interruption(number: int, job: Job) -> Interrupted:
-    """The Interrupted that the parent process raises after signal `number` has stopped its processes."""
+    """Return the error that the parent process raises after signal `number` has stopped the run's processes."""
     return Interrupted(f"stopped by {signal.Signals(number).name}; {resume_hint(job)}", 128 + number)

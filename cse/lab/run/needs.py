@@ -1,12 +1,12 @@
-"""The encoders, texts, folders and datasets that a run will read. They are known before anything is read.
+"""The needs of a run: the encoders, texts, folders and datasets that it will read. They are found before the run reads.
 
 Each part of a config lists its needs (cse.needs). The other needs come from the settings that name encoders and text.
 
-    needs_in_order, needs_before_torch  the needs of a config
-    check_needs                         refuse a missing file or encoder before a run's work
-    needs_of, look_for, fetch_need      list needs, look for them and fetch them, for cse-data
+    needs_in_order, needs_before_torch  yield the needs of a config
+    check_needs                         refuses a missing file or encoder before a run's work
+    needs_of, look_for, fetch_need      list needs, look for a need and fetch a need, for cse-data
 
-The content of the files is checked when a run reads them.
+The content of the files is checked later, when a run reads them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,12 +31,12 @@ from cse.sources.encoder import PACKAGE, EncoderNeed, check_folder, locate
 
 
 def needs_of(config: DictConfig) -> list[Need]:
-    """All needs of a config, each once, encoders first. Imports its parts."""
+    """Return all needs of a config, each once, encoders first. Imports the config's parts."""
     return sorted(dict.fromkeys(needs_in_order(config)), key=lambda need: not isinstance(need, EncoderNeed))
 
 
 def needs_in_order(config: DictConfig) -> Iterator[Need]:
-    """All needs of a config; none for a smoke test, which has synthetic data. Imports its parts."""
+    """Yield all needs of a config; none for a smoke test, which has synthetic data. Imports the config's parts."""
     if config.smoke:
         return
     yield from needs_of_encoders(config)
@@ -47,7 +47,7 @@ def needs_in_order(config: DictConfig) -> Iterator[Need]:
 
 
 def needs_before_torch(config: DictConfig) -> Iterator[Need]:
-    """The encoders, text and folders that a config reads. Imports no torch. The config may be unchecked."""
+    """Yield the encoders, text and folders that a config names. Does not import torch. The config may be unchecked."""
     if config.smoke:
         return
     yield from needs_of_encoders(config)
@@ -56,18 +56,18 @@ def needs_before_torch(config: DictConfig) -> Iterator[Need]:
 
 
 def needs_of_encoders(config: DictConfig) -> Iterator[Need]:
-    """The encoders that settings name, the run's own before its teachers."""
+    """Yield the encoders that the settings name: first the run's encoder, then its teachers."""
     encoders = keys_with(Mark.ENCODER, plain_settings(without_hydra(config)))
     for key in sorted(encoders, key=lambda key: key.rpartition(".")[0]):
         part, _, setting = key.rpartition(".")
         name = encoders[key]
-        if isinstance(name, str) and part != "aux_modality":  # which says itself whose weights they are
+        if isinstance(name, str) and part != "aux_modality":  # the class of the modality lists its own needs
             kind = EncoderNeed if part else CheckpointNeed
             yield in_config(kind(name, setting), part, config)
 
 
 def needs_of_text(config: DictConfig) -> Iterator[Need]:
-    """The text that a run learns from, or that cse-eval fits the whitening on."""
+    """Yield the text that a run learns from, or on which cse-eval fits the whitening."""
     if isinstance(file := OmegaConf.select(config, "whitening.fit"), str):
         yield in_config(FilesNeed(file, "fit"), "whitening", config)
     if "data" in config:
@@ -75,7 +75,7 @@ def needs_of_text(config: DictConfig) -> Iterator[Need]:
 
 
 def needs_of_part(key: str, node: DictConfig, config: DictConfig) -> Iterator[Need]:
-    """The needs of the part at a key and of the parts inside it, as their classes list them. node: its settings."""
+    """Yield the needs that a part's class lists, and the needs of the parts inside it. node: the part's settings."""
     for inner, settings in nodes_in(plain_settings(node), key):
         if isinstance(settings, dict) and "_target_" in settings:
             for need in class_named_in(settings).needs(settings):
@@ -83,14 +83,14 @@ def needs_of_part(key: str, node: DictConfig, config: DictConfig) -> Iterator[Ne
 
 
 def in_config(need: Need, part: str, config: DictConfig) -> Need:
-    """A need of the part at a key, completed with the config's cache, and with the key that the user gives."""
+    """Return a need of a part with the config's cache, and with the key that the user gives. part: the part's key."""
     setting = need.setting(part)
     key = user_key(config, setting) if setting else ""
     return replace(need, cache=Path(config.paths.cache), key=key)
 
 
 def part_nodes(config: DictConfig) -> Iterator[tuple[str, DictConfig]]:
-    """The nodes of a config that hold its parts. A preview neither trains nor scores."""
+    """Yield (key, node) of each part of a config. For a preview, leave out the parts that only train or score."""
     idle = ("eval", "aux_modality", "objective") if "data" in config and config.data.preview else ()
     for key, node in config.items():
         if OmegaConf.is_dict(node) and key not in ("hydra", "paths", *idle):
@@ -98,18 +98,18 @@ def part_nodes(config: DictConfig) -> Iterator[tuple[str, DictConfig]]:
 
 
 def folders_referred_to(config: DictConfig) -> Iterator[Need]:
-    """The folders of `paths` to which the parts of a config refer."""
+    """Yield the folders of `paths` to which the parts of a config refer."""
     written = {key: OmegaConf.to_container(node) for key, node in part_nodes(config)}
     for key in sorted(referred_keys(flattened(written))):
         place = OmegaConf.select(config, key) if key.startswith("paths.") else None
-        if place is not None and key != "paths.cache":  # which is made
+        if place is not None and key != "paths.cache":  # the run makes this folder
             yield FileNeed(place, user_key(config, key))
 
 
 def class_named_in(settings: Settings) -> type[Part]:
-    """The class that the settings name.
+    """Return the class that the settings name.
 
-    A function, or a class that cannot be imported, counts as a part that reads nothing.
+    For a function, or a class that cannot be imported, return Part, which has no needs.
     """
     try:
         kind = get_object(str(settings["_target_"]))
@@ -119,7 +119,7 @@ def class_named_in(settings: Settings) -> type[Part]:
 
 
 def plain_settings(node: DictConfig) -> dict[str, Any]:
-    """A node as plain values, without values that are not set."""
+    """Return a node as plain values, without missing values (???)."""
     settings = cast("dict[str, Any]", OmegaConf.to_container(node, resolve=True))
     return {key: value for key, value in settings.items() if value != "???"}
 
@@ -129,12 +129,12 @@ class CheckpointNeed(EncoderNeed):
     """An encoder that cse-eval scores, which may be in a run's folder."""
 
     def check_place(self) -> None:
-        """See WeightsNeed."""
+        """Raise UserError if the folder or the package does not exist, or if the folder has no encoder."""
         check_folder(locate(encoder_folder(self.name)))
 
 
 def encoder_folder(name: str | Path) -> str:
-    """A run's best/, or the name as it is: a folder of weights, package://MODULE/PATH or a hub name."""
+    """Return a run's best/, if `name` is a run's folder, else `name`: a folder, package://MODULE/PATH or a hub name."""
     if str(name).startswith(PACKAGE):
         return str(name)
     path = Path(name).expanduser()
@@ -147,14 +147,13 @@ def encoder_folder(name: str | Path) -> str:
     return str(path)
 
 
-# Whether it is here
+# Whether a need is here
 
 
 def look_for(need: Need) -> tuple[Place, str]:
-    """(the place of a need, the mistake in the place that a setting names), without asking the hub.
+    """Return (the place of a need, the error about the place that a setting names). Does not use the network.
 
-    The place is None if the need is not on this machine. The mistake is "" if nothing is wrong, or if no setting names
-    a place.
+    The place is None if the need is not on this machine. The error is "" if there is no mistake.
     """
     with hub.cache_only():
         try:
@@ -168,7 +167,7 @@ def look_for(need: Need) -> tuple[Place, str]:
 
 
 def fetch_need(need: Need) -> Place:
-    """The place of a need. What is needed is fetched, unless it is where runs look for it. Raises UserError."""
+    """Return the place of a need, after fetching the need if it is not on this machine. Raises UserError."""
     need.check()
     place, wrong = look_for(need)
     if wrong:
@@ -187,5 +186,5 @@ def check_needs(needs: Iterable[Need]) -> None:
 
 
 def lacking(config: DictConfig) -> list[str]:
-    """The names of a config's needs that are not on this machine."""
+    """Return the names of a config's needs that are not on this machine."""
     return [need.name for need in needs_of(config) if look_for(need)[0] is None]

@@ -1,6 +1,6 @@
-"""The number of steps of a run, from its settings alone. Does not import torch, because sweeps list their jobs with it.
+"""The number of steps of a run, from its settings alone. Sweeps use it to list their jobs, so it does not import torch.
 
-The batches of an epoch are counted as cse.data.loader.Batches makes them.
+The number of batches in an epoch follows the rules of cse.data.loader.Batches.
 """
 
 from omegaconf import DictConfig, OmegaConf
@@ -9,7 +9,7 @@ from cse.sources.catalogue import DATASETS
 
 
 def steps_in_words(cfg: DictConfig) -> str:
-    """The number of steps of a run: 30,952; "at most 70" or "?" if it depends on the text or the encoder."""
+    """Return the number of steps, such as "30,952"; "at most 70" or "?" if it depends on the text or the encoder."""
     trainer, rows = cfg.trainer, expected_rows(cfg.data)
     if rows is None:
         return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
@@ -17,19 +17,19 @@ def steps_in_words(cfg: DictConfig) -> str:
     if trainer.drop_last or rest < 2:
         return f"{steps_of(trainer, full):,}"
     fewest, most = steps_of(trainer, full), steps_of(trainer, full + 1)
-    if "whitening" in cfg.objective and fewest < most:  # the encoder's width tells how many rows a batch needs
+    if "whitening" in cfg.objective and fewest < most:  # the number of rows that a batch needs depends on the width
         return f"at most {most:,}"
     return f"{most:,}"
 
 
 def steps_of(trainer: DictConfig, batches: int) -> int:
-    """The steps of a run. batches: the batches of an epoch."""
+    """Return the number of steps of a run. batches: the number of batches in an epoch."""
     planned = max(1, round(trainer.epochs * (batches / trainer.accumulate)))  # rounded as in cse.training.loop
     return min(trainer.max_steps or planned, planned)
 
 
 def expected_rows(data: DictConfig) -> int | None:
-    """The number of rows in the settings, else the published number for a corpus. None for the user's own text."""
+    """Return the number of rows in the settings, else the published number for a corpus, else None."""
     published = DATASETS.get(data.name)
     rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
     rows = rows or (published.rows[0] if published and published.rows else None)

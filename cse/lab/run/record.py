@@ -1,7 +1,6 @@
-"""The record of a run. `begin_folder` writes how the run was started.
+"""The record of a run: results.json, metrics.jsonl and the trackers.
 
-A Record keeps the reports of the running run: results.json, metrics.jsonl, and the trackers.
-
+`begin_folder` writes the run's settings and arguments. A Record then writes the results while the run works.
 cse.lab.run.best saves best/, and cse.training.checkpoint saves last/.
 """
 
@@ -34,13 +33,13 @@ PACKAGES = (
     *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
 )
 
-GRACE = 15.0  # seconds that trackers have after a signal; who stops a run waits about half a minute
+GRACE = 15.0  # seconds: the time for each tracker after a signal; a scheduler kills the run after about 30 s
 
 HEAD = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and applies its arguments to them.\n"
 
 
 def begin_folder(job: Job) -> None:
-    """Make the folder of a run, its log, and the files that say how it was started. Raises UserError."""
+    """Make the folder of a run, its log, and the files with its settings, arguments and code. Raises UserError."""
     make_folder(job.folder, "hydra.run.dir")
     texts = texts_of(job.arguments)
     run: RunFile = {"words": texts, "config": resolved(job.cfg)}
@@ -57,15 +56,15 @@ def begin_folder(job: Job) -> None:
 
 
 class Record:
-    """results.json and the trackers of one job.
+    """The results.json and the trackers of one job.
 
-    Its `with` block is the job's work: the trackers start at its beginning. The end of the block, also by an exception,
-    is the end of the job, and is written and reported once.
+    The `with` block of a Record is the job's work. The trackers start when the block begins. When the block ends, also
+    by an exception, the end of the job is written, and the trackers end.
 
     precision: the precision of training, or of the scored encoder. resumed_at: the step of the checkpoint; None for a
     new run. writes: False on all processes but the first.
 
-    The attribute `results` is the content of results.json as of the next `write`; `scores` has all scores so far.
+    The attribute `results` is the content that the next `write` gives to results.json; `scores` has all scores so far.
     """
 
     def __init__(self, job: Job, *, device: str, precision: str, resumed_at: int | None = None, writes: bool = True):
@@ -89,19 +88,19 @@ class Record:
         try:
             self.write()
             is_done = error is None
-        finally:  # the trackers are told even if the disk refuses
+        finally:  # end the trackers even if the disk refuses
             self.end_trackers(is_done, patience=GRACE if isinstance(error, KeyboardInterrupt) else math.inf)
 
     def write(self) -> None:
-        """Write the present results.json. If writing fails, raises RunError and leaves the old file."""
+        """Write results.json. If writing fails, the old file remains, and RunError is raised."""
         write_json(self.folder / RESULTS, self.results)
 
     def note(self, **more: Unpack[Results]) -> None:
-        """Keep these entries of results.json for the next `write`."""
+        """Add entries to `results`, which the next `write` writes."""
         self.results |= more
 
     def score(self, evaluators: Mapping[str, Evaluator], encode: Encode) -> list[Score]:
-        """Every score of every evaluator. Keeps each score as soon as it is known: a later evaluator may fail."""
+        """Return all scores of all evaluators. Each score is added to `scores` at once: a later evaluator may fail."""
         return list(score(evaluators, encode, into=self.scores).values())
 
     def log(self, step: int, metrics: dict[str, float], lower_is_better: Collection[str] = ()) -> None:
@@ -111,22 +110,22 @@ class Record:
             self.trackers.log(metrics, step, lower_is_better)
 
     def note_end(self, error: BaseException | None) -> None:
-        """Keep the scores, and how the job ended. error: what ended it early."""
+        """Add the scores and the end of the job to `results`. error: the error that ended the job early, or None."""
         self.note(wall_seconds=round(time.monotonic() - self.started, 1))
         self.note(**scores_as_json(self.scores))
         if error is None:
             self.note(status="done")
             return
-        message = " ".join([str(error), *vars(error).get("__notes__", [])])  # which evaluator raised it
+        message = " ".join([str(error), *vars(error).get("__notes__", [])])  # a note names the evaluator that failed
         if isinstance(error, KeyboardInterrupt):
             self.note(status="interrupted", error=message, steps=self.step)
         else:
             self.note(status="failed", error=f"{type(error).__name__}: {message}", steps=self.step)
 
     def end_trackers(self, is_done: bool, patience: float) -> None:
-        """The last call of the trackers. A finished job gives them its scores and, if it trained, its best step.
+        """End the trackers. If the job is done, send its scores and, if it trained, its best step.
 
-        patience: the most seconds for each tracker. After a signal, the trackers have GRACE seconds.
+        patience: the largest number of seconds for each tracker. After a signal, this number is GRACE.
         """
         summary: Json = values(self.scores.values()) if is_done else {}
         if is_done and "best_step" in self.results:
@@ -139,7 +138,7 @@ class Record:
 
 
 def start_trackers(job: Job, results: Results, resumed_at: int | None) -> EventLog:
-    """The trackers of a job. results: its results.json. resumed_at: see Record."""
+    """Return the trackers of a job. results: the content of the job's results.json. resumed_at: see Record."""
     kind: Literal["train", "eval"] = "train" if job.trains else "eval"
     about = RunInfo(kind, results["config"], job.command, results["git_commit"], results["versions"])
     builders = [make(node) for node in job.cfg.tracker.values()]
@@ -147,7 +146,7 @@ def start_trackers(job: Job, results: Results, resumed_at: int | None) -> EventL
 
 
 def first_results(job: Job, device: str, precision: str) -> Results:
-    """The results.json of a job that begins, in the order of the file: a reader looks for the scores first."""
+    """Return the content of results.json for a job that begins. The scores come first: a reader looks for them."""
     plain = resolved(job.cfg)
     return {
         "status": "running",
@@ -167,7 +166,7 @@ def first_results(job: Job, device: str, precision: str) -> Results:
 
 
 def scores_as_json(scores: Mapping[str, Score]) -> Results:
-    """The scores as entries of results.json: `metrics` has their values, `scores` has all other facts of each score."""
+    """Return the scores as entries of results.json: `metrics` has their values, and `scores` has all other facts."""
     return {
         "metrics": {name: score.value for name, score in scores.items()},
         "scores": {name: score.about() for name, score in scores.items()},

@@ -1,14 +1,13 @@
-"""The refusals before a run or an evaluation has a folder. Each refusal is a UserError. Their order:
+"""The refusals before a run or an evaluation has a folder. Each refusal is a UserError. The order of the refusals:
 
 1. resume.py refuses a folder without a run. code_in_settings.py refuses code that only an earlier run's folder names.
 2. needs.py refuses an encoder or a file that does not exist. from_arguments.checked_config refuses a wrong key or
    value.
 3. start.folder_of_job refuses another folder for a resumed run. check_place refuses a folder that cannot be used.
-   check_idle_arguments refuses an argument without effect.
-4. check_job refuses a folder that another run uses, and settings that contradict each other. A smoke test has written
-   its synthetic data by then.
+   check_idle_arguments refuses an argument without effect. After this step, a smoke test writes its synthetic data.
+4. check_job refuses a folder that another run uses, and settings that contradict each other.
 5. compatible.py refuses parts that do not fit together. unchanged.py refuses data that differs from an earlier run's
-   data. best.py refuses a damaged best/. check_unused is called again, because all this may have taken minutes.
+   data. best.py refuses a damaged best/. check_unused is called again, because step 5 may take minutes.
 """
 
 import os
@@ -31,7 +30,7 @@ OF_SEPARATE = tuple(f"aux_modality.{key}" for key in ("lr", "schedule", "weight_
 
 
 def check_place(folder: Path) -> None:
-    """Refuse a folder that cannot be made or written, or that lies in a run's best/ or last/. Makes nothing."""
+    """Refuse a folder that cannot be made or written, or that is inside a run's best/ or last/. Make no folder."""
     above = (folder.absolute(), *folder.absolute().parents)
     try:
         for place in above:
@@ -44,7 +43,7 @@ def check_place(folder: Path) -> None:
             if there.is_dir() and os.access(there, os.W_OK | os.X_OK)
             else f"{there} is not a folder that can be written"
         )
-    except OSError as error:  # a name that is too long, links in a circle
+    except OSError as error:  # for a name that is too long, or for links in a circle
         reason = error.strerror
     if folder == Path():
         raise UserError("hydra.run.dir is empty or is the current folder; name a folder of yours")
@@ -63,7 +62,7 @@ def check_job(job: Job) -> None:
     """Refuse a job whose folder another run uses, or whose settings contradict each other."""
     check_unused(job)
     if job.writes and not this_process.is_follower():
-        check_free(job.folder)  # again when the run takes the folder
+        check_free(job.folder)  # checked again when the run takes the folder's lock
     if job.trains:
         check_training(job.cfg)
     else:
@@ -85,11 +84,11 @@ def check_unused(job: Job) -> None:
 
 
 def check_training(cfg: DictConfig) -> None:
-    """Refuse a score that no evaluator gives, and processes that cannot share a batch or the GPUs."""
+    """Refuse a selection by a score that no evaluator has, and processes that cannot share a batch or the GPUs."""
     from cse.data.loader import check_even_split
     from cse.device import check_gpu_per_process
 
-    if not cfg.data.preview:  # it scores nothing
+    if not cfg.data.preview:  # a preview scores nothing
         check_selection(cfg)
     if "RANK" not in os.environ:  # a launcher has its own number of processes
         check_even_split(cfg.trainer.batch_size, cfg.trainer.devices)

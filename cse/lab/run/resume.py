@@ -1,15 +1,14 @@
 """`resume=FOLDER` and `rerun=FOLDER`: a run that begins with the settings of an earlier run. Read it in this order.
 
-    earlier_run            the run that the arguments name
-    config_of_run          the config: the run's settings (recorded_settings) replace what conf/ gives for the same
-                           choices (laid_over), and the arguments replace these (override)
-    complete_arguments     the arguments that start the same run without the earlier run's folder
-    log_ignored_variables  the environment variables that this run ignores
-    resume_hint            how to continue a stopped run
+    earlier_run            returns the run that the arguments name
+    config_of_run          returns the config: settings of conf/ for the run's choices, replaced by the run's own
+                           settings (recorded_settings, laid_over), replaced by the arguments (override)
+    complete_arguments     returns the arguments that start the same run without the earlier run's folder
+    log_ignored_variables  logs the environment variables that this run ignores
+    resume_hint            returns how to continue a stopped run
 
-When everything is built, check_resumed or check_repeated (cse.lab.run.unchanged) compares the inputs with the record in
-the folder. Nothing in the folder is composed, interpolated or given to Hydra as an override: reading a run runs no
-code.
+When all parts are built, check_resumed or check_repeated (cse.lab.run.unchanged) compares the inputs with the record in
+the folder. Hydra composes nothing from the folder, and no reference in it is filled in: reading a run runs no code.
 """
 
 import os
@@ -41,21 +40,21 @@ from cse.ranges import Mark
 class EarlierRun(NamedTuple):
     """A run that an argument names.
 
-    key: resume continues the run, rerun repeats it in a new folder, and checkpoint (of cse-eval) scores it.
+    key: "resume" continues the run, "rerun" repeats it in a new folder, and "checkpoint" (of cse-eval) scores it.
     """
 
     key: Literal["resume", "rerun", "checkpoint"]
     folder: Path
 
     def __str__(self) -> str:
-        """The argument."""
+        """Return the argument."""
         return f"{self.key}={self.folder}"
 
 
 def earlier_run(arguments: Sequence[Argument], kind: Kind) -> EarlierRun | None:
-    """The run that the arguments resume or repeat; None for a new run, for resume=auto, and for cse-eval.
+    """Return the run that the arguments resume or repeat; None for a new run, for resume=auto, and for cse-eval.
 
-    Raises UserError if they name two.
+    Raises UserError if the arguments name two runs.
     """
     values = values_of(arguments) if kind == "train" else {}
     resume, rerun = values.get("resume", ""), values.get("rerun", "")
@@ -67,10 +66,10 @@ def earlier_run(arguments: Sequence[Argument], kind: Kind) -> EarlierRun | None:
 
 
 def config_of_run(run: EarlierRun, arguments: Sequence[Argument]) -> DictConfig:
-    """The config of an earlier run with the arguments applied to it. Hydra's node comes from the arguments.
+    """Return the config of an earlier run, changed by the arguments. Only the arguments decide the node `hydra`.
 
-    Raises UserError for a folder without a run, for settings that are not plain data, for a part that is neither in
-    conf/ nor in the arguments, for a choice from a group, and for a key that the config lacks.
+    Raises UserError for a folder without a run, for recorded settings with references, for a part that is neither in
+    conf/ nor in the arguments, and for an argument that is a choice or whose key the config lacks.
     """
     recorded = recorded_settings(run)
     refuse_what_is_set(run, recorded, arguments)
@@ -90,7 +89,7 @@ def config_of_run(run: EarlierRun, arguments: Sequence[Argument]) -> DictConfig:
 
 
 def recorded_settings(run: EarlierRun) -> PlainConfig:
-    """The settings in a run's run.yaml. Raises UserError if there are none, or if they are not plain values."""
+    """Return the settings in a run's run.yaml. Raises UserError if it has no settings, or a reference among them."""
     file = run.folder / RUN
     if not run.folder.exists():
         raise UserError(f"{run}: there is no such folder")
@@ -109,7 +108,7 @@ def recorded_settings(run: EarlierRun) -> PlainConfig:
 
 
 def is_about_start(argument: Argument) -> bool:
-    """Whether an argument names the earlier run, or is an argument of Hydra. All other arguments change settings."""
+    """Return whether an argument names the earlier run or is one of Hydra. All other arguments change settings."""
     return argument.key in ("resume", "rerun") or argument.key.startswith("hydra")
 
 
@@ -120,14 +119,14 @@ def refuse_what_is_set(run: EarlierRun, recorded: PlainConfig, arguments: Sequen
             raise UserError(f"{argument} is a choice, but {run} takes only single keys: start a new run")
         if argument.key == "smoke" and argument.parsed is not bool(recorded.get("smoke")):
             complete = complete_arguments(run, arguments)
-            if "sweep" not in values_of(complete):  # a command of one run without it
+            if "sweep" not in values_of(complete):  # only the command of a sweep's job needs RUN_ALONE
                 complete = [argument for argument in complete if argument != RUN_ALONE]
             anew = shell_line("cse-train", *texts_of(complete))
             raise UserError(f"{argument} cannot change {run}: its data and sizes are fixed; for a new run: {anew}")
 
 
 def recorded_choices(recorded: PlainConfig) -> list[str]:
-    """GROUP=CHOICE of each group that the run recorded, if conf/ still has the choice."""
+    """Return GROUP=CHOICE of each recorded choice that conf/ still has."""
     made = flattened(recorded)
     texts = []
     for group in groups("train"):
@@ -140,20 +139,21 @@ def recorded_choices(recorded: PlainConfig) -> list[str]:
 
 
 def arguments_about_folder(run: EarlierRun, arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments about Hydra, and about the folder of a new run. A resumed run has its folder already."""
+    """Return the arguments of Hydra and, for rerun=, of the new run's folder. A resumed run has its folder already."""
     of_hydra = [argument for argument in arguments if argument.key.startswith("hydra")]
-    if run.key == "rerun":  # with resume=auto, the new run is continued in its own folder
+    if run.key == "rerun":  # with resume=auto, a later start continues the new run in the new run's folder
         return [*of_hydra, *(argument for argument in arguments if argument.key == "resume")]
     return [argument for argument in of_hydra if argument.key != "hydra.run.dir"]
 
 
 def laid_over(fresh: DictConfig, recorded: PlainConfig) -> DictConfig:
-    """The config of recorded settings, with some values of `fresh`, the config that conf/ gives for the run's choices.
+    """Return the config of recorded settings, with some values of `fresh`.
 
-    These are settings that each start decides anew, and folders in place of folders that do not exist here.
+    fresh: the config that conf/ gives for the run's choices. It gives the settings that each start decides anew, and
+    replaces each folder of `paths` that does not exist here.
     """
     config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
-    config.trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
+    config.trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # fresh has keys that are newer than the run
     restore_references(config, fresh)
     for key in keys_with(Mark.ONCE, resolved(without_hydra(fresh))):
         OmegaConf.update(config, key, OmegaConf.select(fresh, key))
@@ -165,23 +165,24 @@ def laid_over(fresh: DictConfig, recorded: PlainConfig) -> DictConfig:
 
 
 def restore_references(config: DictConfig, fresh: DictConfig) -> None:
-    """Restore each reference of conf/ that gives the run's own value. So the value follows a new value from the user.
+    """Restore each reference of conf/ that has the value which the run recorded.
 
-    A run records values without references: eval.stsb.senteval has the value of paths.senteval.
+    A run records values without references: eval.stsb.senteval has the value of paths.senteval. With the reference,
+    eval.stsb.senteval follows a new value of paths.senteval.
     """
     for key, reference in written_values(without_hydra(fresh)).items():
         own = OmegaConf.select(config, key, default=reference)
         if "${" not in str(reference) or own == reference:
             continue
         OmegaConf.update(config, key, reference)
-        with suppress(OmegaConfBaseException):  # it refers to what this run, or this machine, does not have
+        with suppress(OmegaConfBaseException):  # for a reference to a key or variable that does not exist here
             if OmegaConf.select(config, key) == own:
                 continue
         OmegaConf.update(config, key, own, merge=False)
 
 
 def override(config: DictConfig, arguments: Sequence[Argument]) -> None:
-    """Apply the arguments as for a new run: `+` adds a key, `~` deletes one. Raises OmegaConf's errors."""
+    """Apply the arguments as in a new run: `+` adds a key, and `~` deletes a key. Raises OmegaConf's errors."""
     OmegaConf.set_struct(config, True)
     for argument in arguments:
         if argument.deletes:
@@ -191,7 +192,7 @@ def override(config: DictConfig, arguments: Sequence[Argument]) -> None:
 
 
 def delete_key(config: DictConfig, argument: Argument) -> None:
-    """Delete the key of ~KEY or ~KEY=VALUE. Raises UserError if the config has no such key, or another value."""
+    """Delete the key of ~KEY or ~KEY=VALUE. Raises UserError if the config lacks the key or has another value."""
     here, given = OmegaConf.select(config, argument.key), argument.parsed
     if here is None or given not in (None, here):
         raise UserError(f"{argument}: there is nothing to delete")
@@ -201,8 +202,9 @@ def delete_key(config: DictConfig, argument: Argument) -> None:
 
 
 def complete_arguments(run: EarlierRun, arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments that start the same run without the earlier run's folder: first the arguments of that run, then
-    these.
+    """Return the arguments that start the same run without the earlier run's folder.
+
+    First come the arguments of the earlier run, then the given arguments.
     """
     given = [argument for argument in arguments if argument.key != run.key]
     replaced = {"resume", "rerun", *(argument.key for argument in given)}
@@ -210,11 +212,11 @@ def complete_arguments(run: EarlierRun, arguments: Sequence[Argument]) -> list[A
     return [*(argument for argument in own if argument == RUN_ALONE or not argument.key.startswith("hydra")), *given]
 
 
-# What a user is told
+# Messages for the user
 
 
 def log_ignored_variables(run: EarlierRun, config: DictConfig, given: Sequence[Argument]) -> None:
-    """Log each environment variable that this run ignores, because it keeps the earlier run's value of the setting."""
+    """Log each environment variable that this run ignores, because the run keeps the earlier value of the setting."""
     kept, changed = flattened(resolved(without_hydra(config))), values_of(given)
     for key, variable in variables_of_settings().items():
         value, own = os.environ.get(variable), kept.get(key)
@@ -227,7 +229,7 @@ def log_ignored_variables(run: EarlierRun, config: DictConfig, given: Sequence[A
 
 
 def variables_of_settings() -> dict[str, str]:
-    """For each setting of conf/ that is read from an environment variable: the variable."""
+    """Return {key: environment variable} of each setting of conf/ whose value comes from an environment variable."""
     variables = {}
     for group, choice in (("paths", "default"), ("tracker", "wandb")):
         for key, value in written_values(OmegaConf.load(file_of(group, choice))).items():
@@ -237,7 +239,7 @@ def variables_of_settings() -> dict[str, str]:
 
 
 def resume_hint(job: Job) -> str:
-    """How to continue a run that stopped early, as the end of a message."""
+    """Return the end of a message about a run that stopped early: how to continue the run."""
     if not job.writes:
         return "nothing was trained"
     functions = functions_in(resolved(job.cfg))

@@ -1,9 +1,9 @@
 """The log of a run: lines on the screen and, as soon as the run has a folder, in a file in the folder.
 
-log_fields                     log a line that begins with a name
-logging_to                     a block around a run
-begin_log_files                write the kept lines to the file, when the folder exists
-take_lines                     give the kept lines to the process that will make the folder
+log_fields                     logs a line that begins with a name
+logging_to                     logs during a block to the screen, and keeps the lines for the file
+begin_log_files                writes the kept lines to the file, when the folder exists
+take_lines                     returns the kept lines for the process that will make the folder
 """
 
 import logging
@@ -19,14 +19,14 @@ FORMAT = "[%(asctime)s][%(name)s][%(levelname)s] %(message)s"
 
 
 def log_fields(level: int = logging.INFO, /, **lines: object) -> None:
-    """Log a line for each field that is not empty, its name first."""
+    """Log a line for each field that is not empty. The line begins with the field's name."""
     for name, line in lines.items():
         if line:
             log.log(level, "%-10s %s", name, line)
 
 
 class Console(logging.StreamHandler):
-    """Writes to the current standard output; above the bar, if the terminal has a live bar."""
+    """A handler that writes to the current standard output, above a live progress bar if there is one."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
@@ -36,9 +36,9 @@ class Console(logging.StreamHandler):
 
 @contextmanager
 def logging_to(path: Path, kept: Iterable[logging.LogRecord] = ()) -> Iterator[None]:
-    """Log in the block to the screen and to a file; restore the handlers after it.
+    """Log to the screen and to a file during the block, and restore the earlier handlers after the block.
 
-    Lines for the file are kept in memory until `begin_log_files`. A refused run never writes them. kept: lines of the
+    Lines for the file stay in memory until `begin_log_files`, which a refused run does not call. kept: the lines of the
     process that started this process.
     """
     root = logging.getLogger()
@@ -58,23 +58,23 @@ def logging_to(path: Path, kept: Iterable[logging.LogRecord] = ()) -> Iterator[N
 
 
 def log_files() -> list[MemoryHandler]:
-    """The handlers that keep lines in memory: the handler of `logging_to`, and MemoryHandlers of the user's program."""
+    """Return the root logger's MemoryHandlers: the handler of `logging_to`, and handlers of the user's program."""
     return [handler for handler in logging.getLogger().handlers if isinstance(handler, MemoryHandler)]
 
 
 def begin_log_files() -> None:
-    """The run's folder now exists: write the kept lines to the log file, and then each new line."""
+    """Write the kept lines to the log file, because the run's folder now exists, and from now on each new line."""
     for memory in log_files():
         memory.flushLevel = logging.NOTSET
         memory.flush()
 
 
 def take_lines() -> list[logging.LogRecord]:
-    """Return and forget the kept lines. They go to the process that will make the run's folder."""
+    """Return the kept lines, for the process that will make the run's folder, and remove them from this process."""
     taken = []
     for memory in log_files():
         taken += memory.buffer
         memory.buffer = []
     for record in taken:
-        record.msg, record.args = record.getMessage(), None  # as text, which can be pickled
+        record.msg, record.args = record.getMessage(), None  # text can be pickled, arguments perhaps not
     return taken

@@ -1,4 +1,4 @@
-"""SLURM: the tasks of `srun` become the processes of one run, and a job that a signal stopped is queued again."""
+"""SLURM: make the tasks of `srun` the processes of one run, and requeue a job that a signal stopped."""
 
 import os
 import re
@@ -12,28 +12,28 @@ HELD = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def join() -> None:
-    """Set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT if `srun` started several tasks, unless torchrun
-    or accelerate has set them.
+    """If `srun` started several tasks, set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT.
 
-    A batch script without srun is one task, whatever sbatch's options say: only srun sets SLURM_STEP_NUM_TASKS.
+    If torchrun or accelerate has set them, change nothing. A batch script without srun is one task, whatever sbatch's
+    options say, because only srun sets SLURM_STEP_NUM_TASKS.
     """
     tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS", 1))
     if "RANK" in os.environ or tasks == 1:
         return
     from cse.device import count_gpus
 
-    # with --gpus-per-task each task sees one GPU, as its number 0
+    # with --gpus-per-task, only one GPU is visible to each task, with the number 0
     visible = count_gpus() or tasks
     os.environ["RANK"] = os.environ["SLURM_PROCID"]
     os.environ["WORLD_SIZE"] = str(tasks)
     os.environ["LOCAL_RANK"] = str(int(os.environ["SLURM_LOCALID"]) % visible)
     os.environ.setdefault("MASTER_ADDR", first_host(os.environ["SLURM_STEP_NODELIST"]))
-    # below the ports that the system hands out to any program (on Linux from 32768)
+    # a port below those that the system gives to any program (on Linux from 32768)
     os.environ.setdefault("MASTER_PORT", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 12000))
 
 
 def first_host(nodes: str) -> str:
-    """The first host of SLURM's node list: gpu[003-005,9]-ib,cpu1 gives gpu003-ib."""
+    """Return the first host of SLURM's node list: gpu[003-005,9]-ib,cpu1 gives gpu003-ib."""
     return re.sub(r"\[(\w+)[^\]]*\]", r"\1", nodes).partition(",")[0]
 
 
@@ -41,9 +41,9 @@ def first_host(nodes: str) -> str:
 
 
 def hold() -> None:
-    """In a SLURM job, block its signals until `release`: the job may be preempted while this process still starts.
+    """In a SLURM job, block SLURM's signals until `release`: a preemption may come before the run handles signals.
 
-    Until the run handles signals, a signal would end it like a failure, and SLURM would not start it again. Call this
+    A signal that is not handled would end the run like a failure, and SLURM would not start the job again. Call `hold`
     before the process has threads (numpy starts some), because threads inherit blocked signals.
     """
     if "SLURM_JOB_ID" in os.environ:
@@ -51,31 +51,31 @@ def hold() -> None:
 
 
 def release() -> None:
-    """Unblock the signals, now that the run handles them. Signals that waited arrive at once."""
+    """Unblock the signals when the run handles them. Signals that came before arrive at once."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
 
 
 def requeue(number: int) -> bool:
-    """Put this process's batch job back into SLURM's queue after signal `number`, if `is_wanted_later`.
+    """After signal `number`, put this process's batch job back into SLURM's queue if `is_wanted_later` is true.
 
-    Returns whether the job was requeued. SLURM then ends the job's processes, so later code may not run to its end.
+    Return whether the job was requeued. SLURM then ends the job's processes, so later code may not run to its end.
     """
     if "SUBMITIT_EXECUTOR" in os.environ or not is_wanted_later(number):  # submitit requeues its own jobs
         return False
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # SLURM sends one now; the last message is still to be printed
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # SLURM sends SIGTERM now, before the last message is printed
     return _output_of("scontrol", "requeue", os.environ["SLURM_JOB_ID"]) is not None
 
 
 def is_wanted_later(number: int) -> bool:
-    """Whether a job that signal `number` stopped should start again; SLURM itself requeues only a job that it kills.
+    """Return whether a job that signal `number` stopped should start again.
 
-    After SIGUSR1 and SIGUSR2 it should (sbatch --signal=USR1@60). After SIGTERM it should only if the job was preempted
-    or reached its time limit, because scancel also sends SIGTERM. False outside a batch job, and under sbatch
-    --no-requeue.
+    SLURM itself requeues only a job that it kills. After SIGUSR1 or SIGUSR2 (sbatch --signal=USR1@60), the job should
+    start again. After SIGTERM, only if the job was preempted or reached its time limit, because scancel also sends
+    SIGTERM. Outside a batch job, and with sbatch --no-requeue, return False.
     """
     job = os.environ.get("SLURM_JOB_ID")
     shown = _output_of("scontrol", "show", "job", "--oneliner", job) if job else None
-    # the last job of an array has the array's number, so that SLURM shows the others too
+    # the last job of an array has the array's number, so for this number SLURM also shows the other jobs
     mine = [line for line in (shown or "").splitlines() if line.startswith(f"JobId={job} ")]
     about = dict(re.findall(r"(\w+)=(\S*)", "".join(mine)))
     if (about.get("BatchFlag"), about.get("Requeue")) != ("1", "1"):
@@ -88,7 +88,7 @@ def is_wanted_later(number: int) -> bool:
 
 
 def _output_of(*command: str) -> str | None:
-    """The standard output of a SLURM command; None if it is missing or fails."""
+    """Return the standard output of a SLURM command; None if the command does not exist or fails."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
     except (OSError, subprocess.SubprocessError):

@@ -1,12 +1,12 @@
-"""smoke=true: any run in seconds, on a CPU, with synthetic data. It shows that all parts fit together.
+"""smoke=true: any run in seconds, on a CPU, with synthetic data. A smoke test shows that all parts fit together.
 
-`shrink` decides each value once, in this order:
+`shrink` decides each value once:
 
-1. A value that the user gives is kept, unless it needs real weights or data.
-2. Any other value is small: the value in conf/smoke.yaml, or the place of synthetic weights or data.
-3. A log line names each given value that was not kept. `replaced` in the settings has each changed key's earlier value.
+1. A value that the user gives remains, unless it needs real weights or data.
+2. Any other value becomes small: the value in conf/smoke.yaml, or the path of synthetic weights or data.
+3. A log line names each given value that changes. The setting `replaced` has the earlier value of each changed key.
 
-`SmokeTest` has a method for each part of the config. A setting that no method returns stays as it is.
+`SmokeTest` has a method for each part of the config. A setting that no method returns does not change.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,11 +28,11 @@ from cse.sources import synthetic
 from cse.sources.catalogue import DATASETS
 
 SCORED = ("stsb", "sts")
-"""The evaluators that have synthetic data; others are left out."""
+"""The evaluators with synthetic data. A smoke test leaves out all other evaluators."""
 
 
 def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
-    """Make the settings of a run with smoke=true small, in place. keys: the keys that the user gives."""
+    """If smoke=true, make the settings small, in place. keys: the keys that the user gives."""
     if not cfg.smoke:
         return
     sizes, world = OmegaConf.load(Path(CONF_DIR) / "smoke.yaml"), Path(cfg.paths.cache) / "smoke"
@@ -57,9 +57,9 @@ def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
 
 
 def values_given(cfg: DictConfig, keys: Iterable[str]) -> Json:
-    """The values that the user gives, by key.
+    """Return the values that the user gives, by key, without mappings of a mixture's texts.
 
-    A mapping of a mixture's texts does not count, because each text becomes small.
+    Each text in such a mapping becomes small.
     """
     given = {key: value_at(cfg, key) for key in keys if not is_group(key)}
     mixtures = [key for key, value in given.items() if key.startswith("data.sources") and isinstance(value, dict)]
@@ -67,17 +67,17 @@ def values_given(cfg: DictConfig, keys: Iterable[str]) -> Json:
 
 
 def is_here(name: object) -> bool:
-    """Whether weights of that name are on this machine, in a folder or a package.
+    """Return whether the weights of that name are on this machine, in a folder or a package.
 
-    True for null, which needs no weights.
+    Return True for None, which needs no weights.
     """
     return name is None or str(name).startswith("package://") or Path(str(name)).expanduser().exists()
 
 
 def values_before(cfg: DictConfig, small: Json) -> Json:
-    """The earlier value of each key that changes, for the record of the run.
+    """Return the earlier value of each key that changes, as the setting `replaced` of the run.
 
-    For `data` and `eval`, it is only the name of the text, and the names of the evaluators.
+    For `data`, the earlier value is only the name of the text. For `eval`, it is only the names of the evaluators.
     """
     before: Json = {}
     for key, value in small.items():
@@ -91,15 +91,14 @@ def values_before(cfg: DictConfig, small: Json) -> Json:
 
 
 def value_at(cfg: DictConfig, key: str) -> Any:
-    """The plain value at a dotted key; None if there is none."""
+    """Return the plain value at a dotted key; None if the config lacks the key."""
     value = OmegaConf.select(cfg, key)
     return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
 
 
 @dataclass(frozen=True)
 class SmokeTest:
-    """The settings of a smoke test, which replace the settings of the run, and the synthetic weights and data that they
-    name.
+    """The settings of a smoke test, which replace settings of the run. Its methods write synthetic weights and data.
 
     cfg: the settings of the run. given: the values that the user gives and that can be used here, by key. sizes:
     conf/smoke.yaml. world: the folder of synthetic weights and data.
@@ -111,7 +110,7 @@ class SmokeTest:
     world: Path
 
     def values(self) -> Json:
-        """The value of each key that a smoke test decides. The values of `data` and `eval` are whole nodes."""
+        """Return the value of each key that a smoke test sets. The values of `data` and `eval` are whole nodes."""
         evaluators = self.evaluators()
         values = self.encoder() | {"eval": evaluators}
         if "trainer" not in self.cfg:
@@ -120,20 +119,23 @@ class SmokeTest:
         return values | self.objectives() | self.spans() | self.aux_modality()
 
     def given_or(self, key: str, small: Any) -> Any:
-        """The value of a key: the user's value, if it is given alone or in a mapping, else the small value."""
+        """Return the user's value of a key, if the user gives the key or a mapping with it, else the small value."""
         is_given = any(f"{key}.".startswith(f"{name}.") for name in self.given)
         return value_at(self.cfg, key) if is_given else small
 
     def gives_place(self, key: str) -> bool:
-        """Whether the user gives the file or folder at a key, by this key or by the paths.NAME in its value."""
+        """Return whether the user gives the file or folder of a key, by the key or by the paths.NAME it refers to."""
         return user_key(self.cfg, key) in self.given and value_at(self.cfg, key) is not None
 
     def each_given_or(self, part: str, small: Json) -> Json:
-        """The values of keys below a part, by full key: the user's value if it is given, else the small value."""
+        """Return, by full key, `given_or` of each key and small value below a part."""
         return {f"{part}.{name}": self.given_or(f"{part}.{name}", value) for name, value in small.items()}
 
     def node_with_given(self, key: str, node: Json) -> Json:
-        """A new node at a key, with the values that the user gives below the key, if the node has their mappings."""
+        """Return a node for a key, with the values that the user gives below the key.
+
+        A given value whose mapping the node lacks is left out.
+        """
         made = OmegaConf.create({key: node})
         for name, value in self.given.items():
             parent = name.rpartition(".")[0]
@@ -142,9 +144,7 @@ class SmokeTest:
         return cast("Json", OmegaConf.to_container(made[key]))
 
     def encoder(self) -> Json:
-        """A synthetic encoder of the same family and width as the real encoder.
-
-        If the user gives the real encoder and it is here, it is kept.
+        """Return the settings of a synthetic encoder of the real one's family and width; {} if the user's own is here.
 
         The synthetic encoder is always bidirectional, has a token for each byte, and has none of the settings that the
         real encoder's folder records.
@@ -152,16 +152,16 @@ class SmokeTest:
         if "name" not in self.cfg.model or "model.name" in self.given:
             return {}
         pooling = self.cfg.model.pooling
-        if "trainer" not in self.cfg:  # cse-eval takes no pooling for granted
+        if "trainer" not in self.cfg:  # cse-eval has no default pooling
             pooling = pooling or "mean"
         name = synthetic.encoder(self.world, self.cfg.model.name)
         one_layer = {"model.name": name, "model.num_layers": None, "model.bidirectional": False}
         return one_layer | self.each_given_or("model", {"pooling": pooling, "prefix": None})
 
     def evaluators(self) -> Json:
-        """The node `eval`: the chosen evaluators of SCORED, on synthetic score sets unless a folder is given.
+        """Return the node `eval` with the evaluators of SCORED. Their data is synthetic if paths.senteval is not given.
 
-        If there is any evaluator, STS-B is one of them, because its score selects the checkpoint.
+        If the settings name any evaluator, STS-B is added, because its score selects the checkpoint.
         """
         senteval = self.cfg.paths.senteval
         if "paths.senteval" not in self.given:
@@ -177,23 +177,21 @@ class SmokeTest:
         return self.node_with_given("eval", evaluators)
 
     def checkpoint(self) -> Json:
-        """A synthetic checkpoint for cse-eval, unless the named checkpoint is here, for example from another smoke
-        test.
-        """
+        """Return the settings of a synthetic checkpoint for cse-eval; {} if the named checkpoint is on this machine."""
         if is_here(self.cfg.checkpoint):
             return {}
         name = synthetic.encoder(self.world, self.cfg.checkpoint)
         return {"checkpoint": name, "pooling": self.given_or("pooling", self.cfg.pooling or "mean")}
 
     def whitening(self) -> Json:
-        """Whitening of few components, fitted on synthetic text."""
+        """Return the settings of a whitening with few components that is fitted on synthetic text."""
         if not self.cfg.whitening.kind:
             return {}
         file = str(synthetic.text_file(self.world, ()))
         return self.each_given_or("whitening", {"fit": file, "components": self.sizes.components})
 
     def text(self) -> Json:
-        """Fewer rows of the user's own text, or else the node `data` of synthetic text."""
+        """Return a small `limit` for the user's own text or, without own text, the node `data` of synthetic text."""
         data = self.cfg.data
         if "sources" in data:
             limits = {f"{name}.limit": self.fewer_rows(text.limit) for name, text in data.sources.items()}
@@ -204,17 +202,17 @@ class SmokeTest:
 
     @property
     def reads_own_text(self) -> bool:
-        """Whether the run reads a file or folder that the user gives. All texts of a mixture are such files."""
+        """Whether the run reads a file or folder that the user gives. A mixture always reads such files."""
         places = ("data.path", "data.rows.file", "data.rows.folder")
         return "sources" in self.cfg.data or any(map(self.gives_place, places))
 
     def fewer_rows(self, limit: float | None) -> int:
-        """A text's new limit: the larger of smoke.yaml's rows and a given batch size, at most the text's own limit."""
+        """Return a text's limit: the rows of smoke.yaml or a larger given batch size, but at most its earlier limit."""
         rows = max(self.sizes.rows, self.given.get("trainer.batch_size", 0))
         return min(limit, rows) if isinstance(limit, int) else rows
 
     def synthetic_text(self) -> Json:
-        """The settings of synthetic text. A corpus that is read from one file keeps its reader and its columns."""
+        """Return the settings of synthetic text. A corpus in one file is read with the same reader and columns."""
         data = self.cfg.data
         corpus = DATASETS.get(data.name)
         if corpus and "file" in data.rows:
@@ -228,12 +226,12 @@ class SmokeTest:
         return made | {key: data.get(key) for key in kept}
 
     def trainer(self, evaluators: Json) -> Json:
-        """Two steps of small batches, and a selection by STS-B. evaluators: the node `eval`."""
+        """Return the settings of a training of few small steps that STS-B selects on. evaluators: the node `eval`."""
         small = {**self.sizes.trainer, "select": self.cfg.trainer.select and "dev/stsb/spearman"}
         small |= {key: min(self.cfg.trainer[key], self.sizes[key]) for key in ("batch_size", "max_length")}
         steps = self.given.get("trainer.max_steps")
         if isinstance(steps, int):
-            small["epochs"] = max(1, steps)  # an epoch has a step or more, so these are enough for the given steps
+            small["epochs"] = max(1, steps)  # an epoch has at least one step, so this is enough for the given steps
         values = self.each_given_or("trainer", small)
         if not self.reads_own_text:
             values["trainer.batch_size"] = min(values["trainer.batch_size"], synthetic.ROWS)
@@ -244,7 +242,7 @@ class SmokeTest:
         return values
 
     def objectives(self) -> Json:
-        """The values of the run's objective, and of each text's own objective."""
+        """Return the settings of the run's objective, and of each text's own objective."""
         values = self.objective("objective", keeps_teacher="objective.teacher" in self.given)
         for name, text in (self.cfg.data.get("sources") or {}).items():
             if text.objective is not None:
@@ -253,7 +251,7 @@ class SmokeTest:
         return values
 
     def objective(self, key: str, keeps_teacher: bool) -> Json:
-        """Synthetic teachers and a narrow projector, for the objective at a key."""
+        """Return the settings of an objective with a synthetic teacher and a narrow projector. key: the objective's."""
         objective = OmegaConf.select(self.cfg, key)
         small: Json = {}
         if "teacher" in objective and not keeps_teacher:
@@ -265,7 +263,7 @@ class SmokeTest:
         return self.each_given_or(key, small)
 
     def spans(self) -> Json:
-        """Short spans for DeCLUTR. A synthetic row has no room for longer ones."""
+        """Return settings of short spans for DeCLUTR, because a synthetic row is too short for longer spans."""
         if "min_length" not in self.cfg.augmentation:
             return {}
         shortest, longest = self.sizes.span
@@ -277,7 +275,7 @@ class SmokeTest:
         return {"augmentation.min_length": min_length, "augmentation.max_length": max_length}
 
     def aux_modality(self) -> Json:
-        """Few images or clips. They are synthetic unless their folder is given."""
+        """Return settings of few images or clips, which are synthetic if the user does not give their folder."""
         if "data" not in self.cfg.aux_modality:
             return {}
         data = self.cfg.aux_modality.data

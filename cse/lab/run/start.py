@@ -26,16 +26,16 @@ from cse.lab.settings.mistakes import explaining
 
 
 def start_training(arguments: Sequence[Argument], folder: str | Path | None = None) -> Path:
-    """Train with these arguments of cse-train, in this process or in several. Returns the run's folder.
+    """Train with these arguments of cse-train, in this process or in several, and return the run's folder.
 
-    folder: the folder of a new run; None: hydra.run.dir. Raises UserError before a file is written, or RunError.
+    folder: the folder of a new run; None: hydra.run.dir. Raises UserError before it writes a file, and RunError later.
     """
     with one_job("train", arguments, folder) as job:
         return run_in_processes(job)
 
 
 def start_evaluation(arguments: Sequence[Argument]) -> None:
-    """Score with these arguments of cse-eval. Raises UserError before a file is written."""
+    """Score an encoder with these arguments of cse-eval. Raises UserError before it writes a file."""
     with one_job("evaluate", arguments) as job:
         from cse.lab.run.evaluation import run_evaluation
 
@@ -44,9 +44,9 @@ def start_evaluation(arguments: Sequence[Argument]) -> None:
 
 @contextmanager
 def one_job(kind: Kind, arguments: Sequence[Argument], folder: str | Path | None = None) -> Iterator[Job]:
-    """A checked job. Its folder is not made yet. The block logs into the job's log file. Raises UserError."""
+    """Make and check a job, and give it to the block, which logs into the job's log file. Raises UserError."""
     given = without_added(arguments)
-    with explaining(texts_of(given), kind):  # not the work: an error of the user's own code needs its traceback
+    with explaining(texts_of(given), kind):  # without the work: an error in the user's own code needs its traceback
         run = earlier_run(arguments, kind)
         config = unchecked_config(kind, arguments, run)
         check_needs(needs_before_torch(config))  # importing torch takes seconds
@@ -63,16 +63,16 @@ def one_job(kind: Kind, arguments: Sequence[Argument], folder: str | Path | None
         else:
             job = Job(kind, cfg_of_new_run(config, kind, given), given, place)
         check_job(job)
-        make_folder(Path(job.cfg.paths.cache), "paths.cache")  # only this shows whether it can be made
+        make_folder(Path(job.cfg.paths.cache), "paths.cache")  # the only test whether the folder can be made
         yield job
 
 
 def folder_of_job(
     config: DictConfig, run: EarlierRun | None, given: Sequence[Argument], folder: str | Path | None
 ) -> Path:
-    """The folder of a job. A resumed run keeps its own; for another job it is `folder`, else hydra.run.dir.
+    """Return the folder of a job: of a resumed run its own folder, of another job `folder` or else hydra.run.dir.
 
-    Raises UserError if a resumed run is given another folder.
+    Raises UserError if another folder is given for a resumed run.
     """
     if run is None or run.key == "rerun":
         return Path(folder or config.hydra.run.dir)

@@ -1,7 +1,4 @@
-"""The texts that a run learns from: one text, or the texts of data=mixture.
-
-Each text has the objective that learns from it.
-"""
+"""The texts that a run learns from: one text, or the texts of data=mixture, each with its objective."""
 
 from __future__ import annotations
 
@@ -22,10 +19,10 @@ if TYPE_CHECKING:  # importing torch is slow
 
 @dataclass(frozen=True)
 class TextWithObjective:
-    """A text, and the settings of the objective that learns from it.
+    """A text, and the settings of its objective.
 
     name: the name of the text in data.sources; None for a run's only text. objective_key: the key of the objective's
-    settings. It is the objective of the run, or of the source. choice: the name of the run's objective.
+    settings, "objective" or data.sources.NAME.objective. choice: the choice of the group `objective`.
     """
 
     name: str | None
@@ -42,7 +39,7 @@ class TextWithObjective:
 
     @property
     def described(self) -> str:
-        """The name of the text in an error."""
+        """The text's name for an error."""
         return f"data={self.text.name}" if self.name is None else self.text_key
 
     @property
@@ -54,27 +51,27 @@ class TextWithObjective:
 
     @property
     def described_objective(self) -> str:
-        """The name of the objective in an error."""
+        """The objective's name for an error."""
         is_of_run = self.choice and self.objective_key == "objective"
         return f"objective={self.choice}" if is_of_run else self.objective.__name__
 
     @property
     def num_views(self) -> int:
-        """How many views of a row the objective needs."""
+        """The number of views of a row that the objective needs."""
         return self.objective.views_of(self.objective_settings)
 
     def find(self) -> Found:
-        """See Text.find."""
+        """Return the opened source of the text, see Text.find."""
         return call(self.text_settings, self.text.find)
 
     def read(self, found: Found) -> TextRows:
-        """See Text.read. A hard negative may be missing."""
+        """Return the rows of the text, see Text.read. A row may lack a hard negative."""
         required = 2 if self.objective.further_are_negatives else None
         return call(self.text_settings, partial(self.text.read, found, required))
 
 
 def texts_with_objectives(cfg: DictConfig) -> list[TextWithObjective]:
-    """The text of a run, or each text of a mixture. A text without its own objective has the objective of the run."""
+    """Return the text of a run, or each text of a mixture. A text without its own objective has the run's objective."""
     from cse.data.mixture import Mixture
 
     data: Text | Mixture = make(cfg.data)
@@ -91,14 +88,14 @@ def texts_with_objectives(cfg: DictConfig) -> list[TextWithObjective]:
         settings = for_columns(chosen, text.num_columns)
         with read_write(settings), open_dict(settings):
             settings.pop("_partial_", None)
-            for setting in ("widths", "width_weights"):  # of the embedding, which all texts share
+            for setting in ("widths", "width_weights"):  # all texts share one embedding, so also its widths
                 settings[setting] = cfg.objective.get(setting)
         texts.append(TextWithObjective(name, text, node, settings, key, choice))
     return texts
 
 
 def for_columns(objective: DictConfig, columns: int) -> DictConfig:
-    """An objective's settings for text with this number of columns. With num_views=null each column is a view."""
+    """Return an objective's settings for text of this number of columns. With num_views=null, each column is a view."""
     own = objective.copy()
     if "num_views" in own and own.num_views is None:
         with read_write(own):

@@ -1,8 +1,8 @@
-"""The changes of a run to its process, restored after the run: quiet libraries, and the environment.
+"""The changes that a run makes to its process, which are undone after the run: quiet libraries, and the environment.
 
-prepare_libraries  call it before the large libraries are imported
-alone              a block around a run: no other run in this process, and the environment is restored
-is_follower        whether the process is one of several, and not the first
+prepare_libraries  silences the large libraries before they are imported
+alone              keeps other runs out of this process during a block, then restores the environment
+is_follower        returns whether the process is one of several, and not the first
 """
 
 import logging
@@ -20,7 +20,7 @@ TALKATIVE = (
     *("accelerate", "datasets", "filelock", "gensim", "httpcore", "httpcore2", "httpx", "httpx2", "huggingface_hub"),
     *("matplotlib", "peft", "sentence_transformers", "smart_open", "torch", "transformers", "urllib3"),
 )
-REPEATING = "hydra.utils"  # logs the errors that it also raises
+REPEATING = "hydra.utils"  # a logger of errors that Hydra also raises
 BUSY = threading.RLock()
 
 
@@ -28,7 +28,7 @@ BUSY = threading.RLock()
 
 
 def prepare_libraries() -> None:
-    """Ask whether the hub answers, and silence libraries, before they are imported. Raises UserError."""
+    """Test whether the hub answers, and silence the libraries before they are imported. Raises UserError."""
     use_hub_if_it_answers()
     quiet()
 
@@ -36,7 +36,7 @@ def prepare_libraries() -> None:
 def quiet() -> None:
     """Silence the loading reports and warnings of libraries. cse itself reports the important facts.
 
-    Raises UserError if there is no place for temporary files. Without one, imports would fail with various errors.
+    Raises UserError if there is no folder for temporary files, because imports would then fail with various errors.
     """
     try:
         tempfile.gettempdir()
@@ -47,7 +47,7 @@ def quiet() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages for tensors on a CPU: fewer page faults in a step
-    for name in ("HF_HUB_VERBOSITY", "DATASETS_VERBOSITY"):  # read when they are imported, maybe later
+    for name in ("HF_HUB_VERBOSITY", "DATASETS_VERBOSITY"):  # these libraries read them at import, maybe later
         os.environ.setdefault(name, "error")
     warnings.filterwarnings("ignore")
     for name in TALKATIVE:
@@ -64,9 +64,9 @@ def quiet() -> None:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Run the block alone in this process, and restore the environment after it.
+    """Run the block alone in this process, and restore the environment after the block.
 
-    Raises UserError while another thread is in such a block, because both would draw from the same random states.
+    Raises UserError while another thread is in such a block, because both threads would share the random states.
     """
     if not BUSY.acquire(blocking=False):
         raise UserError(
@@ -81,8 +81,9 @@ def alone() -> Iterator[None]:
 
 @contextmanager
 def environment_kept() -> Iterator[None]:
-    """After the block, restore the environment variables, the filters of warnings, and the levels of the loggers that
-    `quiet` silences. A notebook needs them for its other work.
+    """After the block, restore the environment variables, the warning filters, and the logger levels that `quiet` sets.
+
+    A notebook needs the earlier values for its other work.
     """
     before = dict(os.environ)
     try:
@@ -109,5 +110,5 @@ def levels_restored(names: Iterable[str]) -> Iterator[None]:
 
 
 def is_follower() -> bool:
-    """Whether a launcher started this process as one of several, and not as the first."""
+    """Return whether a launcher started this process as one of several, and not as the first."""
     return os.environ.get("RANK", "0") != "0"

@@ -1,15 +1,15 @@
 """One training job, in this process or in one of several. Read `run`, then its phases, in this order:
 
-    build_parts   make everything that the settings name
-    log_rows      data.preview: log some rows as the model will see them, and end
-    prepare       make the training, compare it with a run that it repeats, and log what it will do
-    log_forecast  dry_run: measure time and memory, and end
-    take_folder   start or resume in the run's folder: the first write
-    begin_record  results.json and the trackers, with what is known before the first step
-    training.run  the steps (cse.training.loop); best/ and last/ are saved on the way
-    finish_run    score best/, and write what a finished run leaves
+    build_parts   makes all parts that the settings name
+    log_rows      with data.preview: logs some rows as the model will get them, and ends
+    prepare       makes the training, compares its inputs with a run that it repeats, and logs the run's plan
+    log_forecast  with dry_run: measures time and memory, and ends
+    take_folder   takes the run's folder, and starts or resumes the training; the first write
+    begin_record  starts results.json and the trackers with the facts that are known before the first step
+    training.run  does the steps (cse.training.loop), and saves best/ and last/ meanwhile
+    finish_run    scores best/, and writes the files of a finished run
 
-Imports torch, so import it only when there is work: --help answers without.
+This module imports torch. Import it only for a training: --help must answer without torch.
 """
 
 import logging
@@ -65,7 +65,7 @@ def run(job: Job) -> None:
     explained = partial(explain_failures, resolved(job.cfg), partial(resume_hint, job))
     with leaving_processes(), receiving_signals(job) as signals, explained():
         set_up_torch(job.cfg)
-        job = job.with_precision(precision_of(job.cfg.trainer.precision))  # recorded, so that a resumed run keeps it
+        job = job.with_precision(precision_of(job.cfg.trainer.precision))  # a resumed run keeps this precision
         accelerator = Accelerator(mixed_precision=job.cfg.trainer.precision.replace("fp32", "no"))
         is_first = accelerator.is_main_process
         with Heartbeat(job.folder, is_first and job.writes) as heartbeat:
@@ -74,7 +74,7 @@ def run(job: Job) -> None:
                 return log_rows(parts.batches, job.cfg.data.preview, job.cfg.choices.augmentation)
             training, overlap = prepare(job, parts, accelerator)
             if job.cfg.dry_run:
-                start_or_resume(job, training)  # a dry run refuses what the run would
+                start_or_resume(job, training)  # refuses what the run itself would refuse
                 return log_forecast(training)
             take_folder(job, training, heartbeat)
             record = begin_record(job, training, overlap)
@@ -87,14 +87,14 @@ def run(job: Job) -> None:
 
 @contextmanager
 def leaving_processes() -> Iterator[None]:
-    """Leave the process groups after the block. Not after a failure: other processes may be inside a collective."""
+    """Leave the process groups after the block, except after a failure: other processes may be inside a collective."""
     yield
     leave_processes()
 
 
 @contextmanager
 def receiving_signals(job: Job) -> Iterator[Signals]:
-    """Receive signals in the block. A run with resume= goes back into SLURM's queue if SLURM stopped it."""
+    """Receive signals in the block. If SLURM stops a run with resume=, the run's job goes back into SLURM's queue."""
     with Signals(partial(resume_hint, job)) as signals:
         try:
             slurm.release()
@@ -106,8 +106,8 @@ def receiving_signals(job: Job) -> Iterator[Signals]:
 
 
 def set_up_torch(cfg: DictConfig) -> None:
-    """Join the run's other processes, and give torch the same settings in every run."""
-    torch.use_deterministic_algorithms(False)  # an earlier run in this process may have set it
+    """Join the run's other processes, and set torch's global settings, which are the same in every run."""
+    torch.use_deterministic_algorithms(False)  # an earlier run in this process may have set True
     if cfg.trainer.deterministic:
         from transformers.trainer_utils import enable_full_determinism
 
@@ -119,9 +119,9 @@ def set_up_torch(cfg: DictConfig) -> None:
 
 
 def precision_of(asked: str) -> str:
-    """The precision of trainer.precision on this machine.
+    """Return the precision on this machine for a value of trainer.precision.
 
-    auto means bf16 if the device computes bf16 in hardware, else fp32. Raises UserError for fp16 without a GPU.
+    For auto: bf16 if the device computes bf16 in hardware, else fp32. Raises UserError for fp16 without a GPU.
     """
     from cse.device import computes_bf16, count_gpus
 
@@ -133,9 +133,8 @@ def precision_of(asked: str) -> str:
 
 
 def build_parts(job: Job, accelerator: Accelerator) -> Parts:
-    """Make everything that the settings name. Raises UserError, or one MissingResource that names all that is
-    missing."""
-    with main_process_first():  # the first reads the text, the others read its cache
+    """Make all parts that the settings name. Raises UserError, or one MissingResource that names all missing data."""
+    with main_process_first():  # the first process reads the text, the other processes read its cache
         try:
             return build(job.cfg, accelerator)
         except MissingResource as error:
@@ -152,11 +151,10 @@ def build_parts(job: Job, accelerator: Accelerator) -> Parts:
 
 
 def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training, Overlap | None]:
-    """The training before its start, and how many of its texts are also scored.
+    """Return the training before its start, and the number of training texts that are also evaluation texts.
 
-    Only the first process counts these texts.
-
-    Logs what the run will do, and writes nothing. Raises UserError if a run with rerun= reads other data.
+    Only the first process counts these texts; the number is None on the other processes. Logs the run's plan, and
+    writes nothing. Raises UserError if a run with rerun= would read other data than the earlier run.
     """
     plain = resolved(job.cfg)
     training = Training(parts, accelerator, job.folder, fixed_settings(plain))
@@ -170,7 +168,10 @@ def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training,
 
 
 def start_or_resume(job: Job, training: Training) -> None:
-    """Start a new training or, with resume=, continue from last/. Raises UserError if settings or data differ there."""
+    """Start a new training or, with resume=, continue from last/.
+
+    Raises UserError if the settings or the data differ from those in last/.
+    """
     resumes = job.cfg.resume is not None
     if resumes:
         check_resumed(training)
@@ -178,14 +179,15 @@ def start_or_resume(job: Job, training: Training) -> None:
 
 
 def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
-    """Take the run's folder, start or resume, and then make the folder's first files. So a refused run changes nothing.
+    """Take the run's folder, start or resume the training, and then write the folder's first files.
 
-    heartbeat: from now on it keeps other runs out of the folder. Raises UserError.
+    A run that is refused here leaves the folder's files as they were. heartbeat: the lock, which now keeps other runs
+    out of the folder. Raises UserError.
     """
     is_first = training.accelerator.is_main_process
     heartbeat.take()  # before the folder is read
     if is_first:
-        check_unused(job)  # again: another run may have used it since
+        check_unused(job)  # a second check: another run may have used the folder meanwhile
     start_or_resume(job, training)
     if is_first:
         recover_best(training)
@@ -193,7 +195,7 @@ def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
 
 
 def begin_record(job: Job, training: Training, overlap: Overlap | None) -> Record:
-    """The record of a training that has started. overlap: how many of its texts are also scored."""
+    """Return the record of a training that has started. overlap: the number of its texts that are evaluation texts."""
     is_first = training.accelerator.is_main_process
     record = Record(
         job,
@@ -210,7 +212,7 @@ def begin_record(job: Job, training: Training, overlap: Overlap | None) -> Recor
 
 
 def encoder_and_inputs(training: Training) -> Results:
-    """The entries of results.json about the encoder and about its training data."""
+    """Return the entries of results.json about the encoder and about its training data."""
     encoder, objective = training.parts.encoder, training.parts.objective
     layers = encoder.backbone.config.num_hidden_layers
     shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.width}, {encoder.size}"
@@ -220,13 +222,14 @@ def encoder_and_inputs(training: Training) -> Results:
         "vectors": vectors_of_export(encoder, objective.test_head()),
         "training_data": cast("TrainingData", training.parts.provenance()),
         "inputs": training.inputs,
-        "processes": training.accelerator.num_processes,  # torchrun's, which trainer.devices does not say
+        "processes": training.accelerator.num_processes,  # trainer.devices does not give torchrun's number
     }
 
 
 def kept_of_before(plain: PlainConfig, training: Training) -> Results:
-    """The entries of results.json that a resumed run keeps: its earlier code and numbers of processes, if they have
-    changed, and the hub's facts about its first weights. Warns of changed code.
+    """Return the entries of results.json that a resumed run keeps from its earlier starts. Warns of changed code.
+
+    These are each earlier code and number of processes that has changed, and the hub's facts about the first weights.
     """
     step, processes = training.state.step, training.accelerator.num_processes
     before: Results = read_run(training.folder).results if step else {}

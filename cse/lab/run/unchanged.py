@@ -1,6 +1,6 @@
 """Compare the inputs of a run with the inputs of the run that it resumes or repeats.
 
-train.py calls `check_resumed` (resume=) or `check_repeated` (rerun=) after everything is built and before a file is
+train.py calls `check_resumed` (resume=) or `check_repeated` (rerun=) after all parts are built and before a file is
 written. last/ records the inputs of a run as digests.
 """
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:  # importing torch is slow
     from cse.training.loop import Training
 
 UNSAVED = {"trainer.no_duplicates": False}
-"""Settings that a run of an older edition does not record, with the values that such a run used."""
+"""Settings that runs of an older version of cse do not record, with the values that these runs used."""
 
 NAMING = frozenset({"data", "augmentation", "aux_modality", "model", "objective", "eval"})
-"""The groups whose parts read inputs. A changed setting of these groups may name another input."""
+"""The groups whose settings name inputs."""
 
 
 def check_resumed(training: "Training") -> None:
-    """Refuse a run with resume= whose settings or data differ from the record in last/. The error names the changes."""
+    """Refuse a run with resume= if its settings or data differ from those in last/. The error names the changes."""
     from cse.training.settings import WEIGHTS
 
     last = undamaged_last(training.folder)
     if not last:
         return  # nothing is saved yet
-    # an older edition saved no settings of evaluators, either
+    # an older version of cse saved no settings of evaluators, either
     before = {key: value for key, value in training.identity.items() if key.startswith("eval.")}
     before |= UNSAVED | last["identity"]
     then = {key: before.get(key) for key in training.identity}
@@ -54,10 +54,10 @@ def check_resumed(training: "Training") -> None:
 
 
 def check_repeated(folder: Path, plain: PlainConfig, training: "Training") -> None:
-    """Refuse a run with rerun=FOLDER that reads a different input, unless a changed setting explains the difference.
+    """Refuse a run with rerun=FOLDER if an input differs from the earlier run's, and no changed setting explains it.
 
-    The same file with other content is refused. A file of another name is allowed, because the user asked for it. Logs
-    which inputs are the same, and warns of changed code and of another number of processes. plain: the settings.
+    A file of the same name with other content is refused. A file of another name is allowed, because the user named it.
+    Logs which inputs are the same, and warns if the code or the number of processes has changed. plain: the settings.
     """
     last = undamaged_last(folder)
     if not last:
@@ -78,7 +78,7 @@ def check_repeated(folder: Path, plain: PlainConfig, training: "Training") -> No
 
 
 def undamaged_last(folder: Path) -> Json:
-    """The content of last/ without tensors; {} if there is no last/. Raises UserError for a damaged file."""
+    """Return the content of last/ without tensors; {} if there is no last/. Raises UserError for a damaged file."""
     from cse.training.checkpoint import explain_damage, read_about, read_state
 
     if about := read_about(folder):
@@ -91,29 +91,29 @@ def undamaged_last(folder: Path) -> Json:
 
 
 def changed_groups(before: PlainConfig, now: PlainConfig) -> set[str]:
-    """The groups in which two configs differ in settings that decide training or scores.
+    """Return the groups with settings that decide training or scores and that differ between two configs.
 
-    The objective of a mixture's source counts as an objective.
+    The settings of the objective of a mixture's source are in the group "objective".
     """
     keys = [change.name for change in changes(science_in(before), science_in(now))]
     return {"objective" if OBJECTIVE_OF_SOURCE.match(key) else key.partition(".")[0] for key in keys}
 
 
 def science_in(plain: PlainConfig) -> Facts:
-    """The settings that decide what is learned and scored, as facts."""
+    """Return the settings that decide training or scores, as facts."""
     decisive = {key: value for key, value in flattened(plain).items() if role_of(key, plain).is_science}
     return as_facts("science", decisive)
 
 
 def is_explained(change: Change, groups: set[str]) -> bool:
-    """Whether changed settings explain a changed input. groups: the groups with changed settings."""
-    if change.before is None or change.now is None:  # an input of another name
+    """Return whether changed settings explain a changed input. groups: the groups with changed settings."""
+    if change.before is None or change.now is None:  # the input has another name in the other run
         return bool(groups & NAMING)
     return bool(groups & groups_behind(change.name))
 
 
 def groups_behind(name: str) -> set[str]:
-    """The groups whose settings change the digest of an input without changing its name."""
+    """Return the groups whose settings change the digest of an input without changing its name."""
     from cse.training.settings import CONFIGURATION, FROZEN_WEIGHTS, VOCABULARY, WEIGHTS
     from cse.training.teacher import TEACHER
 
@@ -124,11 +124,11 @@ def groups_behind(name: str) -> set[str]:
     return {"objective"} if name.startswith(TEACHER) else set()  # the digest has the teacher's pooling
 
 
-# What a repeated run logs
+# The log lines of a repeated run
 
 
 def log_same_inputs(folder: Path, before: dict[str, str], now: dict[str, str]) -> None:
-    """Log how many inputs are the same, and which inputs are replaced. before, now: digests of the inputs by name."""
+    """Log the number of equal inputs, and the names of replaced inputs. before, now: digests of the inputs by name."""
     digests = set(now.values())
     other = [name for name, digest in before.items() if digest not in digests]
     but = f"; other inputs replace {', '.join(other)}" if other else ""
@@ -136,14 +136,14 @@ def log_same_inputs(folder: Path, before: dict[str, str], now: dict[str, str]) -
 
 
 def warn_of_changed_code(key: str, changed: Sequence[Change]) -> None:
-    """Warn of code that has changed, if any. key: resume or rerun."""
+    """Warn if code has changed. key: resume or rerun."""
     if changed:
         names = ", ".join(change.name for change in changed)
         log_fields(logging.WARNING, **{key: f"the code has changed: {names}; the numbers may differ"})
 
 
 def warn_of_changed_processes(before: int | None, training: "Training") -> None:
-    """Warn of another number of processes than before, if that is known."""
+    """Warn if the number of processes has changed. before: the earlier number; None if unknown."""
     from cse.training.settings import on_other_processes
 
     now = training.accelerator.num_processes
