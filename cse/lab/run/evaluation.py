@@ -76,7 +76,7 @@ def run_evaluation(job: Job) -> None:
 
 
 def load_parts(cfg: DictConfig) -> tuple[Subject, dict[str, Evaluator]]:
-    """Return the encoder to score, and the evaluators. Raises UserError, or one MissingResource for all missing files."""
+    """Return the encoder to score and the evaluators. Raises UserError, or one MissingResource for all missing data."""
     missing: list[MissingResource] = []
     with collecting(missing):
         subject = load_subject(cfg)

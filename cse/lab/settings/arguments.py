@@ -1,10 +1,10 @@
-"""An Argument is one KEY=VALUE of a command, with the giver: a person, a sweep or cse.
+"""The class Argument: one KEY=VALUE of a command, with its giver, which is a person, a sweep or cse.
 
-An Argument always has the form of Hydra's grammar: in a given command, in run.yaml, and in a command that is shown.
+An Argument is always written in Hydra's grammar: in a given command, in run.yaml, and in a command that cse prints.
 
 1. Argument has a key and a value.
 2. `arguments_of` makes Arguments from texts, and `texts_of` makes texts from Arguments.
-3. `values_of` and the functions after it read the values from a list of Arguments.
+3. `values_of` and the functions below it read the values in a list of Arguments.
 4. `parse_argument` reads Hydra's grammar, `spell_argument` writes it, and `shell_line` writes a command for a shell.
 """
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:  # hydra is imported only to read an argument
     from hydra.core.override_parser.types import Override
 
 Giver = Literal["sweep", "person", "cse"]
-"""Who gives an argument: a job's sweep, a person, or cse itself. Of these, a later giver overrides an earlier one."""
+"""The giver of an argument: the job's sweep, a person, or cse. A giver overrides the givers before it in this list."""
 
 PLAIN_TEXT = re.compile(r"(?!(null|true|false|nan|inf)$)[a-z_]\w*", re.ASCII | re.IGNORECASE)
-"""Text that needs no quotes, not even in a list: Hydra reads it as the same text."""
+"""Text that Hydra reads as the same text without quotes, also in a list."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ class Argument:
     by: Giver = "person"
 
     def __str__(self) -> str:
-        """As given."""
+        """Return the text of the argument."""
         return self.text
 
     @property
     def key(self) -> str:
-        """The key that it sets: `trainer.lr` of `trainer.lr=1e-5`."""
+        """The key that the argument sets: `trainer.lr` of `trainer.lr=1e-5`."""
         return key_of(self.text)
 
     @property
     def root(self) -> str:
-        """The first part of its key: `trainer` of `trainer.lr=1e-5`."""
+        """The first part of the key: `trainer` of `trainer.lr=1e-5`."""
         return self.key.partition(".")[0]
 
     @property
@@ -66,50 +66,51 @@ class Argument:
 
     @property
     def parsed(self) -> object:
-        """The value that Hydra reads: a text, a number or a list. For several values: Hydra's object for a sweep."""
+        """The value that Hydra reads: a text, a number or a list or, for several values, Hydra's object for a sweep."""
         return parse_argument(self.text).value()
 
     @property
     def adds(self) -> bool:
-        """Whether it is a +KEY=VALUE, which adds a key."""
+        """Whether the argument is +KEY=VALUE, which adds a key."""
         return self.text.startswith("+")
 
     @property
     def deletes(self) -> bool:
-        """Whether it is a ~KEY, which deletes a key."""
+        """Whether the argument is ~KEY, which deletes a key."""
         return self.text.startswith("~")
 
     @property
     def is_axis(self) -> bool:
-        """Whether it gives its key several values: a,b, range(...), interval(...) or glob(...)."""
+        """Whether the argument gives its key several values: a,b, range(...), interval(...) or glob(...)."""
         return parse_argument(self.text).is_sweep_override()
 
 
 # From texts to arguments, and back
 
 RUN_ALONE = Argument("hydra.mode=RUN", by="sweep")
-"""Hydra's argument for a single run. Each job of a command of several has it: a sweep's file may set another mode.
+"""Hydra's argument for a single run. Each job of a command of several jobs has it: a sweep's file may set another mode.
 
-It is the last argument that the sweep gives. So the texts of a job's command, run.yaml and a plan show the givers.
+RUN_ALONE is the last argument that the sweep gives. So it shows who gave an argument in a job's command, in run.yaml
+and in a plan.
 """
 
 
 def arguments_of(texts: Sequence[str]) -> list[Argument]:
-    """The arguments in texts. The arguments up to RUN_ALONE are from the sweep, the others from a person."""
+    """Return the arguments in texts. The sweep gives the arguments up to RUN_ALONE, and a person gives the rest."""
     count = texts.index(RUN_ALONE.text) + 1 if RUN_ALONE.text in texts else 0
     return [*(Argument(text, by="sweep") for text in texts[:count]), *map(Argument, texts[count:])]
 
 
 def texts_of(arguments: Iterable[Argument]) -> list[str]:
-    """The texts of arguments, as Hydra, run.yaml and a job's process take them: in the order of their givers."""
+    """Return the texts of arguments for Hydra, run.yaml or a job's process, in the order of the givers (see Giver)."""
     givers = get_args(Giver)
     return [argument.text for argument in sorted(arguments, key=lambda argument: givers.index(argument.by))]
 
 
 def recorded_arguments(texts: Sequence[str]) -> list[Argument]:
-    """The arguments that a run or a plan recorded. Texts that are not arguments are left out.
+    """Return the arguments that a run or a plan recorded, without texts that are not arguments.
 
-    An older record lacks quotes that the grammar needs. They are added.
+    If an older record lacks quotes that the grammar needs, the quotes are added.
     """
     readable: list[str] = []
     for text in texts:
@@ -121,26 +122,26 @@ def recorded_arguments(texts: Sequence[str]) -> list[Argument]:
     return arguments_of(readable)
 
 
-# What a list of arguments says
+# The values in a list of arguments
 
 
 def values_of(arguments: Iterable[Argument]) -> dict[str, str]:
-    """{key: value as text} of the arguments. The last value of a key counts."""
+    """Return {key: value as text} of the arguments. The last value of a key counts."""
     return {argument.key: argument.value for argument in arguments}
 
 
 def keys_of_person(arguments: Iterable[Argument]) -> list[str]:
-    """The keys that a person gave, without the keys of a sweep."""
+    """Return the keys of the arguments that a person gave."""
     return [argument.key for argument in arguments if argument.by == "person"]
 
 
 def merged(arguments: Iterable[Argument]) -> list[Argument]:
-    """Each key once, at its first place and with its last value. So the command line overrides a case."""
+    """Return one argument for each key, the last, at the place of the first: so the command line overrides a case."""
     return list({argument.key: argument for argument in arguments}.values())
 
 
 def settings_of_arguments(arguments: Iterable[Argument]) -> tuple[PlainConfig, dict[str, str]]:
-    """(settings, choices by group) from the arguments alone, without conf/ and without Hydra's own settings."""
+    """Return the settings and the choices by group that the arguments give, without those of conf/ and of Hydra."""
     settings: PlainConfig = {}
     chosen: dict[str, str] = {}
     for argument in arguments:
@@ -165,9 +166,9 @@ def settings_of_arguments(arguments: Iterable[Argument]) -> tuple[PlainConfig, d
 
 @cache
 def parse_argument(text: str) -> "Override":
-    """An argument, read by Hydra's parser. Raises Hydra's error for a text that the parser cannot read.
+    """Return Hydra's reading of an argument. Raises Hydra's error for a text that Hydra's parser cannot read.
 
-    The values of range(0.01,0.08,0.01) are exact. Hydra itself adds binary fractions, and would give
+    The values of range(0.01,0.08,0.01) are exact. Hydra itself would add binary fractions and give
     0.060000000000000005.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -182,12 +183,12 @@ def parse_argument(text: str) -> "Override":
 
 
 def key_of(text: str) -> str:
-    """The key of an argument: `trainer.lr` of `trainer.lr=1e-5`, `++trainer.lr=1e-5` and `~trainer.lr`."""
+    """Return the key of an argument: `trainer.lr` of `trainer.lr=1e-5`, `++trainer.lr=1e-5` and `~trainer.lr`."""
     return text.partition("=")[0].lstrip("+~")
 
 
 def is_one_value(text: str) -> bool:
-    """Whether Hydra reads a text as an argument with one value."""
+    """Return whether Hydra reads a text as an argument with one value."""
     from hydra.errors import HydraException
 
     try:
@@ -197,12 +198,12 @@ def is_one_value(text: str) -> bool:
 
 
 def value_in(text: str) -> object:
-    """The value that a text writes, read by Hydra; the text itself if Hydra cannot read it."""
+    """Return the value that Hydra reads in a text, or the text itself if Hydra cannot read it."""
     return parse_argument(f"key={text}").value() if is_one_value(f"key={text}") else text
 
 
 def spell_argument(key: str, value: object) -> str:
-    """KEY=VALUE in Hydra's grammar. Text has only the quotes that it needs."""
+    """Return KEY=VALUE in Hydra's grammar. Text is in quotes only if it needs quotes."""
     if not isinstance(value, str | Path):
         return f"{key}={spell_value(value)}"
     text = str(value)
@@ -211,7 +212,7 @@ def spell_argument(key: str, value: object) -> str:
 
 
 def spell_value(value: object, *, quotes: bool = True) -> str:
-    """A Python value as Hydra's grammar writes it: null, true, 0.5, [a,b]. quotes: put them around text if needed."""
+    """Return a Python value in Hydra's grammar: null, true, 0.5, [a,b]. quotes: whether to quote text that needs it."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, list | tuple):
@@ -223,16 +224,16 @@ def spell_value(value: object, *, quotes: bool = True) -> str:
 
 
 def quoted(text: str) -> str:
-    """The text in quotes, which Hydra removes again."""
-    escaped = re.sub(r"(\\+)(?='|$)", r"\1\1", text)  # before a quote Hydra reads two backslashes as one
+    """Return the text in quotes, so that Hydra reads the same text."""
+    escaped = re.sub(r"(\\+)(?='|$)", r"\1\1", text)  # before a quote, Hydra reads two backslashes as one
     return "'" + escaped.replace("'", "\\'") + "'"
 
 
 def shell_line(*texts: str) -> str:
-    """A command for a shell, which reads each of these texts as one argument."""
+    """Return a command in which a shell reads each of these texts as one argument."""
     return " ".join(map(shell_argument, texts))
 
 
 def shell_argument(text: str) -> str:
-    """One argument for a shell: in quotes if it needs them, in double quotes if it has single ones."""
+    """Return a text as one argument for a shell: in quotes if needed, or in double quotes if it has single quotes."""
     return f'"{text}"' if "'" in text and not re.search(r'["$`\\!\n]', text) else shlex.quote(text)

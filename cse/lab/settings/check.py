@@ -1,11 +1,11 @@
 """Check every setting of a config, before any work.
 
     validate_command    checks the config of cse-train or cse-eval
-    validate_settings   checks any config, with these steps:
+    validate_settings   checks any config, by these functions:
     check_nodes         checks each node: the keys that no part takes (nodes.py), and each part (parts.py)
     unread_keys         finds keys that nothing reads
-    sentences_of        writes the error
-    with_converted      or makes the config with values of the right types
+    sentences_of        writes the error if there is a violation
+    with_converted      returns the config with values of the right types if there is none
 
 One error names all violations: for each, the key as given, the value, and the mistake in pydantic's words. For a value
 from the user's own file, the file and the line follow:
@@ -34,12 +34,12 @@ from cse.lab.settings.values import PlainConfig, flattened, nodes_in
 
 
 def validate_command(config: DictConfig, kind: Kind) -> DictConfig:
-    """A copy of the config of a kind of command, checked; see validate_settings."""
+    """Return a checked copy of the config of a kind of command; see validate_settings."""
     return validate_settings(config, Train if kind == "train" else Evaluate)
 
 
 def validate_settings(config: DictConfig, types: type) -> DictConfig:
-    """A copy of the config, checked, with each value converted to the type of its key.
+    """Return a checked copy of the config, with each value converted to the type of its key.
 
     types: a TypedDict of the keys that no part takes. Raises one UserError for all violations, or OmegaConf's error for
     a reference to a key that does not exist.
@@ -63,7 +63,7 @@ def validate_settings(config: DictConfig, types: type) -> DictConfig:
 
 
 def meaning_of(key: str) -> str:
-    """`: ` and the first sentence of conf/'s comment on a key that a command has to set; "" without a comment."""
+    """Return `: ` and the first sentence of conf/'s comment on a key that a command must set; "" without a comment."""
     comments = (setting.comment for setting in settings_of_command("train") if setting[:2] == (key, "???"))
     return next((f": {comment.partition('. ')[0]}" for comment in comments if comment), "")
 
@@ -83,7 +83,10 @@ def check_nodes(settings: PlainConfig, types: type, helpers: Collection[str]) ->
 
 
 def unread_keys(settings: PlainConfig, helpers: Collection[str], referred: Collection[str]) -> Iterator[Violation]:
-    """The keys in `paths` and below helpers (see check_nodes), without `referred`: the keys that values refer to."""
+    """Yield a Violation for each key in `paths` or below a helper (see check_nodes) to which no value refers.
+
+    referred: the keys that values refer to. A key of `paths` that conf/ has is no violation.
+    """
     why = "there is no such setting, and no value refers to it"
     above = tuple(f"{key}." for key in referred)
     for key, value in flattened({key: settings[key] for key in helpers & settings.keys()}).items():
@@ -96,7 +99,7 @@ def unread_keys(settings: PlainConfig, helpers: Collection[str], referred: Colle
 
 
 def sentences_of(violations: Iterable[Violation], config: DictConfig) -> Iterator[str]:
-    """For each wrong setting, KEY=VALUE or KEY: the mistake, and the line of the user's own file that sets it."""
+    """Yield a sentence for each wrong setting: KEY=VALUE or KEY, the mistake, and the line of the user's own file."""
     reasons: dict[tuple[str, str | None], list[str]] = defaultdict(list)
     for key, reason, value in violations:
         if reason not in reasons[key, value]:
@@ -108,9 +111,10 @@ def sentences_of(violations: Iterable[Violation], config: DictConfig) -> Iterato
 
 
 def with_converted(config: DictConfig, nodes: Sequence[CheckedNode], written: PlainConfig) -> DictConfig:
-    """A copy of the config with the values that its checked nodes convert. written: the config's values, unresolved.
+    """Return a copy of the config with the converted values of its checked nodes.
 
-    A key that refers to another key keeps its reference if the converted value of the other key is the same.
+    written: the config's values with unresolved references. If the value that a reference gives is the converted value,
+    the reference remains.
     """
     checked = deepcopy(config)
     converted = {key: value for node in nodes for key, value in node.converted.items()}

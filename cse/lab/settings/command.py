@@ -1,9 +1,8 @@
 """Read a command of cse-train or cse-eval, or a call in Python, into its arguments and its flags.
 
-1. `normalized` writes each text in Hydra's grammar. All other code reads the result, also for --help and --config-dir.
+1. `normalized` writes each text in Hydra's grammar. All other code reads this result, also for --help and --config-dir.
 2. `read_command` makes a Command of the result: `split_flags` finds the flags, `read_arguments` reads the arguments.
-
-The functions below them turn the Python values of a call into texts.
+3. `from_python` and `texts_of_settings` make texts from the Python values of a call.
 """
 
 import ast
@@ -24,7 +23,7 @@ from cse.lab.settings.mistakes import explaining
 LOOKS = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help")
 """Hydra's flags that show something and run nothing."""
 WITH_VALUE = (*LOOKS, "--package", "-p", "--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn")
-"""Flags with a value, which is the next text of the command."""
+"""The flags with a value. The value is the next text of the command."""
 MULTIRUN = ("-m", "--multirun")
 """Hydra's flags for several jobs."""
 HYDRAS_FLAGS = (*WITH_VALUE, *MULTIRUN, "--run", "-r", "--resolve", "--experimental-rerun")
@@ -34,20 +33,20 @@ UNREAD = tuple(
     f"hydra.{key}"
     for key in ("verbose", "job_logging", "hydra_logging", "callbacks", "output_subdir", "job.chdir", "job.env_")
 )
-"""The keys of Hydra's own runs and logs. cse ignores them."""
+"""The keys of Hydra's own runs and logs, which cse refuses."""
 
 QUOTED = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
 """Text in quotes."""
 AT_HOME = re.compile(r"([=\[,:]\s*)~/")
-"""The start of a value in the home folder: alone, in a list, or in a mapping."""
+"""The start ~/ of a value: alone, in a list, or in a mapping."""
 AS_GIVEN = re.compile(r"\d+|null")
-"""Python text that Hydra reads as another type: a number, as in seed="3", and null."""
+"""Python text that Hydra must read as a number or as null: seed="3" means seed=3."""
 
 
 def normalized(texts: Sequence[str]) -> list[str]:
-    """The texts in Hydra's grammar. They may come from a shell, a W&B agent (--trainer.lr=1e-5) or Python.
+    """Return the texts in Hydra's grammar. texts: from a shell, a W&B agent (--trainer.lr=1e-5) or Python.
 
-    Raises UserError for unreadable letters in a text or in the environment.
+    Raises UserError if a text, or a folder in the environment, has letters that are not UTF-8.
     """
     set_here = [value for name, value in os.environ.items() if name == "HOME" or name.startswith("CSE_")]
     check_letters([*texts, os.getcwd(), *set_here])
@@ -60,7 +59,7 @@ def normalized(texts: Sequence[str]) -> list[str]:
 
 
 def check_letters(names: Sequence[str]) -> None:
-    """Raise UserError for a text or a folder whose letters would be lost in a run's files, which are UTF-8."""
+    """Raise UserError for a text or a folder's name that cannot be written in UTF-8, the encoding of a run's files."""
     encoding = sys.getfilesystemencoding()
     for name in names:
         if encoding == "utf-8" and name != name.encode(errors="replace").decode():
@@ -70,16 +69,16 @@ def check_letters(names: Sequence[str]) -> None:
 
 
 def is_from_agent(text: str) -> bool:
-    """Whether a W&B agent may have given this text: --KEY=VALUE that is not a flag of Hydra."""
+    """Return whether a W&B agent may have given this text: a --KEY=VALUE that is not a flag of Hydra."""
     return text.startswith("--") and "=" in text and key_of(text) not in WITH_VALUE
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command that was given.
+    """A command.
 
-    texts: the whole command, as `normalized` returns it. arguments: its settings. flags: its flags, such as -m. A
-    flag's value follows the flag.
+    texts: the whole command, as `normalized` returns it. arguments: the settings. flags: the flags, such as -m. The
+    value of a flag follows the flag.
     """
 
     kind: Kind
@@ -89,7 +88,7 @@ class Command:
 
 
 def read_command(texts: Sequence[str], kind: Kind) -> Command:
-    """Read a command. texts: as `normalized` returns them, without --config-dir.
+    """Return the Command in these texts. texts: the result of `normalized`, without --config-dir.
 
     Raises UserError for an argument that cannot be read or has no effect.
     """
@@ -99,7 +98,7 @@ def read_command(texts: Sequence[str], kind: Kind) -> Command:
 
 
 def split_flags(texts: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(settings, flags with their values) of a command, in the order that Hydra's own parser needs."""
+    """Return a command's settings, and its flags with their values. Hydra's parser needs the settings first."""
     settings: list[str] = []
     flags: list[str] = []
     rest = iter(texts)
@@ -114,14 +113,14 @@ def split_flags(texts: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def flags_that_show(flags: Sequence[str]) -> list[str]:
-    """The flags that show something and run nothing: --cfg, and --cfg=job."""
+    """Return the flags that show something and run nothing: --cfg, and --cfg=job."""
     return [flag for flag in flags if flag.partition("=")[0] in LOOKS]
 
 
 def read_arguments(texts: Sequence[str], kind: Kind) -> list[Argument]:
-    """The arguments of a command without flags.
+    """Return the arguments in a command's texts without flags.
 
-    Raises Hydra's error for a text that it cannot read, UserError for an argument that has no effect.
+    Raises Hydra's error for a text that Hydra cannot read, and UserError for an argument that has no effect.
     """
     texts = [with_home(without_plus(text)) for text in texts]
     for text in texts:
@@ -132,19 +131,19 @@ def read_arguments(texts: Sequence[str], kind: Kind) -> list[Argument]:
 
 
 def without_plus(text: str) -> str:
-    """The argument without the + that adds a key in Hydra.
+    """Return the argument without the + by which Hydra adds a key.
 
-    Only keys below `hydra` may need the +, because cse reads no key that conf/ lacks.
+    Only keys below `hydra` keep the +, because cse reads no key that conf/ lacks.
     """
     return text if key_of(text).startswith("hydra") else text.lstrip("+")
 
 
 def with_home(text: str) -> str:
-    """The argument, in which the home folder replaces ~/ at the start of each value without quotes.
+    """Return the argument with the home folder instead of ~/ at the start of each value without quotes.
 
-    A shell replaces ~/ only at the start of an argument.
+    A shell itself replaces ~/ only at the start of an argument, not after KEY=.
     """
-    parts = QUOTED.split(text)  # every second one is in quotes
+    parts = QUOTED.split(text)  # every second part is in quotes
     parts[::2] = [AT_HOME.sub(lambda start: f"{start[1]}{Path.home()}/", part) for part in parts[::2]]
     return "".join(parts)
 
@@ -159,17 +158,19 @@ def refuse_unread(text: str) -> None:
 
 
 def without_null_groups(arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments without `experiment=null`, `variant=null` and `sweep=null`. Null is the default of these groups,
-    and Hydra refuses it."""
+    """Return the arguments without `experiment=null`, `variant=null` and `sweep=null`, which Hydra refuses.
+
+    They are not needed, because null is the default of these groups.
+    """
     given = values_of(arguments)
     null = {group for group in OPTIONAL_GROUPS if given.get(group) in ("", "null")}
     return [argument for argument in arguments if argument.key not in null]
 
 
 def with_evaluator(arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments, with the evaluator's name in the keys of its settings, if a single evaluator is chosen.
+    """Return the arguments. If they choose a single evaluator, its name is added to the keys of its settings.
 
-    For `eval=mteb eval.benchmark=NAME` the key becomes eval.mteb.benchmark.
+    For example, `eval=mteb eval.benchmark=NAME` becomes `eval=mteb eval.mteb.benchmark=NAME`.
     """
     evaluators = choices("eval")
     chosen = {argument.key: argument.parsed for argument in arguments}.get("eval")
@@ -186,12 +187,11 @@ def with_evaluator(arguments: Sequence[Argument]) -> list[Argument]:
 
 
 def without_evaluators(arguments: Sequence[Argument], kind: Kind) -> list[Argument]:
-    """The arguments, with eval=[] for `eval=null` or `eval=[]`.
+    """Return the arguments. With `eval=null` or `eval=[]`, they get eval=[] and select no checkpoint by a score.
 
-    A run with eval=[] scores nothing, so no score can select a checkpoint. Therefore trainer.select and trainer.watch
-    become empty too, unless they are given.
-
-    The added arguments count as a person's: a run records them, and smoke=true keeps them.
+    A run with eval=[] has no score that could select a checkpoint. So arguments that make trainer.select and
+    trainer.watch empty are added, if these keys are not given. The giver of the added arguments is "person": a run
+    records them, and smoke=true does not change them.
     """
     given = values_of(arguments)
     if given.get("eval") not in ("", "null", "[]"):
@@ -205,12 +205,12 @@ def without_evaluators(arguments: Sequence[Argument], kind: Kind) -> list[Argume
 
 
 def from_python(text: str) -> list[str]:
-    """The texts of an argument that may contain a Python value.
+    """Return the texts in Hydra's grammar for an argument that may contain a Python value.
 
     `model.prefix=None` and `model={'prefix': None}` become model.prefix=null; `data.columns=['a', None]` becomes
     data.columns=[a,null].
 
-    The mapping of a group becomes one argument for each key, because the value of the group itself is a choice.
+    A group's mapping becomes one argument for each key, because the value of the group itself must be a choice.
     """
     key, _, value = text.partition("=")
     if value == "None":
@@ -227,9 +227,9 @@ def from_python(text: str) -> list[str]:
 
 
 def texts_of_settings(settings: Mapping[str, object]) -> list[str]:
-    """The texts of arguments that give these settings: seed=3, splits=[test], data.path='a,b.txt'.
+    """Return an argument's text for each of these settings: seed=3, splits=[test], data.path='a,b.txt'.
 
-    Raises UserError for a value that cannot be a text.
+    Raises UserError for a value that cannot be written as text.
     """
     texts = []
     for key, value in settings.items():

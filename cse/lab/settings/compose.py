@@ -1,7 +1,8 @@
-"""Compose the config from arguments: Hydra composes conf/, then cse adds what Hydra cannot compose.
+"""Compose the config from arguments: Hydra composes the files of conf/, then cse adds what Hydra cannot compose.
 
-`composed` has four steps. The code of two steps is below it: the first refuses arguments that Hydra would ignore, and
-the third completes the sources of data=mixture.
+Start at `composed`, which has four steps. `refuse_arguments` refuses arguments that Hydra would ignore.
+`composed_by_hydra` composes the config. `complete_sources` completes the sources of data=mixture. The last step,
+`fill_in_environment`, is in references.py.
 """
 
 import threading
@@ -21,17 +22,18 @@ from cse.lab.settings.provenance import OVERRIDDEN_AT, RECORDED_AT, find_overrid
 from cse.lab.settings.references import fill_in_environment
 
 COMPOSING = threading.RLock()
-"""A lock for Hydra's global state, because threads compose a sweep's jobs. Composing a mixture enters it again."""
+"""A lock for Hydra's global state, because several threads compose a sweep's jobs. For a mixture, `composed` calls
+itself, so one thread may take the lock twice."""
 
 LONGEST_NAME = 255
-"""How many letters the name of a file may have. Hydra looks for a folder with the name of each key."""
+"""The largest number of letters in a file's name. Hydra looks for a folder with the name of each key."""
 
 OF_MIXTURE = ("name", "cache_dir", "preview")
-"""The keys of data=text that a mixture has for all its sources."""
+"""The keys of data=text that a mixture sets once, for all its sources."""
 
 
 def composed(kind: Kind, texts: Sequence[str]) -> DictConfig:
-    """The config from arguments, including Hydra's own node. texts: the texts of the arguments.
+    """Return the config from arguments, with the node `hydra`. texts: the texts of the arguments.
 
     Raises UserError for an argument that Hydra would ignore or fail on, and Hydra's error for an argument that Hydra
     refuses.
@@ -45,16 +47,16 @@ def composed(kind: Kind, texts: Sequence[str]) -> DictConfig:
 
 
 def composed_by_hydra(kind: Kind, texts: Sequence[str]) -> DictConfig:
-    """The config that Hydra composes.
+    """Return the config that Hydra composes.
 
-    Its `hydra` node also names the user's files in the config, for errors, and the values in these files that later
-    files replace.
+    Its node `hydra` also has, for errors and notes, the user's files in the config, and the values in these files that
+    later files replace.
     """
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.types import RunMode
 
-    outer = GlobalHydra.instance().hydra  # of a notebook or a test
+    outer = GlobalHydra.instance().hydra  # the state of a notebook or a test
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(CONF_DIR, version_base="1.3"):
@@ -72,12 +74,12 @@ def composed_by_hydra(kind: Kind, texts: Sequence[str]) -> DictConfig:
 
 
 def without_hydra(config: DictConfig) -> DictConfig:
-    """A copy of a composed config without its `hydra` node."""
+    """Return a copy of a composed config without its `hydra` node."""
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
 def parsed_value(argument: str) -> object:
-    """The value of KEY=VALUE, read as in a config. yaml.safe_load would read 1e-1 as text, as in YAML 1.1."""
+    """Return the value of KEY=VALUE as OmegaConf reads it. yaml.safe_load (YAML 1.1) would read 1e-1 as text."""
     key, _, value = argument.partition("=")
     try:
         return OmegaConf.from_dotlist([argument])[key]
@@ -85,14 +87,14 @@ def parsed_value(argument: str) -> object:
         raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
 
 
-# What Hydra would ignore
+# Arguments that Hydra would ignore
 
 
 def refuse_arguments(texts: Sequence[str], kind: Kind) -> None:
-    """Raise Hydra's error for a text that it cannot read.
+    """Raise UserError for an argument that Hydra would ignore or fail on, and Hydra's error for an unreadable text.
 
-    Raise UserError for an argument that Hydra would ignore or fail on: an argument without a key or with a very long
-    key, a recipe that does not exist, and a group's value that cannot be a choice.
+    Hydra would ignore or fail on an argument without a key or with a very long key, a recipe that does not exist, and a
+    group's value that cannot be a choice.
     """
     for text in texts:
         parse_argument(text)
@@ -109,7 +111,7 @@ def refuse_arguments(texts: Sequence[str], kind: Kind) -> None:
 
 
 def names_choices(argument: Argument) -> bool:
-    """Whether a group's value can be one or several choices. True for a mapping, because Hydra itself refuses it."""
+    """Return whether a group's value can be one or several choices, or is a mapping, which Hydra itself refuses."""
     if argument.is_axis:
         return True
     value = argument.parsed
@@ -122,14 +124,13 @@ def names_choices(argument: Argument) -> bool:
 
 
 def complete_sources(config: DictConfig) -> None:
-    """Give each source of data=mixture all settings of a text, and replace the name of its objective by the objective's
-    settings. Hydra cannot do this, because a source is not a choice of a group.
+    """Give each source of data=mixture all settings of a text, and all settings of the objective that the source names.
 
-    A complete source stays unchanged. Raises UserError for a source that is not a mapping, for a key that belongs to
-    the mixture, and for an unknown objective.
+    Hydra cannot do this, because a source is not a choice of a group. A complete source does not change. Raises
+    UserError for a source that is not a mapping, for a key that belongs to the mixture, and for an unknown objective.
     """
     sources = OmegaConf.select(config, "data.sources")
-    if not OmegaConf.is_dict(sources):  # not set, or refused by its type
+    if not OmegaConf.is_dict(sources):  # not set, or of a wrong type, which is refused later
         return
     folder = Path(CONF_DIR) / "data"
     defaults: Any = OmegaConf.merge(*(OmegaConf.load(folder / f"{name}.yaml") for name in ("text", "_source")))
@@ -148,12 +149,10 @@ def complete_sources(config: DictConfig) -> None:
 
 
 def whole_objective(config: DictConfig, key: str, objective: Any) -> DictConfig | None:
-    """The settings of an objective that a source names, NAME or {choice: NAME, KEY: VALUE}.
+    """Return the settings of an objective that a source names as NAME or as {choice: NAME, KEY: VALUE}.
 
-    None if the source names no objective: it then has the run's objective.
-
-    config: the config of the run, whose encoder may have a recipe for the objective. key: the key of the source's
-    objective.
+    Return None if the source names no objective, and so has the run's objective. config: the config of the run, whose
+    encoder may have a recipe for the objective. key: the key of the source's objective.
     """
     if objective is None or (OmegaConf.is_dict(objective) and "_target_" in objective):
         return objective

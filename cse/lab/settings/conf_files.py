@@ -1,6 +1,6 @@
 """Read a YAML file of conf/, of sweeps/ or of the user as text: its comments, its defaults list, its lines.
 
-A YAML reader drops comments, so a file's lines are read as text. PyYAML finds the lines of the defaults list.
+A YAML reader drops comments, so this module reads a file's lines as text. PyYAML finds the lines of the defaults list.
 """
 
 import re
@@ -16,17 +16,17 @@ if TYPE_CHECKING:  # --help without a choice needs no YAML
     import yaml
 
 KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
-"""A line of YAML: indentation, key, value, comment."""
+"""The pattern of a line of YAML: indentation, key, value, comment."""
 
 GOES_ON = re.compile(r"^(( *)\w+:.* # ?.*)\n\2 +# ?(.*)$", re.MULTILINE)
-"""A key with a comment on its line that continues on the line below."""
+"""The pattern of a line with a key and a comment, and the next line, on which the comment continues."""
 
 PACKAGE = re.compile(r"^\s*#\s*@package[:\s]+(\S+)\s*$", re.MULTILINE)
-"""The comment by which Hydra knows where in a config a file's settings lie."""
+"""The pattern of the comment that tells Hydra the place of a file's settings in a config."""
 
 
 def text_of(file: Path) -> str:
-    """A file's text, each line ended by \\n. Raises UserError, with the line, for another encoding than UTF-8."""
+    """Return a file's text, each line ended by \\n. If the file is not UTF-8, raises UserError with the line."""
     content = file.read_bytes()
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
@@ -36,9 +36,9 @@ def text_of(file: Path) -> str:
 
 
 def declared_package(file: Path) -> str | None:
-    """The place of the settings in a config, from the file's `# @package` comment. _global_ is the top.
+    """Return the package in a file's `# @package` comment: the key above the settings in a config, or _global_.
 
-    None without a comment.
+    Return None if the file has no such comment.
     """
     comment = PACKAGE.search(text_of(file))
     return comment[1] if comment else None
@@ -53,7 +53,7 @@ class DefaultsList(NamedTuple):
 
 @cache
 def defaults_in(text: str) -> DefaultsList:
-    """The defaults list of a file's text; empty without such a list, and for text that is not YAML."""
+    """Return the defaults list in a file's text; an empty list if the text has none or is not YAML."""
     import yaml
 
     try:
@@ -68,9 +68,9 @@ def defaults_in(text: str) -> DefaultsList:
 
 
 def last_line(node: "yaml.Node") -> int:
-    """The last line of a node's text.
+    """Return the number of the last line of a node's text.
 
-    PyYAML's mark for the end of a block is too late: it is below the comments that follow the block.
+    PyYAML's mark for the end of a block is too late, because it is below the comments that follow the block.
     """
     if isinstance(node.value, str) or node.flow_style or not node.value:
         return int(node.end_mark.line)
@@ -79,7 +79,7 @@ def last_line(node: "yaml.Node") -> int:
 
 
 def pair_of(node: "yaml.Node | None", key: str) -> "tuple[yaml.Node, yaml.Node] | None":
-    """A key of a mapping and its value. None for a node that is not a mapping, and for a missing key."""
+    """Return the nodes of a mapping's key and of its value; None if the node is not a mapping or lacks the key."""
     if node is None or node.id != "mapping":
         return None
     return next((pair for pair in node.value if pair[0].value == key), None)
@@ -93,7 +93,7 @@ class Default(NamedTuple):
 
 
 def groups_listed(file: Path) -> dict[str, Default]:
-    """Each group in the defaults list of conf/train.yaml or conf/evaluate.yaml. A null is listed as "null"."""
+    """Return the default of each group in the defaults list of conf/train.yaml or evaluate.yaml, null as "null"."""
     text = text_of(file)
     lines = text.splitlines()
     listed: dict[str, Default] = {}
@@ -102,18 +102,18 @@ def groups_listed(file: Path) -> dict[str, Default]:
             group, chosen = entry.value[0]
             names = [name.value for name in chosen.value] if chosen.id == "sequence" else [chosen.value]
             comment = lines[chosen.end_mark.line][chosen.end_mark.column :]
-            if group.value.isidentifier():  # and not `optional recipe`
+            if group.value.isidentifier():  # `optional recipe` is no group
                 listed[group.value] = Default(names, comment.strip(" #"))
     return listed
 
 
 def names_listed(file: Path) -> list[str]:
-    """The choices that a choice's defaults list includes from its own group. `_self_` stands for its own settings."""
+    """Return the choices of the same group in a choice's defaults list. `_self_` means the choice's own settings."""
     return [entry.value for entry in defaults_in(text_of(file)).entries if entry.id == "scalar"]
 
 
 def first_sentence(file: Path) -> str:
-    """The first sentence of a file's first comment, without the period, `# @package`, and the command of the choice."""
+    """Return the first sentence of a file's first comment, without its period, a `# @package` line or a command."""
     words: list[str] = []
     for line in text_of(file).splitlines():
         if not line.startswith("#"):
@@ -124,7 +124,7 @@ def first_sentence(file: Path) -> str:
 
 
 def body(file: Path, comment: bool = False) -> list[str]:
-    """A file's lines without its defaults list. comment: keep the first comment."""
+    """Return a file's lines without its defaults list. comment: keep the first comment."""
     text = text_of(file)
     lines = text.splitlines()
     opening = list(takewhile(lambda line: line.startswith("#"), lines))
@@ -133,9 +133,9 @@ def body(file: Path, comment: bool = False) -> list[str]:
 
 
 def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
-    """(dotted key, value, comment) of each line of YAML that has a key. The value is "" if lines below the key hold it.
+    """Yield (dotted key, value, comment) of each line of YAML that has a key; "" for a value below its key's line.
 
-    A comment may be on the line of its key, continue below it, or be above it.
+    The comment may be on the key's line, continue below this line, or be above it.
     """
     while (joined := GOES_ON.sub(r"\1 \3", text)) != text:
         text = joined
@@ -154,7 +154,7 @@ def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def line_of(file: Path, keys: Sequence[str]) -> str:
-    """FILE:LINE of a key, or of the nearest key above it in the file; else FILE. keys: its path, ["trainer", "lr"]."""
+    """Return FILE:LINE of a key, or of the nearest key above it; else FILE. keys: the key's path, ["trainer", "lr"]."""
     import yaml
 
     node: yaml.Node | None = yaml.compose(text_of(file))

@@ -1,6 +1,6 @@
-"""The config groups and their choices, in conf/ and in the user's own folders, which --config-dir adds.
+"""The groups of settings and their choices, in conf/ and in the user's own folders, which --config-dir adds.
 
-Nothing slow is imported, so that --help answers at once.
+No import is slow, so that --help answers at once.
 """
 
 import os
@@ -14,57 +14,57 @@ from cse.lab.settings.conf_files import Default, declared_package, groups_listed
 PACKAGE_DIR = Path(__file__).resolve().parents[2]
 CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACKAGE_DIR.parent / "conf")
 SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
-"""conf/ and sweeps/ are next to cse/ in a checkout, and inside it in an installed wheel."""
+"""conf/ and sweeps/ are beside the package cse/ in a checkout, and inside the package in an installed wheel."""
 
 Kind = Literal["train", "evaluate"]
-"""The kind of a command: what cse-train does, or what cse-eval does. Hydra composes its config from conf/KIND.yaml."""
+"""The kind of a command: "train" for cse-train, "evaluate" for cse-eval. Its config is composed from conf/KIND.yaml."""
 PROGRAMS: dict[Kind, str] = {"train": "cse-train", "evaluate": "cse-eval"}
 """The program of each kind."""
 KINDS = {program: kind for kind, program in PROGRAMS.items()}
 """The kind of each program."""
 
 OPTIONAL_GROUPS = ("experiment", "variant", "sweep")
-"""The groups that a command has only if it names them. Their files set keys of the other groups."""
+"""The groups from which a command makes no choice by default. Their files set keys of the other groups."""
 GLOBAL_GROUPS = (*OPTIONAL_GROUPS, "recipe")
-"""The groups whose files set keys of the whole config. A run's recipe follows from its other choices."""
+"""The groups whose files set keys of the whole config. A run's other choices decide its recipe."""
 ONE_CHOICE_ONLY = ("model", "objective", "augmentation", "aux_modality")
-"""The groups whose choices name the files of conf/recipe. For a list of choices, Hydra would silently use no recipe."""
+"""The groups whose choices are in the file names of conf/recipe. For a list of choices, Hydra would find no recipe."""
 SWEEP_KEYS = ("cases", "report", "same_runs_as", "search_each")
 """The keys that a sweep's file has in addition to settings."""
 
 
 def groups(kind: Kind) -> dict[str, Default]:
-    """The groups of a kind of command in the order of its defaults list, each with its line in that list."""
+    """Return the groups of a kind of command, each with its default, in the order of the command's defaults list."""
     return groups_listed(Path(CONF_DIR, f"{kind}.yaml"))
 
 
 def is_group(key: str) -> bool:
-    """Whether a key is a group: it chooses from a folder of conf/, or chooses a sweep."""
+    """Return whether a key is a group: a folder of conf/, or `sweep`."""
     root = key.partition("@")[0].partition("/")[0]
-    return root == "sweep" or os.path.isdir(Path(CONF_DIR, root))  # Path.is_dir raises OSError for a name too long
+    return root == "sweep" or os.path.isdir(Path(CONF_DIR, root))  # Path.is_dir raises OSError for a very long name
 
 
 def choices(group: str) -> list[str]:
-    """The choices of `GROUP=`, sorted. A file whose name begins with _ is not a choice: other files include it."""
+    """Return the choices of a group, sorted. A file whose name begins with _ is no choice: other files include it."""
     pattern = "*/*.yaml" if group == "sweep" else "[!_]*.yaml"  # PAPER/TABLE
     names = [path.relative_to(folder) for folder in folders_of(group) for path in folder.glob(pattern)]
     return sorted(name.with_suffix("").as_posix() for name in names)
 
 
 def file_of(group: str, choice: str) -> Path:
-    """The YAML file of an existing choice."""
+    """Return the YAML file of an existing choice."""
     return next(path for folder in folders_of(group) if (path := folder / f"{choice}.yaml").is_file())
 
 
 def section_of(group: str, file: Path) -> list[str]:
-    """The place in a config of the settings of a choice: [] at the top, ["eval", NAME], or [GROUP]."""
+    """Return the keys above a choice's settings in a config: [] for the top, ["eval", NAME], or [GROUP]."""
     if declared_package(file) == "_global_":
         return []
     return [group, file.stem] if group == "eval" else [group]
 
 
 def included(file: Path) -> list[Path]:
-    """The file of a choice, and the files of the same group in its defaults list, in the order of reading."""
+    """Return a choice's file, and the files of the same group in its defaults list, in the order of Hydra's reading."""
     listed = names_listed(file)
     files: list[Path] = []
     for name in listed if "_self_" in listed else [*listed, "_self_"]:
@@ -79,7 +79,7 @@ def included(file: Path) -> list[Path]:
 
 
 def folders_of(group: str) -> list[Path]:
-    """The folders of a group's YAML files, first the folder of cse. [] for a group that does not exist."""
+    """Return the folders with a group's YAML files, first the folder of cse; [] for a group that does not exist."""
     ours = Path(SWEEPS_DIR) if group == "sweep" else Path(CONF_DIR, group)
     return [*filter(os.path.isdir, [ours, *(folder / group for folder in user_folders())])]
 
@@ -88,24 +88,24 @@ def folders_of(group: str) -> list[Path]:
 
 
 FOLDERS_VARIABLE = "CSE_CONF"
-"""The environment variable with the user's folders, joined as in PATH. Each folder is laid out as conf/ is.
---config-dir sets the variable, because all processes of a run and of a sweep's jobs inherit it, also on a cluster."""
+"""The environment variable with the user's folders, joined as in PATH. Each folder has subfolders of groups, as conf/
+has. --config-dir sets the variable, which all processes of a run and of a sweep's jobs inherit, also on a cluster."""
 
 
 def user_folders() -> list[Path]:
-    """The folders that --config-dir or CSE_CONF names."""
+    """Return the folders that --config-dir or CSE_CONF names."""
     return [Path(folder) for folder in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep) if folder]
 
 
 def config_dirs() -> list[str]:
-    """The arguments that name these folders: --config-dir FOLDER for each."""
+    """Return the arguments that name the user's own folders: --config-dir FOLDER for each folder."""
     return [argument for folder in user_folders() for argument in ("--config-dir", str(folder))]
 
 
 def adopt_folders(arguments: Sequence[str]) -> list[str]:
-    """Add the folders of --config-dir to the user's own folders. Returns the arguments without it.
+    """Add the folders of --config-dir to the user's own folders, and return the arguments without --config-dir.
 
-    Raises UserError for a flag without a folder, a folder that cannot be used, and a choice whose name is taken.
+    Raises UserError for a flag without a folder, a folder that cannot be used, and a choice that exists already.
     """
     others: list[str] = []
     names = [str(folder) for folder in user_folders()]
@@ -128,8 +128,8 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
 def check_folders(folders: Sequence[Path]) -> None:
     """Raise UserError for a folder that does not exist, has no choices, or has a name that cannot be in CSE_CONF.
 
-    A file with the same relative path as a file of cse or of an earlier folder raises UserError too, because only the
-    first of the two files would be read.
+    Also raise UserError for a file with the same relative path as a file of cse or of an earlier folder, because only
+    the first of the two files would be read.
     """
     group_folders = [*sorted(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()), "sweep"]
     for folder in folders:

@@ -1,10 +1,10 @@
-"""Look up a name: among our settings and choices, among near names of ours, and among other trainers' names.
+"""Look up a name among the settings and choices of cse, among near names, and among other trainers' names.
 
-1. `settings_of_command` and `all_choices` list our names, read from the text of conf/.
-2. `nearest` is the hint in an error: our name for a wrong name. `meant` finds our name.
-3. `answer_to` finds another trainer's name in other_trainers.yaml. `note_on` says what differs in cse.
+1. `settings_of_command` and `all_choices` list the names of cse, read from the text of conf/.
+2. `meant` returns the names of cse for a wrong name. `nearest` returns the hint with these names for an error.
+3. `answer_to` finds another trainer's name in other_trainers.yaml. `note_on` returns the differences in cse.
 
-Nothing slow is imported.
+No import is slow. In this module, `ours` is a collection of the keys or choices of cse.
 """
 
 import difflib
@@ -35,8 +35,8 @@ TABLE = Path(__file__).with_name("other_trainers.yaml")
 class Entry(NamedTuple):
     """A setting, with its value and its comment, or a choice of a group.
 
-    key, value: for a choice, its group and its name. name: the name for searches: a setting's key or a choice's name.
-    choice: the GROUP=CHOICE that sets a setting; "" if every command has the setting.
+    key, value: a setting's key and value, or a choice's group and name. name: the name for searches: a setting's key or
+    a choice's name. choice: the GROUP=CHOICE that has a setting; "" if every command has the setting.
     """
 
     key: str
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
 
 def all_choices(kind: Kind) -> Iterator[Entry]:
-    """Each group's choices with their first sentences."""
+    """Yield each choice of each group, with the first sentence of its file."""
     for group in groups(kind):
         for choice in choices(group):
             if choice != "default":
@@ -55,9 +55,9 @@ def all_choices(kind: Kind) -> Iterator[Entry]:
 
 
 def settings_of_command(kind: Kind) -> Iterator[Entry]:
-    """Every setting of a kind of command and of every choice of its groups."""
+    """Yield every setting of a kind of command and of every choice of its groups."""
     own = settings_of_file(Path(CONF_DIR, f"{kind}.yaml"), "", "")
-    yield from (setting for setting in own if setting.value != "{}")  # eval: {}, to which each evaluator adds its own
+    yield from (setting for setting in own if setting.value != "{}")  # eval: {}, to which each evaluator adds settings
     for group in groups(kind):
         for choice in choices(group) if group not in GLOBAL_GROUPS else ():
             name = "" if choice == "default" else f"{group}={choice}"
@@ -68,7 +68,7 @@ def settings_of_command(kind: Kind) -> Iterator[Entry]:
 
 
 def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Entry]:
-    """The settings of one file, in order."""
+    """Yield the settings of one file of a group, in order. choice: the GROUP=CHOICE for the entries."""
     inside = "".join(f"{name}." for name in section_of(group, file)) if group else ""
     for key, value, comment in keys_of_text("\n".join(body(file))):
         dotted = inside + key
@@ -78,7 +78,7 @@ def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Entry]:
 
 
 def keys_of_command(kind: Kind) -> dict[str, list[str]]:
-    """Every group and setting of a kind of command, with the GROUP=CHOICEs that set it; "" if every command has it."""
+    """Return {group or key: the GROUP=CHOICEs that have it} of a kind of command; [""] if every command has it."""
     choices_by_key: dict[str, list[str]] = {group: [""] for group in groups(kind)}
     for setting in settings_of_command(kind):
         choices_by_key.setdefault(setting.key, []).append(setting.choice)
@@ -89,19 +89,19 @@ def keys_of_command(kind: Kind) -> dict[str, list[str]]:
 
 
 def nearest(name: str, ours: Collection[str]) -> str:
-    """` (did you mean NAME?)` with our name for a wrong name, or ""."""
+    """Return ` (did you mean NAME?)` with the name in `ours` for a wrong name; "" if no name is near."""
     return did_you_mean(meant(name, ours))
 
 
 def did_you_mean(names: Sequence[str]) -> str:
-    """` (did you mean NAME or NAME?)`, for the end of an error; "" without a name."""
+    """Return ` (did you mean NAME or NAME?)`, for the end of an error; "" without a name."""
     return f" (did you mean {' or '.join(names)}?)" if names else ""
 
 
 def meant(name: str, ours: Collection[str]) -> list[str]:
-    """Our names for a wrong name: the result of the first of GUESSES that finds one.
+    """Return the names in `ours` for a wrong name: the result of the first of GUESSES that finds any.
 
-    Several choices if they share the name; [] if no name is near.
+    Return several choices if these share the name, and [] if no name is near.
     """
     for guess in GUESSES:
         guesses = guess(name, ours)
@@ -111,57 +111,58 @@ def meant(name: str, ours: Collection[str]) -> list[str]:
 
 
 def of_another_trainer(name: str, ours: Collection[str]) -> list[str]:
-    """`learning_rate` is another trainer's name for trainer.lr."""
+    """Return the key for another trainer's name: trainer.lr for learning_rate."""
     answer = answer_to(name, ours)
     return [answer.key] if answer and answer.key in ours else []
 
 
 def of_a_choice(name: str, ours: Collection[str]) -> list[str]:
-    """`table1` is nonling/table1 or whitenedcse/table1."""
+    """Return the choices whose name ends in a name: nonling/table1 and whitenedcse/table1 for table1."""
     return [known for known in ours if known.endswith((f"/{name}", f"={name}"))]
 
 
 def with_the_last_part(name: str, ours: Collection[str]) -> list[str]:
-    """`trainer.mlm_weight` is objective.mlm_weight, if no other key ends so."""
+    """Return the only key with the same last part: objective.mlm_weight for trainer.mlm_weight."""
     alike = [known for known in ours if last_part(known) == last_part(name.lower())]
     return alike if len(alike) == 1 else []
 
 
 def begun(name: str, ours: Collection[str]) -> list[str]:
-    """`trainer.accum` is trainer.accumulate, if no other key begins so."""
+    """Return the only name that begins with a name: trainer.accumulate for trainer.accum."""
     longer = [known for known in ours if known.startswith(name.lower())]
     return longer if len(longer) == 1 else []
 
 
 def with_more(name: str, ours: Collection[str]) -> list[str]:
-    """`bert_base` is bert."""
+    """Return the longest name that is the beginning of a name: bert for bert_base."""
     longest = max((known for known in ours if name.lower().startswith(f"{known}_")), key=len, default="")
     return [longest] if longest else []
 
 
 def spelled_alike(name: str, ours: Collection[str]) -> list[str]:
-    """`trainer.batchsize` is trainer.batch_size."""
+    """Return the name with the most similar spelling: trainer.batch_size for trainer.batchsize."""
     return difflib.get_close_matches(name.lower(), ours, 1, 0.6)
 
 
 def with_a_last_part_alike(name: str, ours: Collection[str]) -> list[str]:
-    """`trainer.temperature` is objective.temperature: only the last part is alike."""
+    """Return the name with the most similar last part: objective.temperature for trainer.temperature."""
     by_last = {last_part(known): known for known in ours}
     return [by_last[end] for end in difflib.get_close_matches(last_part(name.lower()), by_last, 1, 0.7)]
 
 
 GUESSES = (of_another_trainer, of_a_choice, with_the_last_part, begun, with_more, spelled_alike, with_a_last_part_alike)
-"""The ways to guess, the surest first."""
+"""The functions that guess a name, the surest first."""
 
 
 # Other trainers' names, in other_trainers.yaml
 
 
 class Answer(NamedTuple):
-    """A row of the table: a trainer's arguments with one meaning, our arguments for it, and the differences.
+    """A row of other_trainers.yaml: a trainer's arguments with one meaning, their counterparts in cse, and a note.
 
-    type: one or more of our arguments; "" if nothing here corresponds. values: {pattern of a value: our arguments};
-    None if our argument gets the value unchanged. kind, choose, default, times: see the top of the table.
+    type: one or more arguments of cse; "" if there is no counterpart. values: {pattern of a value: arguments of cse};
+    None if the argument of cse gets the value unchanged. note: the differences. kind, choose, default, times: see the
+    top of the file.
     """
 
     trainer: str
@@ -176,20 +177,23 @@ class Answer(NamedTuple):
 
     @property
     def first(self) -> str:
-        """Our first argument: a KEY, or a KEY=VALUE."""
+        """The first argument of cse: a KEY, or a KEY=VALUE."""
         return self.type.partition(" ")[0]
 
     @property
     def key(self) -> str:
-        """The setting, or the group, of our first argument."""
+        """The setting's key, or the group, of the first argument of cse."""
         return self.first.partition("=")[0]
 
     def sentence(self) -> str:
-        """Our arguments and the differences, for a terminal."""
+        """Return the arguments of cse and the note as text for a terminal."""
         return ": ".join(part for part in (self.type, self.note.replace("`", "")) if part)
 
     def arguments_for(self, value: str) -> list[str] | None:
-        """Our arguments for a value of the trainer's argument; None if only the note has them. value: "" for none."""
+        """Return the arguments of cse for a value of the trainer's argument; None if only the note names them.
+
+        value: "" for an argument without a value.
+        """
         if self.values is None:
             if "=" in self.type and value.lower() in ("false", "0"):  # a switch that is off
                 return []
@@ -202,7 +206,7 @@ class Answer(NamedTuple):
 
 @cache
 def trainers() -> dict[str, tuple[str, list[Answer]]]:
-    """{trainer: (a sentence about the trainer, its rows)}, in the table's order."""
+    """Return {trainer: (a sentence about the trainer, its rows)}, in the table's order."""
     import yaml
 
     table = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
@@ -213,7 +217,10 @@ def trainers() -> dict[str, tuple[str, list[Answer]]]:
 
 
 def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
-    """The row of these arguments in a trainer's part of the table. The note also has our arguments for plain values."""
+    """Return the row of these arguments in a trainer's part of the table.
+
+    The note gets the arguments of cse for each value that is a plain name.
+    """
     given = part["arguments"][names]
     columns: dict[str, Any] = {"type": given} if isinstance(given, str) else given
     values = {str(value): ours for value, ours in columns.get("values", {}).items()}
@@ -238,9 +245,9 @@ def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
 
 @cache
 def rows_by_name() -> dict[str, list[Answer]]:
-    """The rows of each name that a person may give: a trainer's argument, with its group and without.
+    """Return the rows by each name that a person may give: a trainer's argument, with its group and without.
 
-    An argument without a note is left out if our setting has the same name.
+    An argument without a note is left out if the setting of cse has the same name.
     """
     by_name: dict[str, list[Answer]] = defaultdict(list)
     for _, rows in trainers().values():
@@ -254,19 +261,19 @@ def rows_by_name() -> dict[str, list[Answer]]:
 
 
 def last_part(name: str) -> str:
-    """The part of a dotted name after the last dot."""
+    """Return the part of a dotted name after the last dot."""
     return name.rpartition(".")[2]
 
 
 def simplified(name: str) -> str:
-    """A name in the form for searches of the table: in lower case, with underscores for dashes and blanks."""
+    """Return a name in the form in which the table is searched: lower case, with underscores for dashes and blanks."""
     return name.strip("-").lower().replace("-", "_").replace(" ", "_")
 
 
 def answer_to(name: str, ours: Collection[str] = (), kind: Kind | None = None) -> Answer | None:
-    """The row of a name, or of its last part if our setting has another name. None without a row.
+    """Return the table's row on a name, or on its last part if the setting of cse has another last part; else None.
 
-    If there are several rows, a row for this kind of command comes first, then a row whose setting is in `ours`.
+    Of several rows, prefer a row for this kind of command, then a row whose setting is in `ours`.
     """
     last = simplified(last_part(name))
     of_last = [answer for answer in rows_by_name().get(last, []) if last_part(answer.key) != last]
@@ -276,13 +283,13 @@ def answer_to(name: str, ours: Collection[str] = (), kind: Kind | None = None) -
 
 
 def note_on(name: str, ours: Collection[str], kind: Kind) -> str:
-    """The table's note on a name; "" if the table has only our name for it."""
+    """Return the sentence of the table's row on a name; "" if the table has no note on the name."""
     answer = answer_to(name, ours, kind)
     return answer.sentence() if answer and answer.note else ""
 
 
 def sentences_with(word: str) -> list[str]:
-    """The sentences of the table about trainers and arguments that contain a word."""
+    """Return the table's sentences about trainers, and about arguments, that contain a word."""
     whole = re.compile(rf"(?<![\w.]){re.escape(word)}(?!\w)", re.IGNORECASE)
     sentences: list[str] = []
     for trainer, (about, rows) in trainers().items():
@@ -294,7 +301,7 @@ def sentences_with(word: str) -> list[str]:
 
 
 def value_here(setting: str, value: str) -> str:
-    """Our value of a setting for another trainer's value; "" if no note gives it."""
+    """Return the value of a setting in cse for another trainer's value; "" if no note of the table has it."""
     pattern = re.compile(rf"(?<!\w){re.escape(value)}`? is `(?:\w+\.)*{re.escape(setting)}=(\w+)`")
     for _, rows in trainers().values():
         for answer in rows:

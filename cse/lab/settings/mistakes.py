@@ -1,9 +1,9 @@
 """Write one message for a mistake in a command, with a suggestion.
 
-`explaining` is a block in which an error of Hydra, OmegaConf or YAML becomes such a message. In this block no secret of
-the environment gets into a setting. `message_of` distinguishes four mistakes: an unknown choice (`no_choice`), an
-unknown key (`no_key`), a text that is not KEY=VALUE (`no_setting`), and any other mistake. If several hints apply, the
-first hint counts.
+In the block of `explaining`, an error of Hydra, OmegaConf or YAML becomes such a message, and no secret of the
+environment gets into a setting. `message_of` distinguishes four mistakes: an unknown choice (`no_choice`), an unknown
+key (`no_key`), a text that is not KEY=VALUE (`no_setting`), and any other mistake. If several suggestions fit, the
+message has the first one.
 """
 
 import os
@@ -29,9 +29,9 @@ INSTEAD: dict[Kind, dict[str, str]] = {
         "eval": "pairs of yours with scores are eval=pairs eval.test={}",
     },
 }
-"""What a group offers in addition to its choices."""
+"""The setting that a user may give instead of a choice, by kind of command and group."""
 
-# What Hydra and OmegaConf say of a command
+# The messages of Hydra and OmegaConf
 UNKNOWN_KEY = re.compile(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)")
 UNKNOWN_CHOICE = re.compile(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'")
 UNKNOWN_CHOICE_OF_HYDRA = re.compile(
@@ -42,13 +42,13 @@ AMBIGUOUS = re.compile(r"Ambiguous value for argument '(.*)'")
 
 @contextmanager
 def explaining(texts: Sequence[str], kind: Kind) -> Iterator[None]:
-    """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError, in a `guarded_environment`.
+    """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError. The environment is guarded.
 
     texts: the command's arguments. The block may read settings and fill in references. A reference to an environment
-    variable that may be a secret raises UserError. The block runs no code of the user, because an error in the user's
-    code needs its traceback.
+    variable that may be a secret raises UserError (see `guarded_environment`). The block must not run the user's code,
+    because an error in that code needs its traceback.
     """
-    import yaml  # these take time, for which --help would wait
+    import yaml  # these imports are slow, so --help avoids them
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
@@ -59,18 +59,18 @@ def explaining(texts: Sequence[str], kind: Kind) -> Iterator[None]:
             yield
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(message_of(error, texts, kind)) from error
-    except yaml.YAMLError as error:  # in a choice of the user's own
+    except yaml.YAMLError as error:  # in a file of the user
         raise UserError(" ".join(str(error).split())) from error
 
 
 def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
-    """The message for an error of Hydra or OmegaConf.
+    """Return the message for an error of Hydra or OmegaConf.
 
     An error of an unknown kind keeps the lines of its own message that help a person.
     """
     from hydra.errors import OverrideParseException
 
-    if isinstance(error.__cause__, UserError):  # of a value from the environment
+    if isinstance(error.__cause__, UserError):  # from `from_environment`
         return str(error.__cause__)
     text = str(error).partition("Config search path")[0]
     lines = lines_for_people(text)
@@ -95,13 +95,13 @@ def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
 
 
 def lines_for_people(text: str) -> list[str]:
-    """The lines of an error that help a person."""
+    """Return the lines of an error that help a person."""
     lines = [line.strip() for line in text.partition("See https")[0].splitlines()]
     return [line for line in lines if line.strip("^") and "object_type=" not in line]
 
 
 def as_one_text(argument: str) -> str:
-    """The argument with quotes, so that Hydra reads its value as one text."""
+    """Return the end of a message: the argument with quotes, so that Hydra reads its value as one text."""
     key, _, value = argument.partition("=")
     return f"as text it is {shell_argument(spell_argument(key, value))}"
 
@@ -110,13 +110,13 @@ def as_one_text(argument: str) -> str:
 
 
 def no_choice(group: str, choice: str, kind: Kind) -> str:
-    """The message for a choice that the group lacks, with a suggestion or the existing choices."""
+    """Return the message for a choice that the group lacks, with a suggestion or the existing choices."""
     wrong, hint = f"{group}={choice} is not a choice", next(hints_for_choice(group, choice, kind), "")
     return f"{wrong}; {hint}" if hint else wrong + what_there_is(group, choice, kind)
 
 
 def hints_for_choice(group: str, choice: str, kind: Kind) -> Iterator[str]:
-    """Suggestions for a choice that the group lacks, the surest first."""
+    """Yield suggestions for a choice that the group lacks, the surest first."""
     for folder in user_folders():  # FOLDER/mine.yaml in place of FOLDER/objective/mine.yaml
         for path in folder.rglob("*.y*ml"):
             if path.stem == choice:
@@ -140,7 +140,7 @@ def hints_for_choice(group: str, choice: str, kind: Kind) -> Iterator[str]:
 
 
 def choices_with_encoder(group: str, encoder: str) -> list[str]:
-    """GROUP=CHOICE of each choice whose encoder has this name, with or without the owner's name."""
+    """Return GROUP=CHOICE of each choice whose encoder has this name, with or without the owner's name."""
     found: list[str] = []
     for choice in choices(group):
         for key, value, _ in keys_of_text(text_of(file_of(group, choice))):
@@ -150,11 +150,11 @@ def choices_with_encoder(group: str, encoder: str) -> list[str]:
 
 
 def what_there_is(group: str, choice: str, kind: Kind) -> str:
-    """The end of the message: the nearest choice or all choices, and what the group offers in addition."""
-    names = choices(group)  # none of Hydra's own groups
+    """Return the end of the message: the nearest choice or all choices, and the setting to give instead of a choice."""
+    names = choices(group)  # [] for Hydra's own groups
     offer = INSTEAD[kind].get(group, "").format(choice)
     near = nearest(choice, names)
-    is_place = re.search(r"[-/.]", choice)  # a file's name, or one on the hub
+    is_place = re.search(r"[-/.]", choice)  # a file's name, or a name on the hub
     if is_place and offer:
         near = ""
     elif near and group == "eval":
@@ -171,7 +171,7 @@ def what_there_is(group: str, choice: str, kind: Kind) -> str:
 
 
 def no_key(key: str, texts: Sequence[str], kind: Kind) -> str:
-    """The message for a key that the command's choices lack, with a suggestion."""
+    """Return the message for a key that the command's choices lack, with a suggestion."""
     if key in groups(kind):  # model={...}
         return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE"
     choices_by_key, chosen = keys_of_command(kind), choices_given(texts, kind)
@@ -187,7 +187,7 @@ def hints_for_key(
     choices_by_key: Mapping[str, Sequence[str]],
     keys_of_choices: Collection[str],
 ) -> Iterator[str]:
-    """Suggestions for a key that the command's choices lack, the surest first.
+    """Yield suggestions for a key that the command's choices lack, the surest first.
 
     choices_by_key: the choices that have each key. keys_of_choices: the keys that the command's choices have.
     """
@@ -208,24 +208,24 @@ def hints_for_key(
 
 
 def to_add(having: Sequence[str], texts: Sequence[str]) -> str:
-    """`: add CHOICE` if a single choice has the key, and the command chooses nothing from its group."""
+    """Return `: add CHOICE` if only one choice has the key and the command makes no choice from its group; else ""."""
     group = having[0].partition("=")[0]
     given = {argument.key for argument in recorded_arguments(texts)}
     return f": add {having[0]}" if len(having) == 1 and given.isdisjoint({group, *OPTIONAL_GROUPS}) else ""
 
 
 def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Collection[str]) -> str:
-    """The nearest of all keys, if the command's choices have neither this key nor an equally near key; else ""."""
+    """Return the nearest of all keys; "" if the command's choices have this key or a key with the same last part."""
     near = next(iter(meant(key, keys)), "")
     near_ones = [last_part(guess) for guess in meant(key, keys_of_choices)]
     return "" if near in keys_of_choices or last_part(near) in near_ones else near
 
 
 def choices_given(texts: Sequence[str], kind: Kind) -> set[str]:
-    """Each GROUP=CHOICE of a command, and "" for the settings of every command.
+    """Return each GROUP=CHOICE of a command, and "" for the settings of every command.
 
-    An experiment, a variant or a sweep may choose for other groups. So if the command has one, a group that is not
-    given contributes all its choices.
+    An experiment, a variant or a sweep may make choices of other groups. If the command has one of them, the result has
+    all choices of each group that is not given.
     """
     given = {argument.key: argument.parsed for argument in recorded_arguments(texts)}
     may_choose = not given.keys().isdisjoint(OPTIONAL_GROUPS)
@@ -243,7 +243,7 @@ def choices_given(texts: Sequence[str], kind: Kind) -> set[str]:
 
 
 def no_setting(text: str, texts: Sequence[str], kind: Kind) -> str:
-    """The message for a text without =: a key that lacks its value, a folder, a file, or the nearest setting."""
+    """Return the message for a text without =, with a hint on a key, a folder or a file, or the nearest setting."""
     for before, after in pairwise(texts):
         if after == text and os.path.exists(f"{before.partition('=')[2]} {text}"):
             return f"{before} {text}: a name with a blank needs quotes: '{before} {text}'"

@@ -1,10 +1,10 @@
 """Check one node of a config, a mapping of settings, against the types of its keys. Pydantic checks the values.
 
-check_node      the check of one node
-without_parts   the settings of a node. A part inside it is masked, because it is checked separately
-validator       pydantic's validator, after a conversion of values that a command line cannot express
-setting_at      the setting in an error of pydantic
-reason_of       the mistake in plain words
+check_node      checks one node
+without_parts   returns a node's settings without the parts inside, which are checked separately
+validator       returns pydantic's validator, which first converts values that a command line cannot express
+setting_at      returns the setting in an error of pydantic
+reason_of       returns the mistake in plain words
 """
 
 import re
@@ -20,10 +20,10 @@ from cse.lab.settings.lookup import nearest, value_here
 from cse.lab.settings.values import BOOLEANS, PlainConfig, flattened
 
 NESTED = object()
-"""Stands for a part inside a node."""
+"""The value that replaces a part inside a node."""
 NOT_SET = "is not set"
 HYDRA_KEYS = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
-"""The keys of a part's node that Hydra reads; the others are its settings."""
+"""The keys of a part's node that Hydra reads. All other keys are the part's settings."""
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)
 
 CONVERSIONS = {
@@ -32,7 +32,7 @@ CONVERSIONS = {
     "list": lambda value: [value] if isinstance(value, str | int | float) and value != "" else value,
     "tuple": lambda value: tuple(value) if isinstance(value, list) else value,
 }
-"""Conversions of values that a command line cannot express exactly, by pydantic's name of the type that is needed."""
+"""{pydantic's name of a type: the conversion to it}, for types whose values a command line cannot express exactly."""
 
 
 class Violation(NamedTuple):
@@ -46,7 +46,7 @@ class Violation(NamedTuple):
 class CheckedNode(NamedTuple):
     """The result of the check of a node.
 
-    converted: the new value of each setting that pydantic converts, by dotted key; empty if there are violations.
+    converted: the new value of each setting that pydantic converted, by dotted key; empty if there are violations.
     """
 
     converted: PlainConfig
@@ -54,9 +54,9 @@ class CheckedNode(NamedTuple):
 
 
 def check_node(prefix: str, node: PlainConfig, types: type) -> CheckedNode:
-    """Check the settings of a node. types: a TypedDict of the settings that it may have.
+    """Check the settings of a node. types: a TypedDict of the settings that the node may have.
 
-    prefix: the start of the node's keys in the config, "trainer.", or "" at the top.
+    prefix: the start of the node's keys in the config, such as "trainer."; "" at the top.
     """
     settings = without_parts(node)
     try:
@@ -71,18 +71,18 @@ def check_node(prefix: str, node: PlainConfig, types: type) -> CheckedNode:
     changed: PlainConfig = {}
     for key, value in converted.items():
         plain = list(value) if isinstance(value, tuple) else value
-        if repr(plain) != repr(before[key]):  # 1 for 1.0 is equal, and of another type
+        if repr(plain) != repr(before[key]):  # 1 and 1.0 are equal, but of different types
             changed[prefix + key] = plain
     return CheckedNode(changed)
 
 
 def without_parts(node: PlainConfig) -> PlainConfig:
-    """The settings of a node, with NESTED in place of every part in them."""
+    """Return the settings of a node, with NESTED instead of each part in them."""
     return {key: mask_parts(value) for key, value in node.items() if key not in HYDRA_KEYS}
 
 
 def mask_parts(value: object) -> object:
-    """The value with NESTED in place of every part in it."""
+    """Return the value with NESTED instead of each part in it."""
     if isinstance(value, dict):
         return NESTED if "_target_" in value else {key: mask_parts(child) for key, child in value.items()}
     return [mask_parts(child) for child in value] if isinstance(value, list) else value
@@ -90,18 +90,18 @@ def mask_parts(value: object) -> object:
 
 @cache
 def validator(types: type) -> SchemaValidator:
-    """Pydantic's validator of a TypedDict, with CONVERSIONS before each of its types."""
+    """Return pydantic's validator of a TypedDict, which applies CONVERSIONS before it checks a value."""
     return SchemaValidator(converting(TypeAdapter(types).core_schema))
 
 
 def converting(schema: Any) -> Any:
-    """A schema of pydantic, with CONVERSIONS before every type in it, and with `accept_part` in place of classes."""
+    """Return a schema of pydantic that applies CONVERSIONS before each type, and checks classes by `accept_part`."""
     match schema:
         case list():
             return [converting(inner) for inner in schema]
         case {"type": "callable" | "is-instance" | "dataclass"}:
             return core_schema.no_info_plain_validator_function(accept_part)
-        case {"type": "json-or-python"}:  # a Sequence; a config has what JSON has
+        case {"type": "json-or-python"}:  # a Sequence; the values of a config are those of JSON
             return converting(schema["json_schema"])
         case dict():
             inside = {key: converting(value) for key, value in schema.items()}
@@ -111,7 +111,7 @@ def converting(schema: Any) -> Any:
 
 
 def accept_part(value: object) -> object:
-    """NESTED. Raises ValueError for any other value, because that value is not a part."""
+    """Return NESTED. Raises ValueError for any other value, because it is not a part."""
     if value is not NESTED:
         raise ValueError(
             "should be a mapping with a _target_ (MODULE.CLASS), its own or that of a file in its defaults"
@@ -120,23 +120,23 @@ def accept_part(value: object) -> object:
 
 
 def setting_at(error: ErrorDetails, node: PlainConfig) -> tuple[str, str | None]:
-    """(dotted key, given value) of the setting in an error of pydantic. None for a missing value.
+    """Return (dotted key, given value or None) of the setting in an error of pydantic.
 
-    Pydantic's location also names members of unions and places in lists. The key leaves these out.
+    Pydantic's location also names members of unions and places in lists, which the key leaves out.
     """
     path: list[str] = []
     value: object = node
     for step in error["loc"]:
         if isinstance(value, dict) and step in value:
             path, value = [*path, str(step)], value[step]
-    if error["type"] == "missing" and isinstance(value, dict):  # and not a number of a pair
+    if error["type"] == "missing" and isinstance(value, dict):  # a missing key, not a missing number of a pair
         return ".".join([*path, str(error["loc"][-1])]), None
     is_quoted = isinstance(value, str) and NUMBER.fullmatch(value)  # without quotes it would be no text
     return ".".join(path), repr(value) if is_quoted else spell_value(value, quotes=False)
 
 
 def reason_of(error: ErrorDetails, settings: Sequence[str] = ()) -> str:
-    """The mistake, in pydantic's words or our own. settings: the existing names, for a suggestion."""
+    """Return the mistake in words, of pydantic or of cse. settings: the existing names, for a suggestion."""
     if error["input"] is NESTED:
         return f"is one part where several may be: its YAML opens with # @package {error['loc'][0]}.NAME"
     match error["type"]:

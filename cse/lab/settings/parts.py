@@ -1,10 +1,10 @@
 """Check one part of a config, a mapping with a `_target_`: its settings, and the class or function that it names.
 
-    check_part      the check of one part
-    types_of        the settings that the class takes, with their types, from the annotations of its constructor
-    check_contract  the requirements for the class at its key (SLOTS)
+    check_part      checks one part
+    types_of        returns the settings that the class takes, with the types in its constructor's annotations
+    check_contract  checks that the class meets the requirements at its key (SLOTS)
 
-The class is imported, and nothing is built.
+The class is imported, but no object is built.
 """
 
 import re
@@ -32,14 +32,14 @@ if TYPE_CHECKING:  # needs typing_extensions 4.13
 
 
 class UnusablePart(Exception):
-    """Why cse cannot use the class or function that a `_target_` names."""
+    """The error for a `_target_` whose class or function cse cannot use. The message says why."""
 
 
 class Slot(NamedTuple):
-    """The requirements for the class of a part at its key.
+    """The requirements for the class of a part at one key of a config.
 
-    base: the class that it must inherit; "" for any. passed: the arguments that cse.lab.run.build adds to its settings.
-    extras: a TypedDict of the keys in its node that the class does not take.
+    base: the class that the part must inherit; "" for any class. passed: the arguments that cse.lab.run.build adds to
+    the part's settings. extras: a TypedDict of the keys in the part's node that the class does not take.
     """
 
     base: str = ""
@@ -58,7 +58,7 @@ SLOTS = {
 
 
 def check_part(key: str, node: PlainConfig) -> CheckedNode:
-    """Check the part at a dotted key: its settings and, if they are right, whether its class can be built from them."""
+    """Check the part at a dotted key: its settings and, if these are right, whether its class takes these settings."""
     target = str(node["_target_"])
     slot = SLOTS.get(re.sub(r"^eval\.[^.]+$", "eval.NAME", key), Slot())
     try:
@@ -75,9 +75,10 @@ def check_part(key: str, node: PlainConfig) -> CheckedNode:
 
 @cache
 def types_of(target: str, extras: type | None = None) -> type:
-    """A TypedDict of the settings that a class or function takes. No key is required: cse passes some arguments itself.
+    """Return a TypedDict of the settings that a class or function takes.
 
-    extras: a TypedDict of further keys. Raises UnusablePart for a class that cannot be imported.
+    No key is required, because cse itself passes some of the arguments. extras: a TypedDict of further keys. Raises
+    UnusablePart for a class that cannot be imported.
     """
     try:
         takers = takers_of(get_object(target))
@@ -93,7 +94,7 @@ def types_of(target: str, extras: type | None = None) -> type:
 
 
 def why_not_imported(target: str, error: Exception) -> str:
-    """Why importing a class or reading its annotations raised an error. For example, its module has no such name."""
+    """Return why a class cannot be imported, or why its annotations cannot be read."""
     if isinstance(error, NameError):
         return f"cannot be checked, as an annotation of its constructor names what is not imported ({in_short(error)})"
     absent = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
@@ -108,9 +109,9 @@ def why_not_imported(target: str, error: Exception) -> str:
 
 
 def takers_of(part: Callable[..., object]) -> list[Callable[..., object]]:
-    """The callables that take the settings of a part: the function itself, or the constructor of the class.
+    """Return the callables that take the settings of a part: the function itself, or the constructor of the class.
 
-    If this constructor passes **settings on to its bases, their constructors take settings too.
+    If a constructor passes **settings on, the constructor of the next base also takes settings.
     """
     if not isclass(part):
         return [part]
@@ -124,12 +125,12 @@ def takers_of(part: Callable[..., object]) -> list[Callable[..., object]]:
 
 
 def passes_on(taker: Callable[..., object]) -> bool:
-    """Whether a constructor or a function takes **settings."""
+    """Return whether a constructor or a function takes **settings."""
     return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(taker).parameters.values())
 
 
 def fields_of(taker: Callable[..., object]) -> dict[str, object]:
-    """The type of each parameter of a constructor, or of a function."""
+    """Return the type of each parameter of a constructor, or of a function."""
     hints = get_type_hints(taker, include_extras=True)
     fields: dict[str, object] = {}
     for name, parameter in signature(taker).parameters.items():
@@ -143,12 +144,12 @@ def fields_of(taker: Callable[..., object]) -> dict[str, object]:
 
 
 def null_for_none(value: object) -> object:
-    """The value of an optional part. The word none, which groups use for no part, becomes null."""
+    """Return the value of an optional part, with None for the word "none", which is a group's choice of no part."""
     return None if value == "none" else value
 
 
 def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
-    """The type. A type that pydantic cannot check, such as a Protocol, becomes `object`, which allows anything."""
+    """Return the type. For a type that pydantic cannot check, such as a Protocol, return `object`: any value passes."""
     try:
         TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
     except (PydanticUserError, SchemaError):
@@ -156,11 +157,11 @@ def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
     return hint
 
 
-# What a class must be
+# The requirements for a class
 
 
 def check_contract(slot: Slot, node: PlainConfig) -> None:
-    """Raise UnusablePart unless a part can be built from its settings and cse's arguments, and fits its slot.
+    """Raise UnusablePart if a part cannot be built from its settings and cse's arguments, or does not fit its slot.
 
     A part with `_partial_` or `_args_` is not checked.
     """
@@ -181,7 +182,7 @@ def check_contract(slot: Slot, node: PlainConfig) -> None:
 
 
 def check_methods(part: type, base: type) -> None:
-    """Raise UnusablePart unless each method of a part takes the arguments that cse passes to the base's method."""
+    """Raise UnusablePart if a method of a part does not take the arguments that cse passes to the base's method."""
     for name, of_base in vars(base).items():
         method = getattr(part, name)
         if name == "__init__" or not (isfunction(of_base) and isfunction(method)):
@@ -194,7 +195,7 @@ def check_methods(part: type, base: type) -> None:
 
 
 def check_attributes(part: type, base: type) -> None:
-    """Raise UnusablePart unless each attribute of a part's class has a value that its base's annotation allows."""
+    """Raise UnusablePart if an attribute of a part's class has a value that the base's annotation does not allow."""
     hints = get_type_hints(base)
     for name in [name for name in vars(base) if name in hints]:
         value = getattr(part, name)
@@ -206,7 +207,7 @@ def check_attributes(part: type, base: type) -> None:
 
 
 def check_level(part: Any, base: Any) -> None:
-    """Raise UnusablePart unless an augmentation has the method that its level calls."""
+    """Raise UnusablePart if an augmentation lacks the method of its level: `views` for text, `tokens` for tokens."""
     method_of_level = {"text": "views", "tokens": "tokens"}
     written = {level: name for level, name in method_of_level.items() if getattr(part, name) is not getattr(base, name)}
     if part.level not in method_of_level or part.level in written:
@@ -216,7 +217,7 @@ def check_level(part: Any, base: Any) -> None:
 
 
 def check_call(part: Any, slot: Slot, node: PlainConfig) -> None:
-    """Raise UnusablePart unless a part's constructor, or a function, takes its settings and cse's arguments."""
+    """Raise UnusablePart if a part's constructor or function does not take its settings and cse's arguments."""
     extras = slot.extras.__annotations__ if slot.extras else ()
     settings = {key: value for key, value in node.items() if key not in (*HYDRA_KEYS, *extras)}
     try:

@@ -1,11 +1,12 @@
 """Find which of the user's own files gave a value of a config.
 
-An error about a value names this file and the line. A run names the user's values that a later file replaced.
+An error about a value names this file and the line. The notes of a run name the user's values that a later file
+replaced.
 
     UserFile                               a file, and the place of its settings in a config
-    find_user_files, recorded_user_files   the user's files in a composed config
-    written_at                             the file and the line that gave a value
-    find_overridden, recorded_overridden   the values that a later file of cse replaces
+    find_user_files, recorded_user_files   return the user's files in a composed config
+    written_at                             returns the file and the line that gave a value
+    find_overridden, recorded_overridden   return sentences on the values that a later file of cse replaces
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -23,29 +24,29 @@ from cse.lab.settings.references import guarded_environment
 from cse.lab.settings.values import PlainConfig, flattened, nodes_in, same
 
 RECORDED_AT = "hydra.user_files"
-"""The key of a composed config with the user's own files that it was composed from: {path: package}."""
+"""The key in a composed config for the user's own files of this config: {path: package}."""
 OVERRIDDEN_AT = "hydra.user_values_overridden"
-"""The key of a composed config with the sentences of find_overridden about these files."""
+"""The key in a composed config for the sentences of find_overridden about these files."""
 
 
 class UserFile(NamedTuple):
-    """One of the user's own files. package: the key of the config that contains its settings; "" for the top."""
+    """One of the user's own files. package: the config's key above the file's settings; "" for the config's top."""
 
     path: Path
     package: str
 
     @property
     def prefix(self) -> str:
-        """The start of its keys in the config: "trainer.", or ""."""
+        """The start of the file's keys in the config, such as "trainer."; "" for the top of the config."""
         return f"{self.package}." if self.package else ""
 
     def read_settings(self) -> PlainConfig:
-        """Its settings, with unresolved references."""
+        """Return the file's settings, with unresolved references."""
         return OmegaConf.to_container(OmegaConf.load(self.path))  # type: ignore[return-value]
 
 
 def find_user_files(defaults: Iterable[ResultDefault]) -> list[UserFile]:
-    """The user's own files in a defaults list of Hydra, in the same order."""
+    """Return the user's own files in a defaults list of Hydra, in the same order."""
     files: list[UserFile] = []
     for default in defaults:
         name = f"{default.config_path}.yaml"
@@ -56,15 +57,15 @@ def find_user_files(defaults: Iterable[ResultDefault]) -> list[UserFile]:
 
 
 def recorded_user_files(config: DictConfig) -> list[UserFile]:
-    """The user's own files in a composed config, in Hydra's order, from the config's node `hydra`."""
+    """Return the user's own files in a composed config, in Hydra's order, from the config's node `hydra`."""
     recorded = OmegaConf.select(config, RECORDED_AT) or {}
     return [UserFile(Path(path), package) for path, package in recorded.items()]
 
 
 def written_at(config: DictConfig, key: str, value: object) -> str:
-    """FILE:LINE of the user's last file that gives a key this value.
+    """Return FILE:LINE of the user's last file that gives a key this value; "" without such a file.
 
-    FILE if the file gives keys inside this key. "" without such a file.
+    If the file gives only keys below this key, return FILE.
     """
     for file in reversed(recorded_user_files(config)):
         if file.package and file.prefix.startswith(f"{key}."):
@@ -79,9 +80,9 @@ def written_at(config: DictConfig, key: str, value: object) -> str:
 
 
 def find_overridden(config: DictConfig, files: Sequence[UserFile], given: Collection[str]) -> list[str]:
-    """A sentence for each value in these files that a later file of cse replaces.
+    """Return a sentence for each value in these files that a later file of cse replaces.
 
-    config: the config from Hydra, because cse later writes some values in another form. given: the keys of the command.
+    config: the config from Hydra, before cse writes some values in another form. given: the keys of the command.
     """
     sentences: dict[str, str] = {}
     for file in files:
@@ -99,7 +100,7 @@ def find_overridden(config: DictConfig, files: Sequence[UserFile], given: Collec
 
 
 def final_value(config: DictConfig, key: str) -> object:
-    """The plain value of a key, with references filled in. None for an unreadable value, which is refused later."""
+    """Return the plain value of a key, with references filled in; None for an unreadable value, refused later."""
     with guarded_environment(), suppress(OmegaConfBaseException):
         value = OmegaConf.select(config, key)
         return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
@@ -107,5 +108,5 @@ def final_value(config: DictConfig, key: str) -> object:
 
 
 def recorded_overridden(config: DictConfig) -> list[str]:
-    """The result of find_overridden at composition, from the config's node `hydra`."""
+    """Return the sentences of find_overridden that the config's node `hydra` recorded."""
     return [*(OmegaConf.select(config, OVERRIDDEN_AT) or [])]

@@ -1,8 +1,8 @@
-"""A value may refer to another key, ${other.key}, or to a variable of the environment, ${oc.env:NAME}.
+"""References: a value may refer to another key, ${other.key}, or to an environment variable, ${oc.env:NAME}.
 
-1. `resolved` fills in the references of a config, `written_values` keeps them. `referred_keys` are the keys that values
-   refer to. `given_key` is the key that a value refers to, and that therefore sets it.
-2. `user_key` is the key or the variable that a user gives to set a value. Errors name it.
+1. `resolved` fills in the references of a config, and `written_values` keeps them. `referred_keys` returns the keys
+   that values refer to. `given_key` returns the key that sets a value: the key that the value refers to, or its own.
+2. `user_key` returns the key or the variable that a user gives to set a value. Errors name this key or variable.
 3. `fill_in_environment` reads variables. Code that reads variables runs in `guarded_environment`, which keeps secrets
    out of a run's files.
 """
@@ -25,23 +25,23 @@ from cse.lab.settings.groups import CONF_DIR, SWEEPS_DIR
 from cse.lab.settings.values import PlainConfig, flattened
 
 REFERENCE = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)")
-"""The start of a reference: dots, if the key is relative to the mapping of the value, and the key."""
+"""The pattern of a reference's start: dots, if the key is relative to the value's mapping, and the key."""
 VARIABLE = re.compile(r"\$\{oc\.env:(\w+)\b.*\}")
-"""A value that is a variable of the environment."""
+"""The pattern of a value that is a reference to an environment variable."""
 
 
 def resolved(config: DictConfig) -> PlainConfig:
-    """The config as plain Python values, with every reference filled in."""
+    """Return the config as plain Python values, with every reference filled in."""
     return cast("PlainConfig", OmegaConf.to_container(config, resolve=True))
 
 
 def written_values(config: Container) -> PlainConfig:
-    """The values of a config by dotted key, with unresolved references."""
+    """Return the values of a config by dotted key, with unresolved references."""
     return flattened(cast("PlainConfig", OmegaConf.to_container(config)))
 
 
 def given_key(key: str, written: PlainConfig) -> str:
-    """The key that sets the value of a key: `other` if the value is `${other}`. written: the config's values."""
+    """Return the key that sets a key's value: `other` if the value is `${other}`, else the key. written: all values."""
     value = str(written.get(key))
     reference = REFERENCE.match(value)
     if reference is None or reference[0] + "}" != value:
@@ -50,13 +50,13 @@ def given_key(key: str, written: PlainConfig) -> str:
 
 
 def referred_key(key: str, dots: str, name: str) -> str:
-    """The key that a reference in the value of `key` refers to. dots, name: the groups of REFERENCE."""
+    """Return the key that a reference in the value of `key` refers to. dots, name: the groups of REFERENCE."""
     mapping = key.split(".")[: -len(dots)] if dots else []
     return ".".join([*mapping, name])
 
 
 def referred_keys(written: PlainConfig) -> set[str]:
-    """The keys that values refer to, as ${model.name} or, in their own mapping, ${.name}; also inside a longer text."""
+    """Return the keys that values refer to: ${model.name} or, relative to their mapping, ${.name}, also in a text."""
     keys: set[str] = set()
     for key, value in written.items():
         for dots, name in REFERENCE.findall(str(value)):
@@ -64,13 +64,13 @@ def referred_keys(written: PlainConfig) -> set[str]:
     return keys
 
 
-# What a user gives
+# The key that a user gives
 
 
 def user_key(config: Container, key: str) -> str:
-    """The key or the set variable that a user gives to set a key of this config.
+    """Return the key or the environment variable by which a user sets a key of this config.
 
-    If the value of the key is a reference, this is the key or variable that it refers to, else the key itself.
+    If the key's value is a reference, return the key or the set variable that it refers to, else the key itself.
     """
     written = written_values(config)
     key = given_key(key, written)
@@ -78,25 +78,25 @@ def user_key(config: Container, key: str) -> str:
 
 
 def naming_user_keys(node: DictConfig) -> AbstractContextManager[None]:
-    """A block that calls a part with the settings of this node. UserErrors in it name the keys that a user gives."""
+    """Return a context manager whose UserErrors name the keys that a user gives. node: the settings of a part."""
     key, config = node._get_full_key(None), node._get_root()
     return renaming(lambda parameter: user_key(config, f"{key}.{parameter}".lstrip(".")))
 
 
 def set_variable(value: object) -> str:
-    """The variable that a written value refers to; "" if there is no variable, or if it is not set."""
+    """Return the environment variable that a value refers to; "" if the value refers to none, or if it is not set."""
     variable = VARIABLE.fullmatch(str(value))
     return variable[1] if variable and os.environ.get(variable[1]) else ""
 
 
-# What a config reads from the environment
+# Environment variables in a config
 
 
 def fill_in_environment(config: DictConfig) -> None:
     """Replace references to unset environment variables by their defaults, and `~` in paths.cache by the home folder.
 
-    A reference to a variable that is set stays, so that an error can name the variable. An unreadable value stays too.
-    It is refused with the other settings, unless a resumed run has another value.
+    A reference to a variable that is set remains, so that an error can name the variable. An unreadable value remains,
+    too: it is refused later, if no value of a resumed run replaces it.
     """
     with guarded_environment():
         for key, text in written_values(config).items():
@@ -109,17 +109,16 @@ def fill_in_environment(config: DictConfig) -> None:
 
 
 REPLACED: list[Callable[..., object]] = []
-"""The resolver of ${oc.env:NAME} at the start of each open block of `guarded_environment`. Blocks of several threads
+"""The resolver of ${oc.env:NAME} before each open block of `guarded_environment`. The blocks of several threads may
 overlap. The first resolver is OmegaConf's own, and the block that ends last restores it."""
 REPLACING = threading.Lock()
 
 
 @contextmanager
 def guarded_environment() -> Iterator[None]:
-    """In the block, `from_environment` reads ${oc.env:NAME}, in all threads.
+    """During the block, read ${oc.env:NAME} by `from_environment`, in all threads.
 
-    After the last such block, OmegaConf's own reader is restored for other configs in this process, such as the configs
-    of a notebook.
+    After the last such block, restore OmegaConf's own resolver for other configs in this process, such as a notebook's.
     """
     with REPLACING:
         REPLACED.append(BaseContainer._resolvers["oc.env"])
@@ -132,13 +131,13 @@ def guarded_environment() -> Iterator[None]:
 
 
 def from_environment(name: str, *default: str | None, _node_: Node, _root_: BaseContainer) -> str | None:
-    """The value of ${oc.env:NAME,DEFAULT}.
+    """Return the value of ${oc.env:NAME,DEFAULT}.
 
     An empty variable counts as not set, because shells and container files often name variables without a value.
 
-    Raises UserError for a value that could be a secret: values end up in results.json, train.log and every tracker.
-    Only `paths` may use any variable. Another key may only use a variable that conf/ or sweeps/ uses. Configs outside
-    cse may use all.
+    Raises UserError for a value that could be a secret, because values are written to results.json, train.log and every
+    tracker. A key of `paths` may use any variable, and another key only a variable that conf/ or sweeps/ uses. A config
+    that is not of cse may use any variable.
     """
     key = str(_node_._get_full_key(None))
     ours = isinstance(_root_, DictConfig) and {"paths", "eval", "hydra"} & set(_root_)
@@ -154,6 +153,6 @@ def from_environment(name: str, *default: str | None, _node_: Node, _root_: Base
 
 @cache
 def known_variables() -> frozenset[str]:
-    """The environment variables that conf/ and sweeps/ read."""
+    """Return the environment variables that conf/ and sweeps/ read."""
     files = [file for folder in (CONF_DIR, SWEEPS_DIR) for file in Path(folder).rglob("*.yaml")]
     return frozenset(name for file in files for name in re.findall(r"oc\.env:(\w+)", file.read_text(encoding="utf-8")))

@@ -1,15 +1,15 @@
 """The role of a key of the settings, from the annotation of the key.
 
-The annotation is in the signature of the part that takes the key. For a key that no part takes, it is in
+The annotation is in the signature of the part that takes the key or, if no part takes the key, in
 cse.lab.settings.schema. An annotation may have marks: `workers: Annotated[Natural, Mark.MACHINE]` gives trainer.workers
-the purpose machine. cse.ranges.Mark lists all marks. A key without a mark of purpose has the purpose of the key above
-it. If no key above it has one, its purpose is science. The user's own parts declare marks in the same way.
+the purpose "machine". cse.ranges.Mark lists all marks. A key without a mark of purpose has the purpose of the key above
+it. If no key above has a mark of purpose, the purpose is "science". The user's own parts declare marks in the same way.
 
     Role, role_of            the role of a key, from its marks and the marks of the keys above it
-    annotations_on_path      for trainer.lr: the annotations of trainer and of trainer.lr
-    annotations_in_choices   the same without a config, from a choice of the key's group
-    marks_in                 the marks that an annotation names
-    keys_with, ...           the settings of a config that have some role
+    annotations_on_path      returns, for trainer.lr, the annotations of trainer and of trainer.lr
+    annotations_in_choices   returns these annotations without a config, from a choice of the key's group
+    marks_in                 returns the marks that an annotation names
+    keys_with, ...           return the settings of a config that have some role
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,18 +30,18 @@ from cse.ranges import VALUE_MARKS, Mark
 from cse.score import evaluator_of
 
 SCHEMA = "cse.lab.settings.schema"
-"""The module that declares the keys that no part takes. Its source is read, and it is not imported."""
+"""The module that declares the keys that no part takes. Its source is read without an import."""
 
 
 @dataclass(frozen=True)
 class Role:
-    """The role of a key. marks: the marks of its annotation, and of the keys above it."""
+    """The role of a key. marks: the marks of the key's annotation, and of the annotations of the keys above it."""
 
     marks: frozenset[Mark]
 
     @property
     def purpose(self) -> Literal["science", "machine", "logging", "bookkeeping"]:
-        """The purpose of the key. Without a mark it is science: the key decides training or scores."""
+        """The purpose of the key. Without a mark of purpose, it is "science": the key decides training or scores."""
         if Mark.MACHINE in self.marks:
             return "machine"
         if Mark.LOGGING in self.marks:
@@ -50,7 +50,7 @@ class Role:
 
     @property
     def is_science(self) -> bool:
-        """Whether the key decides training or scores. Reports compare such keys."""
+        """Whether the key decides training or scores, so that reports compare its values."""
         return self.purpose == "science"
 
     @property
@@ -65,20 +65,20 @@ class Role:
 
     @property
     def names_a_job(self) -> bool:
-        """Whether the hash of a job's folder depends on the key. Then the value may not change between two starts."""
+        """Whether the hash in the name of a job's folder depends on the value, which then must not change."""
         return self.is_science or Mark.NAMED in self.marks
 
     @property
     def is_verbatim(self) -> bool:
-        """Whether the given value is used unchanged: a path, a name on the hub, a sentence."""
+        """Whether the value is used unchanged, because it is a path, a name on the hub or a sentence."""
         return Mark.VERBATIM in self.marks
 
 
 def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
-    """The role of a dotted key, or of a group such as hydra/launcher.
+    """Return the role of a dotted key, or of a group such as hydra/launcher.
 
-    settings: the config with the key. Without a config, or if no part in it takes the key, a choice of the key's group
-    names the part.
+    settings: the config with the key. Without a config, or if no part in the config takes the key, the choices of the
+    key's group show the part.
     """
     key = key.replace("/", ".")
     annotations = [None] if settings is None else annotations_on_path(key, settings)
@@ -87,7 +87,7 @@ def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
 
 @cache
 def role_in_choices(key: str, user_folders: Sequence[Path]) -> Role:
-    """The role of a dotted key without a config; cached for sweeps. user_folders: the folders of the user's choices."""
+    """Return the role of a dotted key without a config. Cached for sweeps. user_folders: the user's own folders."""
     annotations = annotations_on_path(key, {})
     if annotations[-1] is None:
         annotations = annotations_in_choices(key, tuple(folders_of(key.partition(".")[0])))
@@ -95,14 +95,14 @@ def role_in_choices(key: str, user_folders: Sequence[Path]) -> Role:
 
 
 def role_by(annotations: Sequence[Annotation | None]) -> Role:
-    """The role of a key by the annotations on its path."""
+    """Return the role of a key from the annotations on its path."""
     of_purpose: frozenset[Mark] = frozenset()
     of_value: frozenset[Mark] = frozenset()
     for annotation in filter(None, annotations):
         marks = marks_in(annotation)
-        of_value |= marks & VALUE_MARKS  # of every key on the path
+        of_value |= marks & VALUE_MARKS  # from every key on the path
         if marks - VALUE_MARKS:
-            of_purpose = marks - VALUE_MARKS  # of the last key that has any
+            of_purpose = marks - VALUE_MARKS  # from the last key with such marks
     return Role(of_purpose | of_value)
 
 
@@ -110,7 +110,7 @@ def role_by(annotations: Sequence[Annotation | None]) -> Role:
 
 
 def annotations_on_path(key: str, settings: Mapping[str, object]) -> list[Annotation | None]:
-    """For trainer.lr, the annotations of trainer and of trainer.lr; None for a key that no signature declares."""
+    """Return, for trainer.lr, the annotations of trainer and of trainer.lr; None for each that no signature declares."""
     declared = declared_by(f"{SCHEMA}.Train") | declared_by(f"{SCHEMA}.Evaluate") | declared_by(f"{SCHEMA}.OnlyMarks")
     node: object = settings
     annotations: list[Annotation | None] = []
@@ -127,7 +127,7 @@ def annotations_on_path(key: str, settings: Mapping[str, object]) -> list[Annota
 
 @cache
 def marks_in(annotation: Annotation) -> frozenset[Mark]:
-    """The marks that an annotation names (Mark.MACHINE), or that a type of cse.ranges has (File has VERBATIM)."""
+    """Return the marks that an annotation names (Mark.MACHINE) or that its type of cse.ranges has (File: VERBATIM)."""
     marks: set[Mark] = set()
     for full_name in annotation:
         owner, _, name = full_name.rpartition(".")
@@ -140,7 +140,7 @@ def marks_in(annotation: Annotation) -> frozenset[Mark]:
 
 @cache
 def declared_inside(annotation: Annotation) -> dict[str, Annotation]:
-    """The annotations of the keys in a mapping whose type is a TypedDict of the schema."""
+    """Return the annotations of the keys in a mapping. annotation: the mapping's, with a TypedDict of SCHEMA."""
     declared: dict[str, Annotation] = {}
     for full_name in annotation:
         if full_name.startswith(f"{SCHEMA}."):
@@ -150,7 +150,7 @@ def declared_inside(annotation: Annotation) -> dict[str, Annotation]:
 
 @cache
 def annotations_in_choices(key: str, folders: Sequence[Path]) -> list[Annotation | None]:
-    """The annotations on the path to a key, from the choice of its group that declares most of them.
+    """Return the annotations on the path to a key, from the choice of the key's group that declares most of them.
 
     folders: the folders of the group.
     """
@@ -164,13 +164,13 @@ def annotations_in_choices(key: str, folders: Sequence[Path]) -> list[Annotation
 
 @cache
 def configs_of_choices(group: str, folders: Sequence[Path]) -> list[PlainConfig]:
-    """The config of each choice of a group, from the choice's file without the files that it includes."""
+    """Return the config of each choice of a group, from the choice's file without the files that it includes."""
     configs: list[PlainConfig] = []
     for folder in folders:
         for file in sorted(folder.glob("*.yaml")):
             try:
                 config = yaml.safe_load(text_of(file))
-            except yaml.YAMLError:  # composing it says what is wrong
+            except yaml.YAMLError:  # the composition of this file reports the mistake
                 continue
             for name in reversed(section_of(group, file)):
                 config = {name: config}
@@ -178,18 +178,18 @@ def configs_of_choices(group: str, folders: Sequence[Path]) -> list[PlainConfig]
     return configs
 
 
-# The settings of a config by their role
+# The settings of a config that have some role
 
 
 def keys_with(mark: Mark, settings: Mapping[str, object]) -> dict[str, object]:
-    """The settings, by dotted key, that have a mark."""
+    """Return the settings, by dotted key, that have a mark."""
     return {key: value for key, value in flattened(settings).items() if mark in role_of(key, settings).marks}
 
 
 def fixed_settings(settings: Mapping[str, object]) -> dict[str, object]:
-    """The settings, by dotted key, that a resumed run must share with the run that it continues. settings: resolved.
+    """Return the settings, by dotted key, that may not change when a run is resumed. settings: resolved.
 
-    Evaluators may change. The settings of the evaluator that selects the checkpoint may not.
+    Among the settings of evaluators, only those of the evaluator that selects the checkpoint may not change.
     """
     flat = flattened(settings)
     chooser = evaluator_of(str(flat.get("trainer.select")))
@@ -199,7 +199,7 @@ def fixed_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
-    """Each evaluator's settings, by dotted key, without allow_partial and the places of data. settings: resolved."""
+    """Return the evaluators' settings, by dotted key, without allow_partial and paths of data. settings: resolved."""
     flat = flattened(settings)
     paths = [value for key, value in flat.items() if key.startswith("paths.") and value is not None]
     scoring: dict[str, object] = {}
@@ -211,6 +211,6 @@ def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def repeats_a_run(text: str) -> bool:
-    """Whether an argument belongs in the command that repeats a run. Arguments of science, sweeps and data do."""
+    """Return whether the command that repeats a run needs this argument: one of science, of a sweep or of data."""
     role = role_of(key_of(text))
     return not text.startswith("~") and (role.is_science or Mark.REPEATED in role.marks)

@@ -1,4 +1,4 @@
-"""The keys of conf/train.yaml and conf/evaluate.yaml that no part takes: each with its type and its marks.
+"""The keys of conf/train.yaml and conf/evaluate.yaml that no part takes, with the type and the marks of each key.
 
 cse.lab.settings.check reads the types. cse.lab.settings.roles reads the marks (cse.ranges.Mark).
 """
@@ -32,9 +32,9 @@ Part = Callable[..., object]
 
 
 def check_empty(node: dict[str, object]) -> dict[str, object]:
-    """The empty node of a group without a choice.
+    """Return the empty node of a group without a choice.
 
-    Raises ValueError for settings in it, because nothing would read them.
+    Raises ValueError if the node has settings, because nothing would read them.
     """
     if node:
         raise ValueError("has settings, but no choice reads them: choose aux_modality=visual or audio")
@@ -46,34 +46,34 @@ NoPart = Annotated[dict[str, object], AfterValidator(check_empty)]
 
 
 class Jobs(TypedDict):
-    """How a sweep runs its jobs."""
+    """The settings on how a sweep runs its jobs."""
 
     parallel: Count
     fail_fast: bool
 
 
 class Starting(TypedDict):
-    """The keys of conf/train.yaml that say how a command starts its jobs."""
+    """The keys of conf/train.yaml on how a command starts its jobs."""
 
     jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.START]
     dry_run: Annotated[bool, Mark.BOOKKEEPING, Mark.START, Mark.ONCE]
 
 
 class Card(TypedDict):
-    """The facts for the model card in best/ that no other file has."""
+    """The settings of the model card in best/."""
 
     languages: Annotated[list[Name], MinLen(1)] | None
     data_licence: Annotated[Sentence, MinLen(1)] | None
 
 
 class Shared(TypedDict):
-    """The keys of both kinds of command."""
+    """The keys of cse-train and cse-eval that no part takes."""
 
-    allow_partial: Annotated[bool, Mark.MACHINE, Mark.NAMED, Mark.REPEATED]  # what data there is; the scores are marked
+    allow_partial: Annotated[bool, Mark.MACHINE, Mark.NAMED, Mark.REPEATED]  # a fact of the data; marked in the scores
     smoke: Annotated[bool, Mark.UNFIXED]
-    case: Annotated[str | None, Mark.UNFIXED]  # the name of several settings
+    case: Annotated[str | None, Mark.UNFIXED]  # the name of a case, which sets several keys
     paths: dict[str, Folder | None]
-    eval: Annotated[dict[str, Part], Mark.UNFIXED, Mark.HARMLESS]  # more scores, or fewer: each has data of its own
+    eval: Annotated[dict[str, Part], Mark.UNFIXED, Mark.HARMLESS]  # adds or removes scores; a score has its own data
     tracker: Annotated[dict[str, Part], Mark.LOGGING]
 
 
@@ -94,13 +94,13 @@ class Train(Shared, Starting):
     masking: Part
     trainer: Part
     aux_modality: Part | NoPart
-    choices: NotRequired[Annotated[dict[str, str], Mark.LOGGING, Mark.RECORDED]]  # of a resumed run, as the next two
+    choices: NotRequired[Annotated[dict[str, str], Mark.LOGGING, Mark.RECORDED]]  # only a resumed run has these three
     sources: NotRequired[Annotated[list[str], Mark.LOGGING, Mark.RECORDED]]
     replaced: NotRequired[Annotated[dict[str, object], Mark.LOGGING, Mark.RECORDED]]
 
 
 class Whitening(TypedDict):
-    """BERT-whitening of the finished embeddings."""
+    """The settings of BERT-whitening, which whitens the finished embeddings."""
 
     kind: WhiteningKind | None
     components: Count | None
@@ -125,23 +125,23 @@ class Evaluate(Shared):
 
 
 class ObjectiveExtras(TypedDict):
-    """The keys that conf/train.yaml gives every objective in addition to the keys of its signature."""
+    """The keys that every objective has in conf/train.yaml in addition to the keys of its signature."""
 
     widths: Annotated[Widths, MinLen(1)] | None
     width_weights: list[Positive] | None
 
 
-# Keys that have only marks here
+# Keys for which this module has only marks
 
 
 class Paths(TypedDict):
-    """The only path without the user's data: the content of the cache can be made again."""
+    """The marks of paths.cache. The cache has no data of the user: its content can be made again."""
 
     cache: Annotated[Folder | None, Mark.MACHINE]
 
 
 class HydraSettings(TypedDict):
-    """Hydra's own settings."""
+    """The marks of Hydra's own settings."""
 
     launcher: Annotated[object, Mark.BOOKKEEPING, Mark.START]
     sweeper: Annotated[object, Mark.BOOKKEEPING, Mark.START]
@@ -151,7 +151,7 @@ class HydraSettings(TypedDict):
 
 
 class OnlyMarks(TypedDict):
-    """Keys whose types are checked elsewhere: Shared checks paths, the sweep and Hydra check the others."""
+    """The marks of keys whose types are checked elsewhere: paths by Shared, sweep by the sweep, hydra by Hydra."""
 
     sweep: Annotated[str, Mark.BOOKKEEPING, Mark.START, Mark.REPEATED]
     paths: Annotated[Paths | dict[str, Folder | None], Mark.MACHINE, Mark.NAMED, Mark.REPEATED]

@@ -1,7 +1,7 @@
-"""The full names in the annotation of each parameter of a signature, read from the source.
+"""The full names in the annotation of each parameter of a signature, read from the source without an import.
 
-Nothing is imported, for two reasons: torch takes seconds, and a run's folder may name somebody else's code, which must
-not run when the folder is read. parts.py reads the same signatures from the imported part.
+There are two reasons not to import: torch takes seconds, and a run's folder may name somebody else's code, which must
+not run when the folder is read. The module parts.py reads the same signatures from the imported part.
 """
 
 import ast
@@ -17,10 +17,10 @@ Annotation = frozenset[str]
 
 @cache
 def declared_by(target: str) -> dict[str, Annotation]:
-    """The annotation of each parameter of the class or function with this full name.
+    """Return the annotation of each parameter of the class or function with this full name.
 
     A class without a constructor, or with a constructor that passes **settings on, also has the parameters of its
-    bases. The fields of a dataclass or a TypedDict count as parameters. Empty if there is no source.
+    bases. The fields of a dataclass or a TypedDict count as parameters. Return {} if there is no source.
     """
     full_name, definition = definition_of(target)
     module = full_name.rpartition(".")[0]
@@ -30,13 +30,13 @@ def declared_by(target: str) -> dict[str, Annotation]:
 
 
 def declared_by_function(function: ast.FunctionDef, module: str) -> dict[str, Annotation]:
-    """The annotation of each argument of a function."""
+    """Return the annotation of each argument of a function."""
     arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
     return {argument.arg: names_in_annotation(argument.annotation, module) for argument in arguments}
 
 
 def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Annotation]:
-    """The annotation of each parameter of a class's constructor."""
+    """Return the annotation of each parameter of a class's constructor."""
     declared: dict[str, Annotation] = {}
     passes_on = True
     for statement in node.body:
@@ -47,16 +47,16 @@ def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Annotation]:
             passes_on = statement.args.kwarg is not None
     for base in node.bases if passes_on else ():
         name = full_name_of(ast.unparse(base), module)
-        if name != f"{module}.{node.name}":  # class A(A), of a name that `import *` has brought
+        if name != f"{module}.{node.name}":  # not `class A(A)`, whose base `import *` has imported
             declared = declared_by(name) | declared
     declared.pop("self", None)
     return declared
 
 
 def names_in_annotation(annotation: ast.expr | None, module: str) -> Annotation:
-    """The full names in an annotation of a module, also if the annotation is in quotes.
+    """Return the full names in an annotation of a module, also if the annotation is in quotes.
 
-    Text inside it, as in a Literal, has no names.
+    Text inside the annotation, as in a Literal, contains no names.
     """
     if isinstance(annotation, ast.Constant):
         with suppress(SyntaxError):
@@ -70,10 +70,10 @@ def names_in_annotation(annotation: ast.expr | None, module: str) -> Annotation:
 
 
 def full_name_of(name: str, module: str) -> str:
-    """The full name behind a name in a module: "cse.ranges.Mark.MACHINE" for "Mark.MACHINE".
+    """Return the full name of a name in a module: "cse.ranges.Mark.MACHINE" for "Mark.MACHINE".
 
-    A name that is not imported belongs to the module. A name from another package is not followed further, because the
-    sources of typing and torch are long.
+    A name that is not imported is one of the module itself. If a name is imported from another package, that package's
+    source is not read, because the sources of typing and torch are long.
     """
     first, dot, rest = name.partition(".")
     target = imports_of(module).get(first, f"{module}.{first}")
@@ -84,9 +84,9 @@ def full_name_of(name: str, module: str) -> str:
 
 @cache
 def definition_of(target: str) -> tuple[str, ast.FunctionDef | ast.ClassDef | None]:
-    """(full name, source) of a class or function, also if the module of `target` imports it from another module.
+    """Return (full name, source) of a class or function, even if the module of `target` only imports it.
 
-    For any other name the source is None.
+    For any other name, the source is None.
     """
     followed: set[str] = set()
     while target not in followed:
@@ -101,7 +101,7 @@ def definition_of(target: str) -> tuple[str, ast.FunctionDef | ast.ClassDef | No
 
 @cache
 def imports_of(module: str) -> dict[str, str]:
-    """The full name of each name that a module imports at its top: {"nn": "torch.nn"}."""
+    """Return the full name of each name that a module imports at its top level: {"nn": "torch.nn"}."""
     spec = spec_of(module)
     is_package = spec is not None and spec.submodule_search_locations is not None
     package = module if is_package else module.rpartition(".")[0]
@@ -109,7 +109,7 @@ def imports_of(module: str) -> dict[str, str]:
     for node in tree_of(module).body:
         if isinstance(node, ast.Import):
             for name in node.names:
-                first = name.name.partition(".")[0]  # `import a.b` brings a, and `import a.b as c` brings a.b
+                first = name.name.partition(".")[0]  # `import a.b` imports a; `import a.b as c` imports a.b
                 origins[name.asname or first] = name.name if name.asname else first
         if isinstance(node, ast.ImportFrom):
             with suppress(ImportError):  # a relative import that leads out of the package
@@ -120,9 +120,9 @@ def imports_of(module: str) -> dict[str, str]:
 
 @cache
 def tree_of(module: str) -> ast.Module:
-    """The parsed source of a module; empty if there is no source.
+    """Return the parsed source of a module; an empty module if there is no source, or if it cannot be parsed.
 
-    A source with a mistake counts as empty. The check of a config imports the part and reports the mistake.
+    The check of a config later imports the part, and so reports the mistake in the source.
     """
     spec = spec_of(module)
     if spec is not None and spec.origin is not None and spec.origin.endswith(".py"):
@@ -132,11 +132,14 @@ def tree_of(module: str) -> ast.Module:
 
 
 def spec_of(module: str) -> ModuleSpec | None:
-    """The place of a module's source. `find_spec` alone would import the packages around the module."""
+    """Return a module's spec, which has the place of its source; None if there is no such module.
+
+    `find_spec` alone would import the packages around the module.
+    """
     package, *inside = module.split(".")
     try:
         spec = find_spec(package) if package else None
-    except ValueError:  # of __main__
+    except ValueError:  # raised for __main__
         return None
     for name in inside:
         if spec is None or spec.submodule_search_locations is None:

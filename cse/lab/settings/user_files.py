@@ -1,10 +1,10 @@
 """Load the user's own files of the config groups, or refuse them.
 
-    UserSource    loads a file for Hydra, through the plugin hydra_plugins/cse_own.py
-    check_file    refuses settings that Hydra would accept and nothing would read
+    UserSource    loads a file for Hydra. The plugin hydra_plugins/cse_own.py registers this class
+    check_file    refuses settings that Hydra would accept although nothing reads them
 
-A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config. The settings of an evaluator are at
-eval.NAME. Neither needs a comment `# @package`. The comment may be anywhere in the file.
+A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config, and a file in eval/ sets keys of
+eval.NAME. These files need no comment `# @package`. In any file, this comment may be on any line.
 """
 
 from pathlib import Path
@@ -25,21 +25,21 @@ SWEEP_STARTS = (
     *Starting.__annotations__,
     *(f"hydra.sweeper.{key}" for key in ("params", "n_trials", "batch", "seed")),
 )
-"""The keys on how to start several jobs that a sweep's file may set."""
+"""The keys that a sweep's file may set to say how its jobs are started."""
 
 
 class UserSource(FileConfigSource):
-    """`own://FOLDER` in Hydra's search path, by the provider `own`."""
+    """The source of Hydra's files for `own://FOLDER` in the search path, where FOLDER is a folder of the user."""
 
     @staticmethod
     def scheme() -> str:
-        """The scheme of its URL."""
+        """Return the scheme of the source's URL."""
         return "own"
 
     def load_config(self, config_path: str) -> ConfigResult:
-        """A file of the folder, checked. Raises UserError."""
+        """Return the content of a file in the folder, after `check_file`. Raises UserError."""
         path = Path(self.path, self._normalize_file_name(config_path))
-        text_of(path)  # raises UserError for one that is not UTF-8
+        text_of(path)  # raises UserError for a file that is not UTF-8
         content = OmegaConf.load(path)
         if isinstance(content, ListConfig):
             raise UserError(f"{path}: is a list, where settings are a mapping, KEY: VALUE")
@@ -53,9 +53,9 @@ class UserSource(FileConfigSource):
 
 
 def package_of(path: Path, group: str, content: DictConfig) -> str | None:
-    """The place of a file's settings in a config, from its comment. Without a comment, the place of its group.
+    """Return the package in a file's comment, see `declared_package`; without a comment, the package of its group.
 
-    None is Hydra's default.
+    Return None for Hydra's default.
     """
     package = declared_package(path)
     if package is not None:
@@ -66,9 +66,9 @@ def package_of(path: Path, group: str, content: DictConfig) -> str | None:
 
 
 def check_file(path: Path, group: str, package: str | None, content: PlainConfig) -> None:
-    """Raise UserError for settings that Hydra would accept and nothing would read.
+    """Raise UserError for settings in a file that Hydra would accept although nothing reads them.
 
-    group: the group without its subgroups.
+    group: the file's group without subgroups.
     """
     check_spelling(path, content)
     defaults = content.get("defaults") or []
@@ -86,7 +86,7 @@ def check_file(path: Path, group: str, package: str | None, content: PlainConfig
 
 
 def check_spelling(path: Path, content: PlainConfig) -> None:
-    """Raise UserError for a top-level key that is not text, or has a dot."""
+    """Raise UserError for a top-level key that is not text or that has a dot."""
     for key in content:
         if not isinstance(key, str):
             raise UserError(f"{path}: the key {key} is no text: put it in quotes, or name a setting")
@@ -99,7 +99,7 @@ def check_spelling(path: Path, content: PlainConfig) -> None:
 
 
 def check_entry(place: str, entry: object) -> None:
-    """Raise UserError for an entry of a defaults list on which Hydra fails: a number, or several keys."""
+    """Raise UserError for an entry of a defaults list that Hydra cannot read: a number, or several keys."""
     texts, written = [entry], str(entry)
     if isinstance(entry, dict) and len(entry) == 1:
         ((group, choice),) = entry.items()
@@ -112,8 +112,10 @@ def check_entry(place: str, entry: object) -> None:
 
 
 def check_choices(place: str, group: str, entry: PlainConfig, group_names: set[str]) -> None:
-    """Raise UserError for an entry of a defaults list without effect: a choice of Hydra's own groups, which only the
-    command line can make, and a choice that Hydra would search in the file's own group.
+    """Raise UserError for an entry of a defaults list that has no effect.
+
+    Such an entry is a choice of Hydra's own groups, which only a command can make, or a choice without `override /`,
+    which Hydra would search in the file's own group.
     """
     for name, choice in entry.items():
         if "hydra/" in name and not (group == "sweep" and "hydra/sweeper" in name):
@@ -124,8 +126,9 @@ def check_choices(place: str, group: str, entry: PlainConfig, group_names: set[s
 
 
 def check_effects(path: Path, group: str, content: PlainConfig, group_names: set[str]) -> None:
-    """Raise UserError for a setting without effect: a choice written as a setting, a key that a run records, and a
-    key that is read only on the command line.
+    """Raise UserError for a setting without effect in a file.
+
+    Such a setting is a choice that is written as a setting, a key that a run records, or a key of commands only.
     """
     for key, value in content.items():
         if key in group_names and isinstance(value, str | list):

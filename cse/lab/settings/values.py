@@ -11,13 +11,13 @@ PlainConfig = dict[str, Any]
 """A config as plain values: {"seed": 1, "trainer": {"lr": 1e-5}}."""
 
 NUMBER_AS_TEXT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
-"""A number that YAML 1.1 reads as text, as it has no point or no sign in its exponent."""
+"""A number that YAML 1.1 reads as text, because it lacks a decimal point, or a sign in its exponent."""
 BOOLEANS = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
-"""Words for true and false, in lower case."""
+"""{word for true or false, in lower case: value}."""
 
 
 def flattened(config: Mapping[str, object], prefix: str = "") -> PlainConfig:
-    """{"trainer.lr": 1e-5} of {"trainer": {"lr": 1e-5}}: each value by its dotted key, without empty mappings."""
+    """Return each value by its dotted key, without empty mappings: {"trainer.lr": 1} for {"trainer": {"lr": 1}}."""
     flat: PlainConfig = {}
     for name, value in config.items():
         key = f"{prefix}{name}"
@@ -26,7 +26,7 @@ def flattened(config: Mapping[str, object], prefix: str = "") -> PlainConfig:
 
 
 def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted key, value) of a tree of mappings and lists, and of everything in it."""
+    """Yield (dotted key, value) of a tree of mappings and lists, and of each value at any depth of the tree."""
     yield key, tree
     children: list[tuple[object, object]] = []
     if isinstance(tree, dict):
@@ -38,26 +38,23 @@ def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def format_value(value: object) -> str:
-    """A value in the form of the command line."""
+    """Return a value as text for the command line, such as true or null."""
     if isinstance(value, bool):
         return str(value).lower()
     return "null" if value is None else str(value)
 
 
 def same_as_any(value: object, others: object) -> bool:
-    """Whether two values are the same.
-
-    If only the second is a list: whether the first is the same as a value in the list.
-    """
+    """Return whether two values are the same or, if only the second is a list, whether the list has the first value."""
     if isinstance(others, (list, tuple)) and not isinstance(value, (list, tuple)):
         return any(same(value, item) for item in others)
     return same(value, others)
 
 
 def same(value: object, other: object) -> bool:
-    """Whether two values are the same. 32, "32" and 32.0 are the same, and so are 1.1 and "1.1".
+    """Return whether two values are the same. The values 32, "32" and 32.0 are the same, as are 1.1 and "1.1".
 
-    Two texts must be identical, because "1.10" and "1.1" may be versions. 1 and true are not the same.
+    Two texts must be identical, because "1.10" and "1.1" may be versions. The values 1 and true are not the same.
     """
     if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(value) == len(other) and all(map(same, value, other))
@@ -70,10 +67,10 @@ def same(value: object, other: object) -> bool:
 
 
 def in_one_form(value: object) -> Any:
-    """A form of the value. Two values that count as the same have equal forms.
+    """Return the value in a form that is equal for two values that count as the same.
 
     A number becomes a float of twelve digits, so 0.01 * 6 is 0.06. The text 1e-3 becomes a number, because YAML reads
-    it as text. A bool becomes text. Other text stays: "1.10" is not "1.1", and "007" is not "7".
+    this number as text. A bool becomes text. Other text does not change: "1.10" is not "1.1", and "007" is not "7".
     """
     if isinstance(value, (list, tuple)):
         return [in_one_form(item) for item in value]
@@ -89,7 +86,7 @@ def in_one_form(value: object) -> Any:
 
 
 def number_in(text: str) -> float | None:
-    """The number that a text writes; None for other text."""
+    """Return the number in a text; None if the text is not a number."""
     try:
         return float(text)
     except (ValueError, OverflowError):
