@@ -1,7 +1,7 @@
 """Tables with their notes, as Markdown and as LaTeX.
 
-To read: a `Section` is a table. Its docstring lists the parts that each medium shows. A `PaperSection` is a table of a
-paper. `markdown` and `latex` write a list of sections. The terminal and the page are in cse.lab.report.show.
+A `Section` is a table. Its docstring lists the parts of a section that each medium shows. A `PaperSection` is a table
+of a paper. `markdown` and `latex` write a list of sections. cse.lab.report.show writes the terminal and the page.
 """
 
 import re
@@ -29,14 +29,14 @@ LATEX = str.maketrans(
     }
 )
 MINUS = re.compile(r"(?<![^\s\[])-(?=\.?\d)")
-"""The sign of a number, not the hyphen of 1e-05 or a name."""
+"""The minus sign before a number, which is not the hyphen in 1e-05 or in a name."""
 OPENS = re.compile(r"^[\[*]")
-"""A [ or * at the start of a line. LaTeX would read it as part of the line break before it."""
+"""A [ or * at the start of a cell. LaTeX would read this sign as part of the line break before the cell."""
 BEYOND_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2010-\u2026]")
 
-BOTH_COLUMNS = 5  # a table with more columns of numbers spans both columns of a paper
+BOTH_COLUMNS = 5  # a table with more columns of numbers than this spans both columns of a paper
 FITTED = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
-"""LaTeX that makes a wide table as narrow as its column of the paper."""
+"""The LaTeX that shrinks a wide table to the width of the paper's column."""
 
 
 @dataclass(frozen=True)
@@ -44,25 +44,25 @@ class Section:
     """A table of text with its title and its notes.
 
     The parts that each medium shows:
-        terminal    `shown` and `lines_below`; or a paragraph for each claim
+        terminal    `shown` and `lines_below`; with layout "claims", a paragraph for each claim
         Markdown    `shown` and `lines_below`
         LaTeX       `shown`; the legend is in the caption, and the notes are in comments
-        page        `shown` and `lines_below`; or the whole `table`, if a reader sorts it; or a paragraph for each claim
-        CSV         nothing, because a CSV file has unrounded numbers (cse.lab.report.show.document.Report.csv)
+        page        as on the terminal; with layout "sortable", the whole `table` instead of `shown`
+        CSV         no part, because a CSV file has unrounded numbers (cse.lab.report.show.document.Report.csv)
 
     table: text in each cell; "" in an empty cell.
     notes: lines below the table.
-    legend: lines on the meaning of the table's signs, and further text for a caption.
-    label_columns: how many of the first columns of `shown` name a row.
+    legend: lines that explain the table's signs, and further text for a caption.
+    label_columns: the number of columns at the left of `shown` that name a row.
     bold: the best cells, by row and column of `shown`.
     missing: the missing runs, with reasons.
     caption: the caption in LaTeX; "": the title.
     label: the name for \\ref, after "tab:"; "" for a table that no paper would publish.
-    column_prefix: the start of some column names. LaTeX leaves this start out, because the caption has it.
-    hidden: the columns that only a page has. A reader can show them there.
-    layout: how a page shows the table. rows: unchanged. sortable: a reader can sort and filter the rows. grid: in the
-        layout of the paper. claims: one paragraph for each claim of a paper, on the terminal too. The columns are then
-        claim, source, verdict and further facts.
+    column_prefix: a prefix of some column names. LaTeX drops the prefix, because the caption has it.
+    hidden: the columns that only a page has, where a reader can show them.
+    layout: how a page shows the table. rows: unchanged. sortable: a reader can sort and filter the rows. grid: as the
+        paper does. claims: as one paragraph for each claim of a paper, with the columns claim, source, verdict and
+        further facts.
     colours: the colour of each row on a page. Charts use the same colours.
     """
 
@@ -92,13 +92,13 @@ class Section:
         return [*self.legend, *self.notes, *missing]
 
     def markdown(self) -> str:
-        """The title, the table and the lines below it."""
+        """Return the title, the table and the lines below the table as Markdown."""
         heading = f"## {' '.join(self.title.split())}\n\n" if self.title else ""
         listed = "".join(f"- {' '.join(line.split())}\n" for line in self.lines_below)
         return f"{heading}{to_markdown(self.shown)}\n" + (f"\n{listed}" if listed else "")
 
     def latex(self) -> str:
-        """A booktabs table for \\input. The legend is in its caption, and the notes are in comments."""
+        """Return a booktabs table for \\input. Its caption has the legend, and comments have the notes."""
         cells = latex_cells(self.shown, self.bold, self.column_prefix)
         caption = " ".join([f"{(self.caption or self.title).rstrip('.')}.", *self.legend])
         latex = booktabs(cells, self.label_columns, caption, self.label)
@@ -110,7 +110,7 @@ class Section:
 
 
 class GridCell(NamedTuple):
-    """A cell of a paper's table, as text: our number, the published number, our difference from it, and the verdict."""
+    """A cell of a paper's table, as text. ours: the number of our runs. difference: ours minus the published number."""
 
     ours: str
     published: str
@@ -121,16 +121,16 @@ class GridCell(NamedTuple):
 
 @dataclass(frozen=True)
 class PaperSection(Section):
-    """A section with a table that is also in a paper. A page and LaTeX show it in the layout of the paper.
+    """A section whose table is also in a paper. A page and LaTeX show the table in the paper's layout.
 
-    table: all facts of the grid's cells. grid: the table in the layout of the paper, with a GridCell in each cell.
+    table: all facts of the grid's cells. grid: the table in the paper's layout, with a GridCell in each cell.
     """
 
     grid: "pd.DataFrame" = field(kw_only=True)
     layout: Literal["grid"] = "grid"
 
     def latex(self) -> str:
-        """The booktabs table in the layout of the paper."""
+        """Return the booktabs table in the paper's layout."""
         table, bold = in_lines(self.grid)
         lines = Section(
             self.title,
@@ -146,26 +146,27 @@ class PaperSection(Section):
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:
-    """report.md. title: the title of the report, with the text after it."""
+    """Return the content of report.md. title: the title of the report, with the text after the title."""
     return "\n".join([f"# {title}\n", *(section.markdown() for section in sections)])
 
 
 def latex(sections: Sequence[Section]) -> str:
-    """report.tex, of the sections that have a label."""
+    """Return the content of report.tex: the tables of the sections that have a label."""
     return "\n".join(section.latex() for section in sections if section.label)
 
 
 def to_markdown(table: "pd.DataFrame") -> str:
-    """The table's header and rows as a Markdown table."""
+    """Return a table as a Markdown table."""
     cells = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
     lines = [[" ".join(cell.replace("|", "\\|").split()) for cell in line] for line in cells]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, list[tuple[int, int]]]":
-    """A grid as a table of text, and the row and column of its best cells.
+    """Return a grid as a table of text, and the row and column of its best cells.
 
-    Each row of the paper has a line of published numbers. If runs fill the row, a line of our numbers is below it.
+    Each row of the paper becomes a line of published numbers and, if our runs have a number in this row, a line of our
+    numbers below.
     """
     import pandas as pd
 
@@ -179,7 +180,7 @@ def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, list[tuple[int, int]]
 
 
 def latex_cells(table: "pd.DataFrame", bold: Sequence[tuple[int, int]], column_prefix: str) -> "pd.DataFrame":
-    """The table in LaTeX, without the column `folder`. bold, column_prefix: as in Section."""
+    """Return the table in LaTeX, without the column `folder`. bold, column_prefix: as in Section."""
     cells = table.map(latex_cell)
     for row, column in bold:
         cells.iloc[row, column] = rf"\textbf{{{cells.iloc[row, column]}}}"
@@ -188,7 +189,7 @@ def latex_cells(table: "pd.DataFrame", bold: Sequence[tuple[int, int]], column_p
 
 
 def booktabs(cells: "pd.DataFrame", label_columns: int, caption: str, label: str) -> str:
-    """A booktabs table, at most as wide as the text. A table of many columns spans both columns of a paper."""
+    """Return a booktabs table, at most as wide as the text. A table of many columns spans both columns of a paper."""
     numbers = len(cells.columns) - label_columns
     environment = "table*" if numbers > BOTH_COLUMNS else "table"
     latex = cells.to_latex(
@@ -205,12 +206,12 @@ def booktabs(cells: "pd.DataFrame", label_columns: int, caption: str, label: str
 
 
 def latex_head(name: str) -> str:
-    """The head of a column for LaTeX. The parts of a score's name are below each other, because they are long."""
+    """Return a column's head in LaTeX. The parts of a score's name are on separate lines, because a name is long."""
     parts = [part.translate(LATEX) for part in name.split("/")]
     stack = r" \\ ".join(parts)
     return rf"\shortstack[r]{{{stack}}}" if len(parts) > 1 else stack
 
 
 def latex_cell(text: str) -> str:
-    """A cell's text for LaTeX, with minus signs."""
+    """Return a cell's text in LaTeX, with minus signs."""
     return OPENS.sub(r"{\g<0>}", MINUS.sub("$-$", text.translate(LATEX)))

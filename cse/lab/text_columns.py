@@ -1,7 +1,7 @@
-"""Plain text in columns, and as wide as the terminal.
+"""Plain text in columns, and at the terminal's width.
 
-To read: `to_columns` writes rows as lines. `in_column` wraps a text in a column after its head. The other functions
-wrap lines of help, a command, a list and YAML at the terminal's width.
+`to_columns` writes rows as lines. `in_column` wraps a text in a column after its head. The other functions wrap lines
+of help, a command, a list and YAML at the terminal's width.
 """
 
 import re
@@ -11,21 +11,21 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 
 IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
-"""A line of two columns: the left column with the blanks after it, and the right column."""
+"""The pattern of a line of two columns: the left column with the blanks after it, and the right column."""
 COMMAND_ALONE = re.compile(r" +cse-\w+( \S+)+")
-"""A line with a command alone."""
+"""The pattern of a line that contains only a command."""
 BELOW = " " * 6
 """The indentation of text that does not fit into its column."""
-BETWEEN = "  "  # two columns
+BETWEEN = "  "  # the blanks between two columns
 
 
 def to_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
-    """The rows as lines, each column as wide as its widest cell. right: the numbers of the right-aligned columns."""
+    """Return rows as lines. Each column is as wide as its widest cell. right: the numbers of right-aligned columns."""
     return "\n".join(BETWEEN.join(cells).rstrip() for cells in aligned(rows, right))
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[tuple[str, ...]]:
-    """The rows with blanks in each cell, as wide as the widest cell of its column. right: as in `to_columns`."""
+    """Return the rows, with each cell padded to the width of its column's widest cell. right: as in `to_columns`."""
     columns = []
     for number, cells in enumerate(zip(*rows, strict=True)):
         width = max(map(len, cells))
@@ -34,20 +34,20 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
 
 
 def in_column(head: str, text: str, width: int) -> str:
-    """A head and a text. The text is wrapped at the width, in a column that begins where the head ends."""
+    """Return a head and a text, which is wrapped at the width in a column that begins at the head's end."""
     return textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False)
 
 
 def terminal_width() -> int:
-    """The terminal's width, but at least 40 and at most 120 columns; 120 for a pipe."""
+    """Return the terminal's width, but at least 40 and at most 120 characters; for a pipe, 120."""
     return max(40, min(120, shutil.get_terminal_size((120, 24)).columns))
 
 
 def at_width(line: str) -> str:
-    """A line of help at the terminal's width.
+    """Return a line of help, wrapped at the terminal's width.
 
-    If the line has two columns, the right column is wrapped. If the left column takes more than half of the width, the
-    right column is below it.
+    If the line has two columns, only the right column is wrapped. If the left column takes more than half of the width,
+    the right column is below the left column.
     """
     width = terminal_width()
     indent = indentation(line)
@@ -67,9 +67,9 @@ def at_width(line: str) -> str:
 
 
 def command_at_width(words: Sequence[str], indent: str, width: int) -> str:
-    """A command in several lines of this width. No line ends inside a word, even if the word contains a blank.
+    """Return a command in lines of at most this width. No line ends inside a word, even if the word contains a blank.
 
-    A shell reads them as one command, because each line ends with a backslash.
+    A shell reads the lines as one command, because each line but the last ends with a backslash.
     """
     command = " ".join(word.replace(" ", "\0") for word in words)
     lines = textwrap.wrap(command, width - 2 - len(BELOW), break_long_words=False, break_on_hyphens=False)
@@ -77,12 +77,12 @@ def command_at_width(words: Sequence[str], indent: str, width: int) -> str:
 
 
 def list_at_width(head: str, values: str, width: int) -> str:
-    """A head, and values separated by commas. Lines end only after a comma, and no blank is added."""
+    """Return a head and values that commas separate. A line ends only after a comma, and no blank is added."""
     return in_column(head, values.replace(",", ", "), width).replace(", ", ",")
 
 
 def yaml_at_width(lines: Sequence[str]) -> list[str]:
-    """Lines of YAML at the terminal's width. If a line is too wide, its comment is wrapped and stands above it."""
+    """Return lines of YAML at the terminal's width. The comment of a line that is too wide is put above the line."""
     width = terminal_width()
     if all(len(line) <= width for line in lines):
         return list(lines)
@@ -103,11 +103,11 @@ def yaml_at_width(lines: Sequence[str]) -> list[str]:
 
 
 def wrapped_comment(indent: str, text: str, width: int) -> str:
-    """A comment of YAML in lines of this width."""
+    """Return a YAML comment in lines of at most this width."""
     begin = f"{indent}# "
     return textwrap.fill(text, width, initial_indent=begin, subsequent_indent=begin, break_on_hyphens=False)
 
 
 def indentation(line: str) -> str:
-    """The blanks that a line begins with."""
+    """Return the blanks at the start of a line."""
     return line[: len(line) - len(line.lstrip())]

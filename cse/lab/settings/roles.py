@@ -110,7 +110,7 @@ def role_by(annotations: Sequence[Annotation | None]) -> Role:
 
 
 def annotations_on_path(key: str, settings: Mapping[str, object]) -> list[Annotation | None]:
-    """Return, for trainer.lr, the annotations of trainer and of trainer.lr; None for each that no signature declares."""
+    """Return, for trainer.lr, the annotations of trainer and of trainer.lr; None for one that no signature declares."""
     declared = declared_by(f"{SCHEMA}.Train") | declared_by(f"{SCHEMA}.Evaluate") | declared_by(f"{SCHEMA}.OnlyMarks")
     node: object = settings
     annotations: list[Annotation | None] = []

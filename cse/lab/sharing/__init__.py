@@ -1,6 +1,6 @@
-"""The files of one run for people. They may be read in any order.
+"""The files of one run that people read. Read these modules in any order.
 
-card           README.md of best/, the model card
+card           README.md in best/, the model card
 hub_metadata   the YAML at the top of the card, for the hub
 methods        the names of the methods in their papers, and the works to cite
 plots          the run's own figures

@@ -1,8 +1,8 @@
-"""The model card: README.md of best/, in the hub's format, so that best/ can be shared as it is.
+"""The model card: README.md in best/, in the hub's format, so that best/ can be uploaded unchanged.
 
-`model_card` writes the hub's metadata, and then `card_text`. The functions below `card_text` make its paragraphs, in
-this order: the program and command, the training data, the hyper-parameters, the scores, the vectors. The citations are
-in cse.lab.sharing.methods.
+`model_card` returns the hub's metadata, and then the text of `card_text`. The functions below `card_text` return its
+paragraphs, in this order: the program and command, the training data, the hyper-parameters, the scores, the vectors.
+cse.lab.sharing.methods has the citations.
 """
 
 import math
@@ -32,14 +32,14 @@ if TYPE_CHECKING:  # importing torch is slow
 
 LOCAL = re.compile(
     r"""
-    (?:^|(?<=[=,[{:'" ]))     # where a word begins, or a value in it
-    (?:~[\w.-]*|\.{1,2})?/    # the root, a home, this folder or the one above it
-    (?!/)                     # a URL is none
-    (?:[^,=\]}'"]*/)?         # the folders in it
+    (?:^|(?<=[=,[{:'" ]))     # the beginning of a word, or of a value in a word
+    (?:~[\w.-]*|\.{1,2})?/    # the root, a home, this folder or the folder above
+    (?!/)                     # not the // of a URL
+    (?:[^,=\]}'"]*/)?         # the folders below
     """,
     re.VERBOSE,
 )
-"""The folders of a path of this machine: /home/me/ in paths.senteval=/home/me/senteval."""
+"""The pattern of the folders in a path of this machine: /home/me/ in paths.senteval=/home/me/senteval."""
 
 EXAMPLE = """\
 ```python
@@ -50,11 +50,11 @@ vectors = model.encode(["A sentence.", "Another one."])
 ```"""
 
 DECIDING = ("objective", "trainer", "augmentation", "masking", "aux_modality", "model")
-"""The groups of the settings that decide what was learned."""
+"""The groups of settings that decide training."""
 
 
 def model_card(record: Results, scores: Collection[Score]) -> str:
-    """The text of README.md. record: results.json."""
+    """Return the text of README.md. record: the content of results.json."""
     config = record["config"]
     start = base_model(config) or Path(config["model"]["name"]).name
     title = f"{title_of_methods(methods_of(config))} from {start}"
@@ -62,7 +62,7 @@ def model_card(record: Results, scores: Collection[Score]) -> str:
 
 
 def card_text(record: Results, scores: Collection[Score], title: str) -> str:
-    """The text below the hub's metadata, for a person."""
+    """Return the text below the hub's metadata, which people read."""
     config = record["config"]
     paragraphs = [
         f"# {title}",
@@ -84,12 +84,12 @@ def card_text(record: Results, scores: Collection[Score], title: str) -> str:
 
 
 def fenced(language: str, text: str) -> str:
-    """A block of code in Markdown."""
+    """Return a block of code in Markdown."""
     return f"```{language}\n{text.rstrip()}\n```"
 
 
 def program_in_words(record: Results) -> str:
-    """The version of cse, the digest of its code and its commit, if the run recorded them."""
+    """Return the version of cse, and the digests and the commit of its code, if the run recorded them."""
     named = {"code": record.get("code"), "commit": record.get("git_commit")}
     parts = [", ".join(f"{name} `{value}`" for name, value in named.items() if value)]
     for earlier in record.get("earlier_code") or []:
@@ -102,12 +102,12 @@ def program_in_words(record: Results) -> str:
 
 
 def shareable(command: str) -> str:
-    """The command without arguments about the machine: trackers, schedulers, and the folders of paths."""
+    """Return the command without facts about the machine: without trackers, schedulers, and the folders of paths."""
     return shell_line(*(LOCAL.sub("", word) for word in shlex.split(command) if repeats_a_run(word)))
 
 
 def training_in_words(record: Results) -> str:
-    """The training data, how many of its texts are also scored, and the encoder's architecture."""
+    """Return sentences on the training data, on its texts that are also scored, and on the encoder's architecture."""
     sentences = [f"Trained on {learned_from(record['config'], record.get('training_data') or {})}."]
     overlap, architecture = record.get("overlap"), record.get("architecture")
     if overlap and overlap["found"]:
@@ -118,7 +118,7 @@ def training_in_words(record: Results) -> str:
 
 
 def learned_from(config: PlainConfig, trained: TrainingData) -> str:
-    """The name of the training data, with the licence of a published corpus. trained: the record of the run."""
+    """Return a description of the training data, with the licence of a published corpus. trained: the run's record."""
     name = config["data"]["name"]
     if name in DATASETS:
         text = f"`{name}`: {DATASETS[name].about} ({DATASETS[name].licence})"
@@ -135,12 +135,12 @@ def learned_from(config: PlainConfig, trained: TrainingData) -> str:
 
 
 def sources_named(config: PlainConfig) -> list[str]:
-    """The files or datasets of the sources of a mixture, without repetition."""
+    """Return the files or datasets of a mixture's sources, each once."""
     return list(dict.fromkeys(str(source.get("path")) for source in (config["data"].get("sources") or {}).values()))
 
 
 def facts_of_own_text(config: PlainConfig, trained: TrainingData) -> list[str]:
-    """The rows, the digest and the licence of the user's own text, if known."""
+    """Return the number of rows, the digest and the licence of the user's own text, if they are known."""
     facts = []
     if "rows" in trained:
         facts.append(f"{trained['rows']:,} rows")
@@ -150,7 +150,7 @@ def facts_of_own_text(config: PlainConfig, trained: TrainingData) -> list[str]:
 
 
 def hyper_parameters(config: PlainConfig) -> PlainConfig:
-    """The settings that decide what was learned, by dotted key, without nulls and paths.
+    """Return the settings that decide training, by dotted key, without nulls and paths.
 
     If each source of a mixture has its own objective, the run's objective is left out, because no source uses it.
     """
@@ -166,15 +166,16 @@ def hyper_parameters(config: PlainConfig) -> PlainConfig:
 
 
 def is_hyper_parameter(key: str, value: object, config: PlainConfig) -> bool:
-    """Whether a setting is a hyper-parameter: it has a value, is neither a path nor a key of Hydra, and decides what
-    was learned.
+    """Return whether a setting is a hyper-parameter.
+
+    A hyper-parameter has a value, changes the numbers of a table, and is neither a path nor a key of Hydra.
     """
     role = role_of(key, config)
     return value is not None and "._" not in key and role.changes_a_table and not role.is_verbatim
 
 
 def score_table(scores: Collection[Score]) -> str:
-    """The scores that are numbers, as a table. A note below it explains the mark of modified data."""
+    """Return a table of the finite scores. If one has the mark of modified data, a note below explains the mark."""
     lines = ["| score | value |", "|---|---|"]
     finite = [score for score in scores if math.isfinite(score.value)]
     lines += [f"| {marked_name(score)} | {in_short(score.value)} |" for score in finite]
@@ -184,7 +185,7 @@ def score_table(scores: Collection[Score]) -> str:
 
 
 def selection_rule(record: Results, scores: Collection[Score]) -> str:
-    """The score that selects the checkpoint, and whether training improved this score."""
+    """Return a sentence on model selection, which says if the selected step is no better than the untrained encoder."""
     rule = "Model selection uses scores that begin with `dev/`"
     select = str(record["config"]["trainer"].get("select"))
     if no_better({score.name: score for score in scores}, select, record.get("untrained") or {}):
@@ -193,7 +194,7 @@ def selection_rule(record: Results, scores: Collection[Score]) -> str:
 
 
 def vectors_of_export(encoder: "Encoder", head: "nn.Module | None") -> ExportedVectors:
-    """How an exported encoder makes vectors, for results.json. head: the objective's head that stays at test time."""
+    """Return the facts about an exported encoder's vectors. head: the objective's head that stays at test time."""
     return {
         "made": encoder.described,
         "kept_head": head is not None,
@@ -204,7 +205,7 @@ def vectors_of_export(encoder: "Encoder", head: "nn.Module | None") -> ExportedV
 
 
 def vectors_in_words(about: ExportedVectors) -> str:
-    """How the encoder makes a vector of a text, and how to compare two vectors."""
+    """Return sentences on how the encoder makes a text's vector, and on how to compare two vectors."""
     sentences = [f"A text's vector has {about['numbers']} numbers: {about['made']}."]
     if about["kept_head"]:
         sentences.append("After the pooling come a dense layer and tanh (`Dense`), which were trained with it.")

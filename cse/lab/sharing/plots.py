@@ -15,14 +15,14 @@ from cse.files import replaced_file
 from cse.lab.folder.contents import read_cosines
 from cse.lab.folder.events import Event, metric_events
 
-BUCKETS = 5  # of gold scores
+BUCKETS = 5  # the number of ranges of gold scores
 
 
 def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | None) -> dict[str, Path]:
-    """Draw every figure that has data into folder/plots, as PNG and SVG. Returns the PNG files by name.
+    """Draw every figure that has data into folder/plots, as PNG and SVG, and return the PNG files by name.
 
-    select: the selection metric, drawn first. best_step: the step of best/. seed: for the titles. Raises RunError if
-    the disk refuses.
+    select: the selection metric, which is drawn first. best_step: the step of best/. seed: the seed, for the titles.
+    Raises RunError if the disk refuses a file.
     """
     curve = dev_curve(metric_events(folder), select, best_step)
     figures = cosines_by_gold(folder)
@@ -38,11 +38,11 @@ def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | Non
 
 
 def save_figure(figure: Figure, files: Sequence[Path], dots: int = 200) -> None:
-    """Write the figure into files, each in the format of its suffix. dots: the dots per inch of a PNG file.
+    """Write a figure to files, each in the format of its suffix. dots: the dots per inch of a PNG file.
 
-    A PDF has TrueType fonts, as many conferences refuse the Type 3 fonts that matplotlib writes by default.
+    A PDF has TrueType fonts, because many conferences refuse the Type 3 fonts that matplotlib writes by default.
     """
-    figure.draw_without_rendering()  # the layout takes most of the time: once for all files
+    figure.draw_without_rendering()  # the layout takes most of the time, so it is made once for all files
     figure.set_layout_engine(None)
     for file in files:
         with replaced_file(file) as temporary, matplotlib.rc_context({"pdf.fonttype": 42}):
@@ -50,7 +50,7 @@ def save_figure(figure: Figure, files: Sequence[Path], dots: int = 200) -> None:
 
 
 def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure | None:
-    """The selection metric and every Spearman score on dev, step by step."""
+    """Return a figure of the selection metric and every Spearman score on dev, by step; None without such scores."""
     names = dict.fromkeys(name for event in events for name in event)
     on_dev = [name for name in names if name.startswith("dev/")]
     spearman = [name for name in on_dev if "spearman" in name.split("/")[-1]]
@@ -74,7 +74,7 @@ def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure
 
 
 def cosines_by_gold(folder: Path) -> dict[str, Figure]:
-    """Cosines by gold score before and after training: a figure for each task and split that has both."""
+    """Return a figure of cosines by gold score before and after training, for each task and split that has both."""
     before, after = read_cosines(folder, "before"), read_cosines(folder, "after")
     figures: dict[str, Figure] = {}
     for name, splits in before.items():
@@ -93,10 +93,10 @@ def cosines_by_gold(folder: Path) -> dict[str, Figure]:
 def cosine_histograms(
     columns: Mapping[str, Sequence[Sequence[float]]], edges: Sequence[float], label: str, low: float | None = None
 ) -> Figure:
-    """Cosines in buckets of the gold score (noncontrastive's Figure 4).
+    """Return histograms of cosines, one for each range of gold scores, as in noncontrastive's Figure 4.
 
-    columns: {title: (cosines, gold scores)}. edges: the edges of the buckets; each bucket is a row. low: the start of
-    the cosine axis; None: the lowest cosine of each column.
+    columns: {title: (cosines, gold scores)}. edges: the edges of the ranges. Each range is a row of the figure. low:
+    the start of the cosine axis; None: the lowest cosine of each column.
     """
     rows = len(edges) - 1
     figure = Figure(figsize=(2.6 * len(columns), 0.9 * rows + 0.5), layout="constrained")
@@ -104,7 +104,7 @@ def cosine_histograms(
     for column, (title, (cosines_N, gold_N)) in zip(grid.T, columns.items(), strict=True):
         start = min(1.0, min(cosines_N) if low is None else low)
         places = np.histogram_bin_edges([], bins=40, range=(start, 1.0))
-        pairs, _, _ = np.histogram2d(gold_N, cosines_N, bins=[edges, places])  # gold = the last edge counts too
+        pairs, _, _ = np.histogram2d(gold_N, cosines_N, bins=[edges, places])  # the last range includes its upper edge
         for axes, bucket in zip(column, pairs, strict=True):
             area = bucket.sum() * (places[1] - places[0])
             axes.stairs(bucket / area if area else bucket, places, fill=True)
@@ -120,6 +120,6 @@ def cosine_histograms(
 
 
 def new_figure(width: float = 6.0, height: float = 4.0) -> tuple[Figure, Axes]:
-    """A figure with one set of axes. Sizes in inches."""
+    """Return a figure with one set of axes. width, height: in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()

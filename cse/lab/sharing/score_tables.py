@@ -1,8 +1,8 @@
 """The scores of one encoder as tables: on the terminal, and as scores.csv, scores.md and scores.tex.
 
-To read: `csv_frame` has a row for each score, and `footnotes` has the facts that the rows share. `write_score_files`
-writes the three files, and `terminal_table` is the table on the terminal. MODIFIED marks scores on modified data
-everywhere.
+`csv_frame` returns a row for each score, and `footnotes` returns the facts that the rows share. `write_score_files`
+writes the three files, and `terminal_table` returns the table for the terminal. In all tables, MODIFIED marks scores on
+modified data.
 """
 
 import re
@@ -26,16 +26,16 @@ COLUMNS = ("score", "value", "rows")
 
 
 def marked_name(score: Score) -> str:
-    """The name of a score, with a mark if its data is modified."""
+    """Return the name of a score, with the mark MODIFIED if the score's data is modified."""
     return f"{score.name} {MODIFIED}" if score.modified else score.name
 
 
 def csv_frame(
     scores: Iterable[Score], sources: Mapping[str, Source], dtype: str, encoder: str, versions: Mapping[str, str]
 ) -> "pd.DataFrame":
-    """scores.csv: a row for each score, with the facts behind it.
+    """Return the content of scores.csv: a row for each score, with the facts on which the score depends.
 
-    sources: the source of each evaluator. dtype: the dtype of the encoder's weights. encoder: the description of the
+    sources: the data of each evaluator. dtype: the dtype of the encoder's weights. encoder: the description of the
     encoder. versions: the versions of packages.
     """
     import pandas as pd
@@ -50,12 +50,12 @@ def csv_frame(
 
 
 def problems_of(sources: Mapping[str, Source]) -> list[str]:
-    """A line for each problem of the evaluators' data."""
+    """Return a line for each problem of the evaluators' data."""
     return [f"partial: {name}: {problem}" for name, source in sources.items() for problem in source.get("problems", [])]
 
 
 def footnotes(frame: "pd.DataFrame") -> list[str]:
-    """The facts that rows share: a line for each evaluator, two lines for the run, and the meaning of the mark.
+    """Return the facts that rows share: a line for each evaluator, two lines for the run, and a line on the mark.
 
     frame: the result of `csv_frame`.
     """
@@ -93,16 +93,16 @@ def write_score_files(
 
 
 def suite_tables(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFrame]":
-    """A table of text for each evaluator and split: one row for the encoder, a column for each task, the average last.
+    """Return a table of text for each evaluator and split, with a column for each task. The average is the last column.
 
-    The scores of the first channels of vectors (width64/...) have rows of their own.
+    The encoder is one row. If scores use only the first channels of the vectors (width64/...), each width is a row.
     """
-    cells: dict[str, dict[tuple[str, str], str]] = {}  # of each suite, by row and column
+    cells: dict[str, dict[tuple[str, str], str]] = {}  # {suite: {(row, column): text}}
     for score in scores:
         split, evaluator, name = score.name.split("/", 2)
         suite = cells.setdefault(f"{evaluator}, {split}", {})
         row, column = row_and_column(name, encoder)
-        if (row, column) in suite:  # of a task with several headlines
+        if (row, column) in suite:  # the task has several headline scores
             column = name
         value = in_short(score.value)
         suite[row, column] = f"{value} {MODIFIED}" if score.modified else value
@@ -110,9 +110,9 @@ def suite_tables(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFra
 
 
 def row_and_column(name: str, encoder: str) -> tuple[str, str]:
-    """The row and the column of a score in the table of its suite.
+    """Return the row and the column of a score in the table of its suite.
 
-    name: the name of the score without split and evaluator.
+    name: the score's name without split and evaluator.
     """
     row = encoder
     if width := re.match(r"width(\d+)/", name):
@@ -123,7 +123,7 @@ def row_and_column(name: str, encoder: str) -> tuple[str, str]:
 
 
 def suite_table(cells: Mapping[tuple[str, str], str]) -> "pd.DataFrame":
-    """A table of these cells, by row and column. The names of the rows come first, the average last."""
+    """Return a table of cells. The first column has the names of the rows, and the last column has the average."""
     import pandas as pd
 
     names = dict.fromkeys(row for row, _ in cells)
@@ -136,6 +136,6 @@ def suite_table(cells: Mapping[tuple[str, str], str]) -> "pd.DataFrame":
 
 
 def terminal_table(scores: Iterable[Score], notes: Sequence[str]) -> str:
-    """The table on the terminal, with the notes below it."""
+    """Return the table for the terminal, with the notes below the table."""
     lines = [COLUMNS, *((marked_name(score), in_short(score.value), str(score.rows or "")) for score in scores)]
     return "\n".join([to_columns(lines, right=(1, 2)), "", *notes])

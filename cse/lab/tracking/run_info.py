@@ -8,15 +8,15 @@ from cse.lab.settings.values import PlainConfig
 
 GROUPED = ("objective", "model", "data", "augmentation")
 TAGGED = (*GROUPED, "aux_modality")
-LONGEST_TAG = 64  # characters; with a longer one W&B would not start
+LONGEST_TAG = 64  # characters; W&B would not start with a longer tag
 
 
 @dataclass(frozen=True)
 class RunInfo:
     """The facts of a run that a tracker shows in addition to its numbers.
 
-    kind: "train" for cse-train, "eval" for cse-eval. config: resolved. command: the command that started the run.
-    commit: the commit of this code; None if unknown. versions: the versions of packages.
+    kind: "train" for cse-train, "eval" for cse-eval. config: the resolved settings. command: the command that started
+    the run. commit: the commit of this code; None if unknown. versions: the versions of packages.
     """
 
     kind: Literal["train", "eval"]
@@ -27,7 +27,7 @@ class RunInfo:
 
     @property
     def choices(self) -> dict[str, str]:
-        """The choice of each config group: {"objective": "simcse", "model": "minilm", ...}."""
+        """The choice of each group: {"objective": "simcse", "model": "minilm", ...}."""
         return self.config.get("choices", {})
 
     @property
@@ -48,6 +48,6 @@ class RunInfo:
 
     @property
     def tags(self) -> list[str]:
-        """The choices by which dashboards filter runs, truncated to W&B's longest tag."""
+        """The choices by which dashboards filter runs, each truncated to LONGEST_TAG characters."""
         chosen = (self.choices.get(group) for group in TAGGED)
         return [choice[:LONGEST_TAG] for choice in chosen if choice not in (None, "", "none")]

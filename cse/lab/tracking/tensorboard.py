@@ -1,4 +1,4 @@
-"""TensorBoard: curves, plots and HParams, without an account: `tensorboard --logdir SWEEP_FOLDER`."""
+"""TensorBoard: curves, plots and HParams without an account. `tensorboard --logdir SWEEP_FOLDER` shows them."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -9,7 +9,10 @@ from cse.lab.tracking.run_info import RunInfo
 
 
 class Tensorboard:
-    """Event files in folder/tensorboard. In a resumed run, TensorBoard hides earlier numbers of steps > resume_step."""
+    """A tracker that writes event files into folder/tensorboard.
+
+    In a resumed run, TensorBoard hides the earlier numbers of steps > resume_step.
+    """
 
     def __init__(self, folder: str | Path, about: RunInfo, resume_step: int | None = None):
         from torch.utils.tensorboard import SummaryWriter
@@ -38,9 +41,9 @@ class Tensorboard:
         self.writer.add_text(name, "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines), self.step)
 
     def finish(self, exit_code: int, summary: Json) -> None:
-        """Write the run's row in HParams: its configuration and the numbers of its summary."""
+        """Write the run's row in HParams: the settings, and the numbers in `summary`."""
         numbers = {name: value for name, value in summary.items() if isinstance(value, (int, float))}
-        scores = {f"hparam/{name}": float(value) for name, value in numbers.items()}  # no points of the scores' curves
+        scores = {f"hparam/{name}": float(value) for name, value in numbers.items()}  # new names: not in the curves
         settings = flattened(self.config).items()  # HParams holds numbers and text
         hparams = {key: value if isinstance(value, (bool, int, float, str)) else str(value) for key, value in settings}
         hparams["status"] = "failed" if exit_code else "done"
@@ -48,4 +51,4 @@ class Tensorboard:
         self.writer.close()
 
     def abandon(self) -> None:
-        """Do nothing. Numbers that are not written yet are lost."""
+        """Do nothing: numbers that are not written yet are lost."""

@@ -1,6 +1,6 @@
 """All logs of a run: metrics.jsonl, which must work, and the chosen trackers, which may fail or hang.
 
-EventLog passes every event to metrics.jsonl and to each Tracker. A BackgroundTracker calls a Tracker's methods.
+EventLog passes every event to metrics.jsonl and to each tracker. A BackgroundTracker calls the methods of one Tracker.
 """
 
 import logging
@@ -24,7 +24,7 @@ class EventSink(Protocol):
     """A receiver of a run's events: metrics.jsonl or a tracker."""
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
-        """Log the metrics of one step, by name. lower_is_better: the names that are better when lower."""
+        """Log the metrics of one step, by name. lower_is_better: the names of metrics whose lower values are better."""
 
     def image(self, name: str, path: Path, step: int) -> None:
         """Log a picture in a PNG file."""
@@ -33,44 +33,44 @@ class EventSink(Protocol):
         """Log a table; each row has a value for each column."""
 
     def finish(self, exit_code: int, summary: Json) -> None:
-        """The last call. exit_code: 0 for a run that is done. summary: its scores by name."""
+        """End the log, as the last call. exit_code: 0 for a run that is done. summary: the run's scores by name."""
 
 
 class Tracker(EventSink, Protocol):
-    """A service that shows a run. Its arguments are folder, about, resume_step and the keys of its own YAML."""
+    """A service that shows a run. The constructor takes folder, about, resume_step and the keys of the class's YAML."""
 
     patience: float
-    """The seconds that `finish` may take."""
+    """The largest number of seconds that `finish` may take."""
 
     def abandon(self) -> None:
-        """Called instead of `finish` after a failure. Nothing may remain that delays the exit of the process."""
+        """End the service after a failure, instead of `finish`, so that it does not delay the exit of the process."""
 
 
 Call = Callable[[EventSink], None]
 
 
 class BackgroundTracker:
-    """Makes a tracker's calls in a thread of its own, so that the run waits for the tracker only at its end.
+    """A tracker whose methods are called in a separate thread, so that the run waits for the tracker only at the end.
 
-    If a tracker raises, or its last call takes longer than its patience, there is one warning and the tracker is
-    abandoned. A later error of the tracker gives no further warning.
+    If the tracker raises an error, or if its last call takes longer than its patience, one warning is logged, and the
+    tracker is abandoned. A later error of the tracker gives no further warning.
     """
 
     def __init__(self, tracker: Tracker):
         self.tracker = tracker
-        self.abandoned = threading.Lock()  # taken once, by the first of the two threads to give the tracker up
+        self.abandoned = threading.Lock()  # taken once, by the first of the two threads that abandons the tracker
         self.calls: SimpleQueue[Call | None] = SimpleQueue()
-        self.ended = threading.Event()  # a signal during Thread.join makes Python take the thread for ended
+        self.ended = threading.Event()  # after a signal during Thread.join, Python treats the thread as ended
         self.thread = threading.Thread(target=self._work, daemon=True)
         self.thread.start()
 
     def submit(self, call: Call) -> None:
-        """Queue a call, unless the tracker is abandoned."""
+        """Queue a call, if the thread still works."""
         if not self.ended.is_set():
             self.calls.put(call)
 
     def end(self, patience: float) -> None:
-        """Wait for the last call for `patience` seconds."""
+        """Wait until the last call returns, but at most `patience` seconds. Then abandon the tracker."""
         self.calls.put(None)
         if not self.ended.wait(patience):
             self._abandon(TimeoutError(f"no end within {patience:g} s"))
@@ -85,19 +85,17 @@ class BackgroundTracker:
             self.ended.set()
 
     def _abandon(self, why: Exception) -> None:
-        """Warn and give the tracker up, if that was not done before."""
+        """Log a warning and abandon the tracker, if this was not done before."""
         if self.abandoned.acquire(blocking=False):
             warn(type(self.tracker).__name__, "stopped logging", why)
             self.tracker.abandon()
 
 
 class EventLog:
-    """Passes every event to metrics.jsonl and to each tracker.
+    """A log that passes every event to metrics.jsonl and to each tracker.
 
-    If a tracker cannot start, there is one warning, and the run continues.
-
-    builders: each is a tracker's class with the keys of its YAML (`_partial_`), called with folder, about and
-    resume_step.
+    If a tracker cannot start, a warning is logged, and the run continues. builders: the trackers' classes, each with
+    the keys of its YAML (`_partial_`). A builder is called with folder, about and resume_step.
     """
 
     def __init__(
@@ -116,7 +114,7 @@ class EventLog:
                 warn(build.func.__name__, "could not start", error)
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
-        """Log the metrics of one step, by name. Like all calls, raises RunError if metrics.jsonl cannot be written."""
+        """Log the metrics of one step, by name. As all methods, raises RunError if metrics.jsonl cannot be written."""
         self._call(lambda tracker: tracker.log(metrics, step, lower_is_better))
 
     def image(self, name: str, path: Path, step: int) -> None:
@@ -128,19 +126,19 @@ class EventLog:
         self._call(lambda tracker: tracker.table(name, columns, rows))
 
     def finish(self, exit_code: int, summary: Json, patience: float = math.inf) -> None:
-        """The last call; see Tracker.finish. patience: the most seconds for each tracker, if less than its own."""
+        """End the logs, see EventSink.finish. patience: a limit in seconds for each tracker, like its own patience."""
         try:
             self._call(lambda tracker: tracker.finish(exit_code, summary))
         finally:
             self.end(patience)
 
     def end(self, patience: float) -> None:
-        """Wait for the last call of each tracker. patience: see `finish`."""
+        """Wait until the last call of each tracker returns. patience: see `finish`."""
         for background in self.trackers:
             background.end(min(patience, background.tracker.patience))
 
     def _call(self, call: Call) -> None:
-        """Make the call of metrics.jsonl, and queue it for each tracker even if the disk refuses."""
+        """Make a call of metrics.jsonl and, even if the disk refuses it, queue the same call for each tracker."""
         try:
             call(self.jsonl)
         finally:
@@ -149,5 +147,5 @@ class EventLog:
 
 
 def warn(name: str, what: str, error: Exception) -> None:
-    """Warn in one line: the name of the tracker, what happened to it, and why."""
+    """Log a warning of one line. name: the tracker's name. what: what happened to the tracker. error: the reason."""
     log.warning("%s %s (%s); the run continues, and metrics.jsonl has everything", name, what, in_short(error))

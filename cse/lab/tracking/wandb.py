@@ -1,10 +1,10 @@
-"""Weights & Biases. It is offline if there is no API key, or if the server does not accept the run in time.
+"""The tracker for Weights & Biases (W&B). It is offline without an API key, or if the server does not accept the run.
 
-A warning says that it is offline, and a line of the log has the `wandb sync` command for a later upload. W&B's own step
-counter drops the steps that a resumed run repeats, so `train/step` is a logged metric and the x axis of all others. A
-W&B run's config has the choice of each group under the group's name, so that dashboards can group by `objective`, and
-all settings below `settings`. Its summary has the best value so far of each dev score. W&B's sweeps can read this
-number.
+If W&B is offline, a warning says so, and the log has the `wandb sync` command for a later upload. W&B's own step
+counter drops the steps that a resumed run repeats. Therefore, `train/step` is a logged metric, and the x axis of all
+other metrics. The config of a W&B run has the choice of each group under the group's name, so that dashboards can group
+runs by `objective`. All settings are below `settings`. The summary has the best value so far of each dev score, which
+W&B's sweeps can read.
 """
 
 import logging
@@ -32,13 +32,13 @@ if TYPE_CHECKING:  # importing wandb is slow
 log = logging.getLogger(__name__)
 
 TEARDOWN_SECONDS = 2.0
-RESTART_SECONDS = 15.0  # after a start that failed; 2 s where the server accepts the connection and stays silent
+RESTART_SECONDS = 15.0  # after a failed start; it takes 2 s if the server accepts the connection and does not answer
 
 T = TypeVar("T")
 
 
 def accepted(setting: str) -> AfterValidator:
-    """A check of a value by W&B's own validator for a setting. It raises ValueError with W&B's message."""
+    """Return a check of a value by W&B's own validator of a setting. The check raises ValueError with W&B's message."""
 
     def validated(value: T) -> T:
         import wandb
@@ -55,23 +55,23 @@ def accepted(setting: str) -> AfterValidator:
 
 
 SEPARATE = AfterValidator(lambda texts: [tag for text in texts for tag in text.split(",") if tag])
-"""Splits tags at commas, as W&B splits WANDB_TAGS."""
+"""A validator that splits tags at commas, as W&B splits WANDB_TAGS."""
 
 
 class Wandb:
-    """One W&B run.
+    """A tracker that is one W&B run.
 
-    What every tracker gets:
-        folder       of the run; W&B writes into folder/wandb unless WANDB_DIR is set
-        about        gives the values of some null keys below
-        resume_step  not None if the run in `folder` is resumed: it then continues its W&B run
+    The arguments that every tracker gets:
+        folder       the run's folder; W&B writes into folder/wandb if WANDB_DIR is not set
+        about        the facts of the run; they replace some null keys below
+        resume_step  the step of the checkpoint; not None: the run is resumed, and continues its W&B run
     The keys of conf/tracker/wandb.yaml, each a setting tracker.wandb.KEY:
         mode         online (offline after init_timeout seconds without an answer), offline (never uses the network),
-                     disabled (W&B's word for nothing at all), or auto: online with an API key, else disabled
-        project, entity, id        where the run is; a null id is drawn
+                     disabled (logs nothing), or auto: online with an API key, else disabled
+        project, entity, id        the place of the run at W&B; a null id is drawn at random
         group, job_type            null: RunInfo's group and kind
-        name, notes                null: OBJECTIVE-MODEL-sSEED, and the command line
-        tags                       in addition to the choices; a text may hold several, separated by commas
+        name, notes                null: RunInfo's name and command
+        tags                       tags in addition to the choices; a text may have several tags, with commas between
         artifact                   whether to upload best/ when the run is done
         init_timeout, finish_timeout  seconds for the start and for the last upload
     """
@@ -131,33 +131,33 @@ class Wandb:
             raise
 
     def _start_online(self) -> "wandb.Run":
-        """Start the run online, or offline with a warning that says why."""
-        if not has_key():  # in a terminal W&B would prompt for one and wait
+        """Start the run online or, if this fails, offline with a warning about the reason."""
+        if not has_key():  # in a terminal, W&B would prompt for a key and wait
             log.warning("W&B is offline (no API key: `wandb login` stores one)")
             return self._start("offline")
         try:
             return self._start("online")
-        except Exception as error:  # a refused key, a proxy's page, a timeout: W&B has no common base class
-            if not self._tear_down(RESTART_SECONDS):  # the service holds the failed run, and would refuse its id
+        except Exception as error:  # a refused key, a proxy's page, a timeout: W&B's errors have no common base class
+            if not self._tear_down(RESTART_SECONDS):  # the service has the failed run, and would refuse the run's id
                 raise
             log.warning("W&B is offline (%s)", in_short(error))
         return self._start("offline")  # `wandb sync` joins all pieces with one id
 
     def _start(self, mode: Literal["online", "offline", "disabled"]) -> "wandb.Run":
-        """Start the run, with train/step as the x axis of everything."""
-        if self.writes:  # else not even the service's log is written
+        """Start the run, with train/step as the x axis of all metrics."""
+        if self.writes:  # if disabled, not even the service's log is written
             self.wandb.setup(self.wandb.Settings(silent=True))
         again: PlainConfig = {"resume": "allow"} if mode == "online" else {}
         run = self.wandb.init(**self.arguments, **again, mode=mode)
         run.define_metric("train/step")
-        for split in ("train", "test"):  # patterns must not overlap: which of two would win is undefined
+        for split in ("train", "test"):  # patterns must not overlap: W&B does not define which of two patterns applies
             run.define_metric(f"{split}/*", step_metric="train/step")
-        run.define_metric("dev/*", step_metric="train/step", summary="none")  # the best goes there instead
+        run.define_metric("dev/*", step_metric="train/step", summary="none")  # `log` puts the best into the summary
         return run
 
     @property
     def where(self) -> str:
-        """The address of the run's page. Offline: the command that uploads all data that is not uploaded yet."""
+        """The address of the run's page or, if W&B is offline, the command that uploads the run's data."""
         if self.run.settings.mode != "offline":
             return str(self.run.url)
         return upload_command(unsent(Path(self.run.dir).parents[1], self.run.id))
@@ -166,7 +166,7 @@ class Wandb:
         """Log the metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
         on_dev = {name: value for name, value in metrics.items() if name.startswith("dev/")}
-        if on_dev and step > 0 and self.writes:  # step 0 is the untrained encoder's
+        if on_dev and step > 0 and self.writes:  # step 0 is the untrained encoder
             for name, value in on_dev.items():
                 self.kept.keep_if_better(Score(name, value, lower_is_better=name in lower_is_better))
             self.run.summary.update(self.kept.best)
@@ -181,10 +181,10 @@ class Wandb:
         self.run.log({name: self.wandb.Table(columns=[*columns], data=[list(row) for row in rows])})
 
     def finish(self, exit_code: int, summary: Json) -> None:
-        """Close the run with its scores; wait at most finish_timeout seconds for the upload."""
-        self.run.summary.update({**self.kept.best, **summary})  # `summary` has the scores of the kept checkpoint
+        """Close the W&B run with the run's scores. W&B waits at most finish_timeout seconds for the upload."""
+        self.run.summary.update({**self.kept.best, **summary})  # `summary` has the scores of the best checkpoint
         best, where = self.folder / "best", self.where
-        if self.artifact and exit_code == 0 and best.is_dir():  # cse-eval leaves none
+        if self.artifact and exit_code == 0 and best.is_dir():  # cse-eval makes no best/
             self.run.log_artifact(str(best), f"best-{self.run.id}", "model")
         self.run.finish(exit_code=exit_code)
         self.environment.close()
@@ -192,14 +192,14 @@ class Wandb:
             log.info("%-10s %s", "W&B", where)
 
     def abandon(self) -> None:
-        """End W&B's service, so that this process does not wait for it when it exits."""
+        """End W&B's service, so that this process does not wait for the service at its exit."""
         self.environment.close()
         self._tear_down(TEARDOWN_SECONDS)
 
     def _tear_down(self, seconds: float) -> bool:
-        """End W&B's service and its exit hook. Returns whether the service ended within `seconds`.
+        """End W&B's service and its exit hook, and return whether the service ended within `seconds`.
 
-        A thread does this, because a service that hangs never answers.
+        A thread ends the service, because the call never returns if the service hangs.
         """
 
         def tear_down() -> None:
@@ -213,11 +213,11 @@ class Wandb:
 
 
 def has_key() -> bool:
-    """Whether W&B finds an API key in the environment, in its settings, or in the user's netrc file."""
+    """Return whether W&B finds an API key in the environment, in its settings, or in the user's netrc file."""
     import wandb
     from requests.utils import get_netrc_auth
 
-    settings = wandb.Settings()  # wandb.setup()'s need its service, which writes files
+    settings = wandb.Settings()  # the settings of wandb.setup() need W&B's service, which writes files
     settings.update_from_system_settings()
     settings.update_from_env_vars(dict(os.environ))
     return bool(settings.api_key or settings.identity_token_file or get_netrc_auth(settings.base_url))
@@ -225,9 +225,9 @@ def has_key() -> bool:
 
 @contextmanager
 def service_folders(folder: Path) -> Iterator[None]:
-    """In the block W&B's cache and staging area are in the run's folder, unless the user set them.
+    """During the block, put W&B's cache and staging area into the run's folder, if the user has not set them.
 
-    So a later run of this process does not write into this folder.
+    After the block, the places are unset, so a later run of this process does not write into this folder.
     """
     places = {"WANDB_CACHE_DIR": "cache", "WANDB_DATA_DIR": "staging"}
     unset = {name: place for name, place in places.items() if name not in os.environ}
@@ -241,7 +241,7 @@ def service_folders(folder: Path) -> Iterator[None]:
 
 
 def dashboard_config(about: RunInfo) -> PlainConfig:
-    """The config of the W&B run. Dashboards group and filter by it; see the top of this file."""
+    """Return the config of the W&B run, by which dashboards group and filter runs; see the top of this file."""
     settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
     columns = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
     return {**columns, "versions": about.versions, "settings": settings}

@@ -15,9 +15,9 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class KeptRun:
-    """The facts about a W&B run in the run's folder (wandb/run.json). With them a resumed run continues its W&B run.
+    """The facts in wandb/run.json in a run's folder, by which a resumed run continues its W&B run.
 
-    best: the best value so far of each dev score.
+    id: the id of the W&B run. best: the best value so far of each dev score.
     """
 
     id: str
@@ -25,18 +25,18 @@ class KeptRun:
 
     @classmethod
     def read(cls, folder: Path) -> "KeptRun | None":
-        """The W&B run in a run's folder. None if there is none. None and a warning if its file is damaged."""
+        """Return the facts in a run's folder; None without a file, and None with a warning for a damaged file."""
         file = file_of_kept(folder)
         content = read_json(file)
         id, best = content.get("id"), content.get("best", {})
         if isinstance(id, str) and isinstance(best, dict):
-            return cls(id, {name: value for name, value in best.items() if value is not None})  # null was an infinity
+            return cls(id, {name: value for name, value in best.items() if value is not None})  # null: was infinite
         if file.exists():
             log.warning("%s is damaged: `wandb sync` uploads the files beside it", file)
         return None
 
     def keep_if_better(self, score: Score) -> None:
-        """Keep a dev score if it is the best so far."""
+        """If a dev score is the best so far, set it in `best`."""
         earlier = replace(score, value=self.best[score.name]) if score.name in self.best else None
         if score.better_than(earlier):
             self.best[score.name] = score.value
@@ -47,12 +47,12 @@ class KeptRun:
 
 
 def file_of_kept(folder: Path) -> Path:
-    """The file with the facts about the W&B run."""
+    """Return the file with the facts about a run's W&B run."""
     return folder / "wandb" / "run.json"
 
 
 def sync_line(folder: Path, names: Iterable[str]) -> str:
-    """The command that uploads the offline logs of these runs in a folder; "" if there are none."""
+    """Return the command that uploads the offline logs of these runs in a folder; "" if they have no such logs."""
     pieces: list[Path] = []
     for run in (folder / name for name in names):
         if kept := KeptRun.read(run):
@@ -63,11 +63,11 @@ def sync_line(folder: Path, names: Iterable[str]) -> str:
 
 
 def unsent(folder: Path, id: str) -> list[Path]:
-    """The pieces of an offline run that are not uploaded yet. Each start of the run writes a piece into its folder."""
+    """Return the folders of an offline W&B run that are not uploaded yet. Each start of the run writes one folder."""
     pieces = sorted(folder.glob(f"offline-run-*-{id}"))
     return [piece for piece in pieces if not any(piece.glob("*.synced"))]
 
 
 def upload_command(pieces: Sequence[Path]) -> str:
-    """The command that uploads these pieces. W&B joins pieces with the same id."""
+    """Return the command that uploads these folders. W&B joins folders with the same id."""
     return shlex.join(["wandb", "sync", *map(str, pieces)])
