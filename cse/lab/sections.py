@@ -60,9 +60,9 @@ class Section:
     label: the name for \\ref, after "tab:"; "" for a table that no paper would publish.
     column_prefix: a prefix of some column names. LaTeX drops the prefix, because the caption has it.
     hidden: the columns that only a page has, where a reader can show them.
-    layout: how a page shows the table. rows: unchanged. sortable: a reader can sort and filter the rows. grid: as the
-        paper does. claims: as one paragraph for each claim of a paper, with the columns claim, source, verdict and
-        further facts.
+    layout: how a page shows the table. rows: unchanged. sortable: a reader can sort and filter the rows. grid: in the
+        paper's layout. claims: as one paragraph for each claim of a paper, with the columns claim, source, verdict
+        and further facts.
     colours: the colour of each row on a page. Charts use the same colours.
     """
 

@@ -1,4 +1,4 @@
-"""Plain text in columns, and at the terminal's width.
+"""Plain text in columns, and text that is wrapped at the terminal's width.
 
 `to_columns` writes rows as lines. `in_column` wraps a text in a column after its head. The other functions wrap lines
 of help, a command, a list and YAML at the terminal's width.

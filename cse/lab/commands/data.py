@@ -178,7 +178,7 @@ def print_needs(needs: Sequence[Need], arguments: Sequence[str]) -> int:
 def fetch_data(asked: Sequence[str]) -> int:
     """Fetch the named datasets, or all data that a command reads, to the places where runs look for them.
 
-    If one cannot be fetched, continue with the next. Return 1 if one cannot be fetched, 2 for the user's mistake.
+    If data cannot be fetched, continue with the rest, and return 1. Return 2 for the user's mistake.
     """
     if not asked:
         raise UserError(

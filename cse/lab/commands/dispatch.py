@@ -47,7 +47,7 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
 
 
 def say_repeated(arguments: Sequence[Argument]) -> None:
-    """Print on standard error each argument that has no effect, because a later one of the person sets the same key."""
+    """Print on standard error each argument of a person that has no effect: a later argument sets the same key."""
     given: dict[str, Argument] = {}
     for argument in arguments:
         if argument.by == "person":

@@ -162,7 +162,7 @@ def ok_if(good: bool, note: str) -> Finding:
 
 
 def find_packages() -> Iterator[tuple[str, Finding]]:
-    """Yield each package that cse-lab needs, except developers' tools: its version, or how to install a version."""
+    """Yield each package that cse-lab needs, except developers' tools: its version, or the command to install it."""
     from importlib.metadata import metadata, requires
 
     from packaging.requirements import Requirement

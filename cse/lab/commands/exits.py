@@ -31,7 +31,7 @@ FIRST = 10.0  # seconds: after the first process fails, a launcher needs up to t
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Run a command in the block: an error becomes a message and an exit code."""
+    """Turn an error of the command in the block into a message and an exit code."""
     tolerate_broken_pipe()
     try:
         yield
@@ -66,8 +66,8 @@ def wait_for_the_first() -> None:
     """Wait until the launcher ends this process, or until the first process has had time to report its error.
 
     Most errors are the same in all processes, or follow from the end of the first process. If the launcher ends this
-    process, this process exits with 0. srun exits with the largest code of all processes, so this must be the code of
-    the first process.
+    process, this process exits with 0: srun exits with the largest code of all processes, and so with the first
+    process's code.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     slurm.release()
@@ -88,7 +88,7 @@ def report_error(message: str, code: int) -> int:
 
 
 class Pipe(io.FileIO):
-    """A file that ignores a broken pipe. The results of a run are in its folder, so its output may be lost."""
+    """A file that ignores a broken pipe. The results of a run are in the run's folder, so the output may be lost."""
 
     def write(self, content: "ReadableBuffer") -> int:
         """Write the content. Return its size in bytes, even if nobody reads it."""
@@ -107,6 +107,6 @@ def tolerate_broken_pipe() -> None:
 
 
 def tolerant_stream(stream: TextIO) -> TextIO:
-    """Return a stream to the same file that ignores a broken pipe."""
+    """Return a stream that writes to the same file and ignores a broken pipe."""
     pipe = io.BufferedWriter(Pipe(stream.fileno(), "w", closefd=False))
     return io.TextIOWrapper(pipe, stream.encoding, "backslashreplace", line_buffering=True)

@@ -66,7 +66,7 @@ def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | No
 
 
 def help_on_page(page: str, arguments: Sequence[str], settings: Iterable[Entry]) -> str:
-    """Return the help of a command without groups: the lines about the words beside --help, or else the whole page.
+    """Return the help of a command without groups: the lines about the words given with --help, or the whole page.
 
     If nothing mentions a word before --help, return the page: the word may be the start of a command. Raises UserError
     if nothing mentions a word after --help.

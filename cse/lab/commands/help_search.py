@@ -72,7 +72,7 @@ MARKS = {
 
 
 def legend(text: str) -> str:
-    """Return a sentence that explains the marks of MARKS in a text, or "" if the text has none."""
+    """Return a sentence that explains the letters of MARKS in a text, or "" if the text has none."""
     letters = {letter for marks in re.findall(r"\[((?:[PACL] ?)+)[\],]", text) for letter in marks.split()}
     return "; ".join(f"[{letter}]: from {source}" for letter, source in MARKS.items() if letter in letters)
 

@@ -82,7 +82,7 @@ def mine(arguments: Sequence[str]) -> None:
 
 
 class Candidates:
-    """The distinct queries and documents of some pairs, and the numbers of each query's positive documents."""
+    """The distinct queries and documents of some pairs. `positives`: the indices of each query's positive documents."""
 
     def __init__(self, pairs: Sequence[tuple[str, str]], mining: Mining, seed: int):
         self.mining, self.seed = mining, seed
@@ -109,10 +109,7 @@ class Candidates:
         }
 
     def ranked(self, queries_QD: Tensor, documents_ND: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield the cosines and the numbers of each query's nearest documents.
-
-    A positive of the query, or a document outside a margin or a score limit, has the cosine -inf.
-    """
+        """Yield the cosines and indices of each query's nearest documents. An excluded document has the cosine -inf."""
         mining = self.mining
         for rows_B, cosines_BN in cosines_in_chunks(queries_QD, documents_ND):
             for query, cosine_N in zip(rows_B.tolist(), cosines_BN, strict=True):
@@ -130,10 +127,7 @@ class Candidates:
                 yield cosine_K.masked_fill(out_K, -torch.inf), ranked_K
 
     def chosen(self, query: int, cosine_K: Tensor, ranked_K: Tensor) -> list[int]:
-        """Return the numbers of a query's negatives: candidates from the rank range_min to the one before range_max.
-
-        Documents with the cosine -inf have no rank.
-        """
+        """Return the indices of a query's negatives: not excluded documents from rank range_min to range_max - 1."""
         left = ranked_K[cosine_K > -torch.inf].tolist()[self.mining["range_min"] : self.last]
         if self.mining["sampling_strategy"] == "top" or len(left) <= self.mining["num_negatives"]:
             return left[: self.mining["num_negatives"]]

@@ -85,7 +85,7 @@ def is_flag(old: Old) -> bool:
 
 
 def split_old_command(texts: Sequence[str], known: Collection[str]) -> tuple[list[Old], list[str]]:
-    """Return, of a command's texts: the flags that cse does not have, with their values; and the other texts."""
+    """Return two lists of a command's texts: the flags that cse does not have, with their values; the other texts."""
     old: list[Old] = []
     ours: list[str] = []
     rest = iter(texts)
@@ -203,10 +203,7 @@ def name_own_columns(old: Sequence[Old]) -> None:
 
 
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
-    """Return the choices that a row of the table needs and that the command lacks.
-
-    Read only rows that a flag names in full: the last part of a name does not show the trainer.
-    """
+    """Return the choices that a row needs and that the command lacks. Only a row that a flag names in full counts."""
     free = {*groups(kind)} - {key_of(text) for text in [*settings_of(old), *ours]}
     rows = [
         one.answer for one in old if one.answer and simplified(one.given[0]) in map(simplified, one.answer.arguments)

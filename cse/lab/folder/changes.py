@@ -1,13 +1,13 @@
 """The changes between two runs, or between a run and this machine, as facts (cse.lab.folder.facts).
 
 A report compares two runs. A sweep compares a finished job with the same job as it would run now. resume= and rerun=
-compare the earlier run with the new run. In the order of this file:
+compare the earlier run with the new run. The functions, in the order of this file:
 
-    changes             all facts that differ; changes_in_words describes the first few
-    changed_settings    the settings of two configs that decide a run's numbers
-    changed_inputs      the training data of a resumed or repeated run
-    changed_files       the files that a finished run read
-    changed_code        the code of a run
+    changes             compares any facts; changes_in_words describes the first few changes
+    changed_settings    compares the settings of two configs that decide a run's numbers
+    changed_inputs      compares the training data and dev data of a resumed or repeated run
+    changed_files       compares the files that a finished run read
+    changed_code        compares the code of a run
 """
 
 from collections.abc import Mapping, Sequence

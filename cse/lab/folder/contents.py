@@ -3,14 +3,13 @@
     run.yaml                  RunFile: the run's settings and arguments; written at the start
     results.json              Results: all facts that the run records; rewritten while the run works
     plots/cosines_WHEN.json   Cosines of the evaluators' pairs; WHEN: before or after training
-    metrics.jsonl             the events (cse.lab.folder.events)
-    heartbeat.json            the run's lock (cse.lab.folder.heartbeat)
+    metrics.jsonl             the events (cse.lab.folder.events); heartbeat.json: the lock (cse.lab.folder.heartbeat)
     items.npz                 the test items behind the scores (cse.eval.items)
     best/                     the encoder, its card, mteb's results (cse.model.export, cse.lab.sharing)
     last/                     the checkpoint for resume= (cse.training.checkpoint)
     scores.csv, .md, .tex     the scores of cse-eval (cse.lab.sharing.score_tables)
     code.patch                the difference between the checkout and its commit
-    .hydra/                   the settings, written by Hydra
+    .hydra/                   the settings and arguments, as Hydra would write them
 
 The types of run.yaml and results.json come first, then the functions that read the files.
 """
@@ -186,7 +185,7 @@ class CheckedResults(TypedDict):
 
 
 Pairs = tuple[list[float], list[float]]
-"""Cosines, and the gold scores of the same pairs."""
+"""(cosines of some pairs, gold scores of the same pairs)."""
 
 Cosines = dict[str, dict[str, Pairs]]
 """{"<evaluator>/<task>": {split: pairs}}. In older runs, and for evaluators without tasks, the key is "<evaluator>"."""

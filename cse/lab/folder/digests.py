@@ -53,10 +53,7 @@ def named_sums(config: PlainConfig) -> dict[str, str]:
 
 
 def weights_sum(name: object) -> str | None:
-    """Return the checksums of the weights in a run's best/ or in a folder, or the checksum of a file.
-
-    name: the run, folder or file. None if `name` is neither a file nor a folder with weights.
-    """
+    """Return the checksums of the weights in a run's best/ or in a folder, or the checksum of a file; else None."""
     place = Path(str(name)).expanduser()
     for folder in (place / "best", place):
         files = sorted([*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")])

@@ -1,9 +1,9 @@
 """The facts that describe a run, by kind. cse.lab.folder.changes compares these facts. In the order of this file:
 
-Kind, Facts, as_facts    the types: {(kind, name): value}
-facts                    all facts that a run recorded; the functions below `facts` return one kind each
-scoring_facts            all facts that a run's scores depend on, except its encoder
-training_facts           the training data of a run
+Kind, Facts, as_facts    are the types: {(kind, name): value}
+facts                    returns all facts that a run recorded; the functions below `facts` return one kind each
+scoring_facts            returns all facts that a run's scores depend on, except its encoder
+training_facts           returns the training data of a run
 """
 
 import hashlib
@@ -96,7 +96,7 @@ def code_in_short(run: Run) -> str:
 def stretches_of_code(results: Results) -> list[tuple[str, EarlierCode | Results]]:
     """Return (" until step N", code) for each code that a run used, in order; ("", code) for the last code.
 
-    A resume with changed code adds a code.
+    Each resume with changed code adds one pair to the list.
     """
     earlier = [(f" until step {part['until_step']}", part) for part in results.get("earlier_code") or []]
     return [*earlier, ("", results)]

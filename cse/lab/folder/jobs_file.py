@@ -82,7 +82,7 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
 
 
 def planned_below(place: Path) -> Iterator[tuple[Path, PlanEntry]]:
-    """Yield (folder, job) of the planned jobs at or below a folder. A job may occur twice, its plan's entry first."""
+    """Yield (folder, job) of the planned jobs at or below a folder. If a job occurs twice, its plan entry is first."""
     if (job := planned_in(place.parent).get(place)) is not None:  # `place` may be the folder of one job
         yield place, job
     for above, _, files in os.walk(place):

@@ -31,7 +31,7 @@ UNQUOTED = re.compile(r"[\w ./:,=@%+-]*", re.ASCII)
 """The pattern of a command without quotes and escapes. A shell splits such a command only at blanks."""
 NOWHERE = object()
 Where = PlainConfig
-"""Conditions on a run: {dotted key or group: value or list of values}. Of a list, a run needs one value."""
+"""Conditions on a run: {dotted key or group: value or list of values}. A run needs one value of a list."""
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ def recover_best(training: Training) -> None:
     If best/ is not the encoder that last/ records, set the state's best score to None: the best of the remaining steps
     is selected. If a kill came between the writes of best/ and last/, the run repeats the step of best/.
 
-    Raises UserError if best/ is missing or damaged, or if it is another step's encoder and no steps remain. The run
-    would lose its scores, or report the scores of another step.
+    Raises UserError if best/ is missing or damaged, or if it is another step's encoder and no steps remain. Without the
+    error, the run would lose its scores or report the scores of another step.
     """
     best, state = training.folder / "best", training.state
     recover(best)
@@ -153,7 +153,7 @@ def copy_mteb(best: Path, results: Results) -> None:
 
 
 def log_scores(record: Record, before: Mapping[str, float]) -> None:
-    """Send a table of all scores to the trackers, and log the headline scores. before: the untrained encoder's."""
+    """Send a table of all scores to the trackers, and log the headline scores. before: the scores before training."""
     columns = ["score", "before", "after"]
     rows = [(name, before.get(name, math.nan), scored.value) for name, scored in record.scores.items()]
     record.trackers.table("scores", columns, rows)

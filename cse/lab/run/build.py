@@ -183,7 +183,7 @@ def make_objective(node: DictConfig, dim: int) -> Objective:
 
 
 def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
-    """If both are SimCSE's heads, move the checkpoint's head into the head that the objective keeps.
+    """If the checkpoint and the objective both have SimCSE's head, move the checkpoint's head into the objective's.
 
     A run that trains an earlier run's encoder then starts with the trained head, and does not add a second head.
     """

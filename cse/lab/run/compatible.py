@@ -1,4 +1,4 @@
-"""Refuse settings and parts that do not fit together, before any work. In the order of cse.lab.run.build:
+"""Refuse settings and parts that do not fit together, before any work. The functions are in the order of build.py:
 
 check_combination       checks settings alone
 check_text              checks a text with its objective and the batch size

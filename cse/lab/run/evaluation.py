@@ -1,7 +1,7 @@
 """One evaluation of the encoder that checkpoint= or model= names. Read `run_evaluation`, then its phases in this order:
 
     load_parts      returns the encoder or word vectors, whitened or not, and the evaluators
-    begin_folder    makes the folder, the first write
+    begin_folder    makes the folder, which is the first write
     note_training   records the seed of a scored run, and the number of its training texts that are also scored
     score_subject   computes every score
     report_scores   writes scores.csv, .md and .tex, and gives the scores to the trackers and the log
@@ -52,7 +52,7 @@ log = logging.getLogger("cse")
 
 
 class Subject(NamedTuple):
-    """The encoder to score. encode: n texts -> (n, dim) float32. described: the encoder in words. device: its name."""
+    """The encoder to score. encode: n texts -> (n, dim) float32. described: the encoder in words. device: a name."""
 
     encode: Encode
     dim: int

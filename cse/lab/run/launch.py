@@ -59,7 +59,7 @@ def run_in_processes(job: Job) -> Path:
 def with_first_folder(job: Job) -> Job:
     """Return the job with the folder of the first process.
 
-    Until then, the folders of the processes may differ, because each name has the time of its process's clock.
+    Until then, the folders of the processes may differ, because the default name has the time of a process's own clock.
     """
     from cse.training.distributed import gather_objects, join_processes
 

@@ -1,4 +1,4 @@
-"""The number of steps of a run, from its settings alone. Sweeps use it to list their jobs, so it does not import torch.
+"""The number of steps of a run, from its settings alone. This module does not import torch, so that sweeps may use it.
 
 The number of batches in an epoch follows the rules of cse.data.loader.Batches.
 """
@@ -9,7 +9,7 @@ from cse.sources.catalogue import DATASETS
 
 
 def steps_in_words(cfg: DictConfig) -> str:
-    """Return the number of steps, such as "30,952"; "at most 70" or "?" if it depends on the text or the encoder."""
+    """Return the number of steps, such as "30,952"; if it depends on the text or the encoder, "at most 70" or "?"."""
     trainer, rows = cfg.trainer, expected_rows(cfg.data)
     if rows is None:
         return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"

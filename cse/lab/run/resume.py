@@ -1,8 +1,8 @@
 """`resume=FOLDER` and `rerun=FOLDER`: a run that begins with the settings of an earlier run. Read it in this order.
 
     earlier_run            returns the run that the arguments name
-    config_of_run          returns the config: settings of conf/ for the run's choices, replaced by the run's own
-                           settings (recorded_settings, laid_over), replaced by the arguments (override)
+    config_of_run          returns the config: the run's settings (recorded_settings) override the settings of conf/
+                           for the same choices (laid_over), and the arguments override both (override)
     complete_arguments     returns the arguments that start the same run without the earlier run's folder
     log_ignored_variables  logs the environment variables that this run ignores
     resume_hint            returns how to continue a stopped run
@@ -113,7 +113,7 @@ def is_about_start(argument: Argument) -> bool:
 
 
 def refuse_what_is_set(run: EarlierRun, recorded: PlainConfig, arguments: Sequence[Argument]) -> None:
-    """Raise UserError for a choice from a group, and for another value of smoke: both need a new run."""
+    """Raise UserError for an argument that is a choice or that changes smoke: both need a new run."""
     for argument in arguments:
         if is_group(argument.key) and not is_about_start(argument):
             raise UserError(f"{argument} is a choice, but {run} takes only single keys: start a new run")
@@ -165,7 +165,7 @@ def laid_over(fresh: DictConfig, recorded: PlainConfig) -> DictConfig:
 
 
 def restore_references(config: DictConfig, fresh: DictConfig) -> None:
-    """Restore each reference of conf/ that has the value which the run recorded.
+    """Restore each reference of conf/ whose value is the value that the run recorded.
 
     A run records values without references: eval.stsb.senteval has the value of paths.senteval. With the reference,
     eval.stsb.senteval follows a new value of paths.senteval.

@@ -63,7 +63,7 @@ def log_files() -> list[MemoryHandler]:
 
 
 def begin_log_files() -> None:
-    """Write the kept lines to the log file, because the run's folder now exists, and from now on each new line."""
+    """Write the kept lines to the log file and, from now on, each new line. The run's folder must exist."""
     for memory in log_files():
         memory.flushLevel = logging.NOTSET
         memory.flush()

@@ -51,7 +51,7 @@ def hold() -> None:
 
 
 def release() -> None:
-    """Unblock the signals when the run handles them. Signals that came before arrive at once."""
+    """Unblock the signals, when the run can handle them. Signals that were blocked arrive at once."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
 
 
@@ -70,8 +70,8 @@ def is_wanted_later(number: int) -> bool:
     """Return whether a job that signal `number` stopped should start again.
 
     SLURM itself requeues only a job that it kills. After SIGUSR1 or SIGUSR2 (sbatch --signal=USR1@60), the job should
-    start again. After SIGTERM, only if the job was preempted or reached its time limit, because scancel also sends
-    SIGTERM. Outside a batch job, and with sbatch --no-requeue, return False.
+    start again. After SIGTERM, it should start again only if it was preempted or reached its time limit, because
+    scancel also sends SIGTERM. Outside a batch job, and with sbatch --no-requeue, return False.
     """
     job = os.environ.get("SLURM_JOB_ID")
     shown = _output_of("scontrol", "show", "job", "--oneliner", job) if job else None

@@ -1,8 +1,8 @@
-"""smoke=true: any run in seconds, on a CPU, with synthetic data. A smoke test shows that all parts fit together.
+"""A smoke test (smoke=true): any run in seconds, on a CPU, with synthetic data, to show that all parts fit together.
 
 `shrink` decides each value once:
 
-1. A value that the user gives remains, unless it needs real weights or data.
+1. If a value that the user gives does not need real weights or data, it remains.
 2. Any other value becomes small: the value in conf/smoke.yaml, or the path of synthetic weights or data.
 3. A log line names each given value that changes. The setting `replaced` has the earlier value of each changed key.
 
@@ -98,7 +98,7 @@ def value_at(cfg: DictConfig, key: str) -> Any:
 
 @dataclass(frozen=True)
 class SmokeTest:
-    """The settings of a smoke test, which replace settings of the run. Its methods write synthetic weights and data.
+    """The settings of a smoke test, which replace settings of the run. The methods write synthetic weights and data.
 
     cfg: the settings of the run. given: the values that the user gives and that can be used here, by key. sizes:
     conf/smoke.yaml. world: the folder of synthetic weights and data.
@@ -128,7 +128,7 @@ class SmokeTest:
         return user_key(self.cfg, key) in self.given and value_at(self.cfg, key) is not None
 
     def each_given_or(self, part: str, small: Json) -> Json:
-        """Return, by full key, `given_or` of each key and small value below a part."""
+        """Return {full key: the user's value, if given, else the small value} of keys below a part."""
         return {f"{part}.{name}": self.given_or(f"{part}.{name}", value) for name, value in small.items()}
 
     def node_with_given(self, key: str, node: Json) -> Json:
@@ -144,7 +144,7 @@ class SmokeTest:
         return cast("Json", OmegaConf.to_container(made[key]))
 
     def encoder(self) -> Json:
-        """Return the settings of a synthetic encoder of the real one's family and width; {} if the user's own is here.
+        """Return the settings of a synthetic encoder of the same family and width; {} if the user's encoder is here.
 
         The synthetic encoder is always bidirectional, has a token for each byte, and has none of the settings that the
         real encoder's folder records.
@@ -226,7 +226,7 @@ class SmokeTest:
         return made | {key: data.get(key) for key in kept}
 
     def trainer(self, evaluators: Json) -> Json:
-        """Return the settings of a training of few small steps that STS-B selects on. evaluators: the node `eval`."""
+        """Return settings of a training with few small steps and selection by STS-B. evaluators: the node `eval`."""
         small = {**self.sizes.trainer, "select": self.cfg.trainer.select and "dev/stsb/spearman"}
         small |= {key: min(self.cfg.trainer[key], self.sizes[key]) for key in ("batch_size", "max_length")}
         steps = self.given.get("trainer.max_steps")
@@ -251,7 +251,7 @@ class SmokeTest:
         return values
 
     def objective(self, key: str, keeps_teacher: bool) -> Json:
-        """Return the settings of an objective with a synthetic teacher and a narrow projector. key: the objective's."""
+        """Return the settings of the objective at a key, with a synthetic teacher and a narrow projector."""
         objective = OmegaConf.select(self.cfg, key)
         small: Json = {}
         if "teacher" in objective and not keeps_teacher:

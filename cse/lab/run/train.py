@@ -168,10 +168,7 @@ def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training,
 
 
 def start_or_resume(job: Job, training: Training) -> None:
-    """Start a new training or, with resume=, continue from last/.
-
-    Raises UserError if the settings or the data differ from those in last/.
-    """
+    """Start a new training or, with resume=, continue from last/. Raises UserError if settings or data have changed."""
     resumes = job.cfg.resume is not None
     if resumes:
         check_resumed(training)

@@ -90,8 +90,8 @@ class Argument:
 RUN_ALONE = Argument("hydra.mode=RUN", by="sweep")
 """Hydra's argument for a single run. Each job of a command of several jobs has it: a sweep's file may set another mode.
 
-RUN_ALONE is the last argument that the sweep gives. So it shows who gave an argument in a job's command, in run.yaml
-and in a plan.
+RUN_ALONE is the last argument that the sweep gives. So its place shows who gave an argument in a job's command, in
+run.yaml and in a plan.
 """
 
 
@@ -136,12 +136,12 @@ def keys_of_person(arguments: Iterable[Argument]) -> list[str]:
 
 
 def merged(arguments: Iterable[Argument]) -> list[Argument]:
-    """Return one argument for each key, the last, at the place of the first: so the command line overrides a case."""
+    """Return the last argument of each key, in the order of the keys. So the command line overrides a case."""
     return list({argument.key: argument for argument in arguments}.values())
 
 
 def settings_of_arguments(arguments: Iterable[Argument]) -> tuple[PlainConfig, dict[str, str]]:
-    """Return the settings and the choices by group that the arguments give, without those of conf/ and of Hydra."""
+    """Return the settings, and the choices by group, that the arguments alone give. Hydra's arguments are left out."""
     settings: PlainConfig = {}
     chosen: dict[str, str] = {}
     for argument in arguments:

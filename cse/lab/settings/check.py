@@ -83,9 +83,9 @@ def check_nodes(settings: PlainConfig, types: type, helpers: Collection[str]) ->
 
 
 def unread_keys(settings: PlainConfig, helpers: Collection[str], referred: Collection[str]) -> Iterator[Violation]:
-    """Yield a Violation for each key in `paths` or below a helper (see check_nodes) to which no value refers.
+    """Yield a Violation for each key below `helpers`, and each new key of `paths`, to which no value refers.
 
-    referred: the keys that values refer to. A key of `paths` that conf/ has is no violation.
+    helpers: see check_nodes. referred: the keys to which values refer.
     """
     why = "there is no such setting, and no value refers to it"
     above = tuple(f"{key}." for key in referred)

@@ -36,9 +36,9 @@ UNREAD = tuple(
 """The keys of Hydra's own runs and logs, which cse refuses."""
 
 QUOTED = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
-"""Text in quotes."""
+"""The pattern of text in quotes."""
 AT_HOME = re.compile(r"([=\[,:]\s*)~/")
-"""The start ~/ of a value: alone, in a list, or in a mapping."""
+"""The pattern of a ~/ that begins a value: a single value, or a value in a list or a mapping."""
 AS_GIVEN = re.compile(r"\d+|null")
 """Python text that Hydra must read as a number or as null: seed="3" means seed=3."""
 

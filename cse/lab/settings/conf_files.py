@@ -124,7 +124,7 @@ def first_sentence(file: Path) -> str:
 
 
 def body(file: Path, comment: bool = False) -> list[str]:
-    """Return a file's lines without its defaults list. comment: keep the first comment."""
+    """Return a file's lines without its defaults list. comment: whether to keep the first comment."""
     text = text_of(file)
     lines = text.splitlines()
     opening = list(takewhile(lambda line: line.startswith("#"), lines))

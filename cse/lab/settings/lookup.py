@@ -94,7 +94,7 @@ def nearest(name: str, ours: Collection[str]) -> str:
 
 
 def did_you_mean(names: Sequence[str]) -> str:
-    """Return ` (did you mean NAME or NAME?)`, for the end of an error; "" without a name."""
+    """Return ` (did you mean NAME or NAME?)`, for the end of an error; "" without names."""
     return f" (did you mean {' or '.join(names)}?)" if names else ""
 
 
@@ -190,10 +190,7 @@ class Answer(NamedTuple):
         return ": ".join(part for part in (self.type, self.note.replace("`", "")) if part)
 
     def arguments_for(self, value: str) -> list[str] | None:
-        """Return the arguments of cse for a value of the trainer's argument; None if only the note names them.
-
-        value: "" for an argument without a value.
-        """
+        """Return the arguments of cse for a trainer's value, "" for no value; None if only the note names arguments."""
         if self.values is None:
             if "=" in self.type and value.lower() in ("false", "0"):  # a switch that is off
                 return []
@@ -217,10 +214,7 @@ def trainers() -> dict[str, tuple[str, list[Answer]]]:
 
 
 def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
-    """Return the row of these arguments in a trainer's part of the table.
-
-    The note gets the arguments of cse for each value that is a plain name.
-    """
+    """Return the table's row of these arguments. Its note also has the arguments of cse for each plain value."""
     given = part["arguments"][names]
     columns: dict[str, Any] = {"type": given} if isinstance(given, str) else given
     values = {str(value): ours for value, ours in columns.get("values", {}).items()}

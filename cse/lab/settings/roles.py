@@ -77,8 +77,8 @@ class Role:
 def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
     """Return the role of a dotted key, or of a group such as hydra/launcher.
 
-    settings: the config with the key. Without a config, or if no part in the config takes the key, the choices of the
-    key's group show the part.
+    settings: the config with the key. Without a config, or if no part in the config takes the key, a choice of the
+    key's group names the part.
     """
     key = key.replace("/", ".")
     annotations = [None] if settings is None else annotations_on_path(key, settings)
@@ -140,7 +140,7 @@ def marks_in(annotation: Annotation) -> frozenset[Mark]:
 
 @cache
 def declared_inside(annotation: Annotation) -> dict[str, Annotation]:
-    """Return the annotations of the keys in a mapping. annotation: the mapping's, with a TypedDict of SCHEMA."""
+    """Return the annotations of a mapping's keys. annotation: the mapping's annotation, with a TypedDict of SCHEMA."""
     declared: dict[str, Annotation] = {}
     for full_name in annotation:
         if full_name.startswith(f"{SCHEMA}."):

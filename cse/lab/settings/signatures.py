@@ -132,10 +132,7 @@ def tree_of(module: str) -> ast.Module:
 
 
 def spec_of(module: str) -> ModuleSpec | None:
-    """Return a module's spec, which has the place of its source; None if there is no such module.
-
-    `find_spec` alone would import the packages around the module.
-    """
+    """Return a module's spec, or None if there is no module. `find_spec` alone would import the packages around it."""
     package, *inside = module.split(".")
     try:
         spec = find_spec(package) if package else None

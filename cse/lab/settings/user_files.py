@@ -128,7 +128,7 @@ def check_choices(place: str, group: str, entry: PlainConfig, group_names: set[s
 def check_effects(path: Path, group: str, content: PlainConfig, group_names: set[str]) -> None:
     """Raise UserError for a setting without effect in a file.
 
-    Such a setting is a choice that is written as a setting, a key that a run records, or a key of commands only.
+    These are a choice that is not in `defaults`, a key that a run records, and a key that only a command can set.
     """
     for key, value in content.items():
         if key in group_names and isinstance(value, str | list):

@@ -26,7 +26,7 @@ def flattened(config: Mapping[str, object], prefix: str = "") -> PlainConfig:
 
 
 def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (dotted key, value) of a tree of mappings and lists, and of each value at any depth of the tree."""
+    """Yield (dotted key, value) of a tree of mappings and lists, then of its children and of their children."""
     yield key, tree
     children: list[tuple[object, object]] = []
     if isinstance(tree, dict):

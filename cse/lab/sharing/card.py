@@ -62,7 +62,7 @@ def model_card(record: Results, scores: Collection[Score]) -> str:
 
 
 def card_text(record: Results, scores: Collection[Score], title: str) -> str:
-    """Return the text below the hub's metadata, which people read."""
+    """Return the text for people, which is below the hub's metadata."""
     config = record["config"]
     paragraphs = [
         f"# {title}",

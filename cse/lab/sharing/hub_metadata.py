@@ -59,7 +59,7 @@ def hub_metadata(record: Results, scores: Collection[Score], title: str) -> str:
 
 
 def base_model(config: PlainConfig) -> str | None:
-    """Return the hub's name of the encoder that was trained, before training; None for a local folder."""
+    """Return the hub's name of the base model, which is the encoder before training; None for a local folder."""
     name = str(config["model"]["name"])
     name = PACKAGED.get(name, name)
     return None if Path(name).exists() or name.startswith(("package://", "/", ".", "~")) else name
@@ -85,10 +85,10 @@ def read_license_and_language(name: str) -> Weights:
 
 
 def languages_of(config: PlainConfig, base: str | list[str] | None) -> str | list[str] | None:
-    """Return the languages of the trained encoder: card.languages, else the base model's if the text has one of them.
+    """Return the languages of the trained encoder: card.languages or, if null, the languages of base model or text.
 
-    If the text has another language, return this language; if the text's language is unknown, None. base: the languages
-    on the base model's card.
+    If the base model has the text's language, its languages count, else the text's language. If the text's language is
+    unknown, return None. base: the languages on the base model's card.
     """
     if given := (config.get("card") or {}).get("languages"):
         return given

@@ -23,7 +23,7 @@ def methods_of(config: PlainConfig) -> list[str]:
 
 
 def objective_of(source: PlainConfig) -> str:
-    """Return the choice that is the own objective of a mixture's source; "" if the source has the run's objective.
+    """Return the choice of the objective that a mixture's source names; "" if the source has the run's objective.
 
     A run records the settings of this choice, but not its name. So the result is the choice with the same class and, if
     several choices have this class, with the most equal settings. If no choice has the class, return the class's name.
@@ -54,7 +54,7 @@ def settings_of_objective(choice: str) -> PlainConfig:
 
 
 def title_of_methods(methods: Sequence[str]) -> str:
-    """Return the names of the methods as a title, without SimCSE beside VisualCSE or AudioCSE, which include SimCSE."""
+    """Return the names of the methods as a title. VisualCSE and AudioCSE include SimCSE, which is then left out."""
     names = [name_of_method(method) for method in methods]
     if {"VisualCSE", "AudioCSE"} & {*names}:
         names = [name for name in names if not name.endswith(" SimCSE")]

@@ -9,10 +9,7 @@ from cse.lab.tracking.run_info import RunInfo
 
 
 class Tensorboard:
-    """A tracker that writes event files into folder/tensorboard.
-
-    In a resumed run, TensorBoard hides the earlier numbers of steps > resume_step.
-    """
+    """A tracker that writes event files. In a resumed run, TensorBoard hides earlier numbers of steps > resume_step."""
 
     def __init__(self, folder: str | Path, about: RunInfo, resume_step: int | None = None):
         from torch.utils.tensorboard import SummaryWriter

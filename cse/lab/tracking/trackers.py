@@ -114,7 +114,7 @@ class EventLog:
                 warn(build.func.__name__, "could not start", error)
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
-        """Log the metrics of one step, by name. As all methods, raises RunError if metrics.jsonl cannot be written."""
+        """Log the metrics of one step, by name. All methods raise RunError if metrics.jsonl cannot be written."""
         self._call(lambda tracker: tracker.log(metrics, step, lower_is_better))
 
     def image(self, name: str, path: Path, step: int) -> None:
@@ -126,7 +126,7 @@ class EventLog:
         self._call(lambda tracker: tracker.table(name, columns, rows))
 
     def finish(self, exit_code: int, summary: Json, patience: float = math.inf) -> None:
-        """End the logs, see EventSink.finish. patience: a limit in seconds for each tracker, like its own patience."""
+        """End the logs, see EventSink.finish. patience: a limit in seconds for each tracker, in addition to its own."""
         try:
             self._call(lambda tracker: tracker.finish(exit_code, summary))
         finally:
