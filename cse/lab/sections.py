@@ -1,7 +1,7 @@
 """Tables with their notes, as Markdown and as LaTeX.
 
 A `Section` is a table. Its docstring lists the parts of a section that each medium shows. A `PaperSection` is a table
-of a paper. `markdown` and `latex` write a list of sections. cse.lab.report.show writes the terminal and the page.
+of a paper. `markdown` and `latex` write a list of sections. cse.lab.report.show shows sections on a terminal or a page.
 """
 
 import re

@@ -31,7 +31,7 @@ PARAGRAPHS = 15
 
 
 def search_help(kind: Kind, word: str, width: int) -> str:
-    """Return lines about a word: sentences, then a paragraph for each entry. width: of a line, in characters.
+    """Return lines about a word: sentences, then a paragraph for each entry. width: a line's width in characters.
 
     Raises UserError if nothing mentions the word.
     """
@@ -46,7 +46,7 @@ def search_help(kind: Kind, word: str, width: int) -> str:
 
 
 def search_page(page: str, word: str, settings: Sequence[Entry], width: int) -> str:
-    """Return lines about a word, or "" if nothing mentions the word. width: of a line, in characters.
+    """Return lines about a word, or "" if nothing mentions the word. width: a line's width in characters.
 
     First come the lines of the command's page with the word, then the settings with the word in their name. If there
     are neither, `matches_of` finds the entries.

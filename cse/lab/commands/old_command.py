@@ -30,7 +30,7 @@ from cse.lab.text_columns import command_at_width, terminal_width
 FLAG = re.compile(r"--?[A-Za-z]")
 SETTING = re.compile(r"\+*[A-Za-z_][\w./@]*=")
 WITHOUT = "without"
-"""The word before a flag that was not given. The line about this flag shows what its trainer does without the flag."""
+"""The word before a flag that was not given. The line about this flag shows the trainer's default."""
 COLUMN = 40
 """The column of a line in which the counterpart of a flag begins."""
 

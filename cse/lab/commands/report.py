@@ -97,7 +97,7 @@ def report_name(folders: list[Path], where: str | None) -> str:
 
     paths = [str(Path(re.sub(r"[*?]", "", str(folder.resolve())))) for folder in folders]
     ends = short_names(paths, os.sep).values()
-    name = "+".join(end.strip(os.sep).replace(os.sep, "_") for end in ends)[:200]  # a name may have 255
+    name = "+".join(end.strip(os.sep).replace(os.sep, "_") for end in ends)[:200]  # a name may have 255 letters
     if not where:
         return name
     from cse.lab.report.any_runs.typed_names import named_settings

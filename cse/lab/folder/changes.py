@@ -37,7 +37,7 @@ class Change(NamedTuple):
         """Return the change as text for an error."""
         if self.kind != "data":
             return f"{self.name}={format_value(self.before)} (now {format_value(self.now)})"
-        if self.now is None:  # a digest says nothing to a reader
+        if self.now is None:  # a person cannot read a digest
             return f"{self.name}, which is not there now"
         if self.before is None:
             return f"{self.name}, which was not there"

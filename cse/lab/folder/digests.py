@@ -29,7 +29,7 @@ def code_digest() -> str:
 def own_code(config: PlainConfig) -> dict[str, str]:
     """Return the digest (16 hex digits) of each module of the user that a `_target_` names, by the module's name.
 
-    The result has only loaded modules whose file exists. It has no module of cse or of an installed package.
+    Only loaded modules whose file exists are included. Modules of cse and of installed packages are left out.
     """
     targets = [str(value) for key, value in flattened(config).items() if key.endswith("._target_")]
     elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))

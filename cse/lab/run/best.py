@@ -4,8 +4,8 @@
     save_best     at each step that is better than all earlier steps: exports the encoder
     finish_run    at the end: scores best/, and writes and logs the results of the run
 
-Only the first process of a run calls these functions. `recover_best` and `finish_run` may change the best step or its
-score in the training's State, which last/ records.
+Only the first process of a run calls these functions. `recover_best` and `finish_run` may change the best step or the
+best score in the training's State, which last/ records.
 """
 
 import logging

@@ -90,7 +90,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
 def rehearse(cfg: DictConfig) -> None:
     """Make a run's parts as far as possible without data and weights, to find mistakes before the run.
 
-    The objective's width comes from the encoder's files, and its parameters are on the meta device. Raises the
+    The encoder's files give the objective's width. The objective's parameters are on the meta device. Raises the
     UserError that would end the run, but not for a mistake that only weights or data show.
     """
     from accelerate import init_empty_weights
@@ -169,7 +169,7 @@ def make_objectives(texts: list[TextWithObjective], dim: int) -> Objective:
 
 
 def make_objective(node: DictConfig, dim: int) -> Objective:
-    """Return the objective for an encoder of width `dim`. If objective.widths is set, it learns at several widths."""
+    """Return the objective for an encoder of width `dim`, which learns at several widths if objective.widths is set."""
     from cse.objective.matryoshka import Matryoshka
 
     own = node.copy()

@@ -52,7 +52,10 @@ log = logging.getLogger("cse")
 
 
 class Subject(NamedTuple):
-    """The encoder to score. encode: n texts -> (n, dim) float32. described: the encoder in words. device: a name."""
+    """The encoder to score.
+
+    encode: n texts -> (n, dim) float32. described: the encoder in words. device: the name of the encoder's device.
+    """
 
     encode: Encode
     dim: int

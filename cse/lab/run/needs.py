@@ -1,4 +1,4 @@
-"""The needs of a run: the encoders, texts, folders and datasets that it will read. They are found before the run reads.
+"""The needs of a run: the encoders, texts, folders and datasets that the run will read.
 
 Each part of a config lists its needs (cse.needs). The other needs come from the settings that name encoders and text.
 

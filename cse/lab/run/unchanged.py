@@ -54,7 +54,7 @@ def check_resumed(training: "Training") -> None:
 
 
 def check_repeated(folder: Path, plain: PlainConfig, training: "Training") -> None:
-    """Refuse a run with rerun=FOLDER if an input differs from the earlier input, and no changed setting explains it.
+    """Refuse a run with rerun=FOLDER if an input has changed and no changed setting explains the change.
 
     A file of the same name with other content is refused. A file of another name is allowed, because the user named it.
     Logs which inputs are the same, and warns if the code or the number of processes has changed. plain: the settings.

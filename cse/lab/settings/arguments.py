@@ -88,7 +88,7 @@ class Argument:
 # From texts to arguments, and back
 
 RUN_ALONE = Argument("hydra.mode=RUN", by="sweep")
-"""Hydra's argument for a single run. Each job of a command of several jobs has it: a sweep's file may set another mode.
+"""Hydra's argument for a single run. Each job of a sweep needs this argument, because its file may set another mode.
 
 RUN_ALONE is the last argument that the sweep gives. So its place shows who gave an argument in a job's command, in
 run.yaml and in a plan.

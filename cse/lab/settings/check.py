@@ -5,7 +5,7 @@
     check_nodes         checks each node: the keys that no part takes (nodes.py), and each part (parts.py)
     unread_keys         finds keys that nothing reads
     sentences_of        writes the error if there is a violation
-    with_converted      returns the config with values of the right types if there is none
+    with_converted      returns the config with values of the right types if there is no violation
 
 One error names all violations: for each, the key as given, the value, and the mistake in pydantic's words. For a value
 from the user's own file, the file and the line follow:

@@ -151,7 +151,7 @@ def complete_sources(config: DictConfig) -> None:
 def whole_objective(config: DictConfig, key: str, objective: Any) -> DictConfig | None:
     """Return the settings of an objective that a source names as NAME or as {choice: NAME, KEY: VALUE}.
 
-    Return None if the source names no objective, and so has the run's objective. config: the config of the run, whose
+    Return None for a source that names no objective: it has the run's objective. config: the config of the run, whose
     encoder may have a recipe for the objective. key: the key of the source's objective.
     """
     if objective is None or (OmegaConf.is_dict(objective) and "_target_" in objective):

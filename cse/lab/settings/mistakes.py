@@ -42,7 +42,7 @@ AMBIGUOUS = re.compile(r"Ambiguous value for argument '(.*)'")
 
 @contextmanager
 def explaining(texts: Sequence[str], kind: Kind) -> Iterator[None]:
-    """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError. The environment is guarded.
+    """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError.
 
     texts: the command's arguments. The block may read settings and fill in references. A reference to an environment
     variable that may be a secret raises UserError (see `guarded_environment`). The block must not run the user's code,

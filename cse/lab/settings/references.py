@@ -56,7 +56,7 @@ def referred_key(key: str, dots: str, name: str) -> str:
 
 
 def referred_keys(written: PlainConfig) -> set[str]:
-    """Return the keys that values refer to: ${model.name} or, relative to their mapping, ${.name}, also in a text."""
+    """Return the keys that values refer to by ${model.name} or, in the same mapping, by ${.name}, also inside text."""
     keys: set[str] = set()
     for key, value in written.items():
         for dots, name in REFERENCE.findall(str(value)):
