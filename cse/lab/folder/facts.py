@@ -103,7 +103,7 @@ def stretches_of_code(results: Results) -> list[tuple[str, EarlierCode | Results
 
 
 def processes_in_words(results: Results) -> str | None:
-    """Return the number of a run's processes; after a resume with another number, both: "1, then 2"."""
+    """Return the number of a run's processes; if a resume changed the number, all numbers: "1, then 2"."""
     counts = [*results.get("earlier_processes", []), results.get("processes")]
     return ", then ".join(str(count) for count in counts if count) or None
 

@@ -136,7 +136,7 @@ def keys_of_person(arguments: Iterable[Argument]) -> list[str]:
 
 
 def merged(arguments: Iterable[Argument]) -> list[Argument]:
-    """Return the last argument of each key, in the order of the keys. So the command line overrides a case."""
+    """Return the last argument of each key, at the place of its first. So the command line overrides a case."""
     return list({argument.key: argument for argument in arguments}.values())
 
 

@@ -53,7 +53,7 @@ def normalized(texts: Sequence[str]) -> list[str]:
     normal: list[str] = []
     for given in texts:
         text = given[2:] if is_from_agent(given) else given
-        text = re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", text)  # Hydra ignores a key with a dot
+        text = re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", text)  # Hydra ignores hydra.launcher=
         normal += [text] if text.startswith("hydra") else from_python(text)
     return normal
 

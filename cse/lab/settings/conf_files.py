@@ -26,7 +26,7 @@ PACKAGE = re.compile(r"^\s*#\s*@package[:\s]+(\S+)\s*$", re.MULTILINE)
 
 
 def text_of(file: Path) -> str:
-    """Return a file's text, each line ended by \\n. If the file is not UTF-8, raises UserError with the line."""
+    """Return a file's text, each line ended by \\n. Raises UserError, with the line, if the file is not UTF-8."""
     content = file.read_bytes()
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")

@@ -87,7 +87,7 @@ def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
 
 @cache
 def role_in_choices(key: str, user_folders: Sequence[Path]) -> Role:
-    """Return the role of a dotted key without a config. Sweeps need the cache. user_folders: the user's own folders."""
+    """Return the role of a dotted key without a config. The cache is for sweeps. user_folders: the user's own folders."""
     annotations = annotations_on_path(key, {})
     if annotations[-1] is None:
         annotations = annotations_in_choices(key, tuple(folders_of(key.partition(".")[0])))
