@@ -67,7 +67,7 @@ def overlap_of(batches: Batches, overlap: Overlap) -> Overlap:
 
 
 def method_in_words(plain: PlainConfig) -> dict[str, str]:
-    """Return two lines: the choices that are the method, and the recipes of the hyper-parameters."""
+    """Return two lines: the choices of the method, and the recipes of the hyper-parameters."""
     choices = plain["choices"]
     second = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
     return {

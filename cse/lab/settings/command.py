@@ -187,7 +187,7 @@ def with_evaluator(arguments: Sequence[Argument]) -> list[Argument]:
 
 
 def without_evaluators(arguments: Sequence[Argument], kind: Kind) -> list[Argument]:
-    """Return the arguments. With `eval=null` or `eval=[]`, they get eval=[] and select no checkpoint by a score.
+    """Return the arguments. For `eval=null` or `eval=[]`, the result has eval=[] and no selection by a score.
 
     A run with eval=[] has no score that could select a checkpoint. So arguments that make trainer.select and
     trainer.watch empty are added, if these keys are not given. The giver of the added arguments is "person": a run

@@ -87,7 +87,7 @@ def role_of(key: str, settings: Mapping[str, object] | None = None) -> Role:
 
 @cache
 def role_in_choices(key: str, user_folders: Sequence[Path]) -> Role:
-    """Return the role of a dotted key without a config. The cache is for sweeps. user_folders: the user's own folders."""
+    """Return the role of a dotted key without a config, cached for sweeps. user_folders: the user's own folders."""
     annotations = annotations_on_path(key, {})
     if annotations[-1] is None:
         annotations = annotations_in_choices(key, tuple(folders_of(key.partition(".")[0])))
@@ -211,6 +211,6 @@ def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def repeats_a_run(text: str) -> bool:
-    """Return whether the command that repeats a run needs this argument: one of science, of a sweep or of data."""
+    """Return whether the command that repeats a run needs an argument: it needs science, sweeps and data."""
     role = role_of(key_of(text))
     return not text.startswith("~") and (role.is_science or Mark.REPEATED in role.marks)
