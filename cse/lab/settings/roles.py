@@ -211,6 +211,6 @@ def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def repeats_a_run(text: str) -> bool:
-    """Return whether the command that repeats a run needs an argument: it needs science, sweeps and data."""
+    """Return whether the command that repeats a run needs an argument, because it is of science, a sweep or data."""
     role = role_of(key_of(text))
     return not text.startswith("~") and (role.is_science or Mark.REPEATED in role.marks)
