@@ -1,9 +1,9 @@
 """The facts that describe a run, by kind. cse.lab.folder.changes compares these facts. In the order of this file:
 
-    Kind, Facts, as_facts    the types, {(kind, name): value}, and a function that makes facts
-    facts                    returns all facts that a run recorded; the functions below `facts` return one kind each
-    scoring_facts            returns all facts that a run's scores depend on, except its encoder
-    training_facts           returns the training data of a run
+Kind, Facts, as_facts    the types, {(kind, name): value}, and a function that makes facts
+facts                    returns all facts that a run recorded; the functions below `facts` return one kind each
+scoring_facts            returns all facts that a run's scores depend on, except its encoder
+training_facts           returns the training data of a run
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """The code that a run's settings name: the parts that Hydra builds, and the evaluators that are Python functions.
 
-    refuse_foreign_parts  refuses a part that only the folder of a resumed or repeated run names
-    functions_in          returns the names of the evaluators that are Python functions
-    call_with             returns the Python call that passes these functions again
+refuse_foreign_parts  refuses a part that only the folder of a resumed or repeated run names
+functions_in          returns the names of the evaluators that are Python functions
+call_with             returns the Python call that passes these functions again
 """
 
 import re

@@ -1,15 +1,15 @@
 """Refuse settings and parts that do not fit together, before any work. The functions are in the order of build.py:
 
-    check_combination       checks settings alone
-    check_text              checks a text with its objective and the batch size
-    check_views             checks a text with its objective and the augmentation
-    check_one_column        checks a text of one column with its objective and the augmentation
-    check_source_objective  checks the objective of a mixture's source
-    check_objective         checks an objective with the encoder
-    check_encoder           checks the encoder with the maximum length, the augmentation and the evaluators
-    check_widths            checks the encoder's width with the evaluators
-    check_aux               checks the encoder with a second modality
-    check_memory            checks an objective's memory with the batches of a text
+check_combination       checks settings alone
+check_text              checks a text with its objective and the batch size
+check_views             checks a text with its objective and the augmentation
+check_one_column        checks a text of one column with its objective and the augmentation
+check_source_objective  checks the objective of a mixture's source
+check_objective         checks an objective with the encoder
+check_encoder           checks the encoder with the maximum length, the augmentation and the evaluators
+check_widths            checks the encoder's width with the evaluators
+check_aux               checks the encoder with a second modality
+check_memory            checks an objective's memory with the batches of a text
 """
 
 from __future__ import annotations

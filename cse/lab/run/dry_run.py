@@ -1,8 +1,8 @@
 """The log of a command that trains nothing and writes nothing.
 
-    log_forecast  dry_run=true: logs the measured time, memory and work of the run
-    log_plan      dry_run=true without weights or data: logs only facts from the settings
-    log_rows      data.preview=N: logs N rows as the model will get them
+log_forecast  dry_run=true: logs the measured time, memory and work of the run
+log_plan      dry_run=true without weights or data: logs only facts from the settings
+log_rows      data.preview=N: logs N rows as the model will get them
 """
 
 import logging

@@ -1,8 +1,8 @@
 """The evaluators of a config, and the evaluator whose score selects the checkpoint.
 
-    make_evaluators, build_evaluators   return the evaluators, without data and with data
-    selected_score, check_selection     return the score in trainer.select, and check that an evaluator has this score
-    shared_pairs_in_words               returns the number of pairs that select the checkpoint and are also test pairs
+make_evaluators, build_evaluators   return the evaluators, without data and with data
+selected_score, check_selection     return the score in trainer.select, and check that an evaluator has this score
+shared_pairs_in_words               returns the number of pairs that select the checkpoint and are also test pairs
 """
 
 from __future__ import annotations

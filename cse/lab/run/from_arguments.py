@@ -1,9 +1,9 @@
 """From the arguments of a command to the settings of a job.
 
-    unchecked_config  returns the composed config, or the config of an earlier run
-    checked_config    returns the same config, checked and read-only
-    config_of         does both steps, for a caller that starts no job
-    cfg_of_new_run    returns the settings of a new run, with notes on its recipes; with smoke=true, the sizes are small
+unchecked_config  returns the composed config, or the config of an earlier run
+checked_config    returns the same config, checked and read-only
+config_of         does both steps, for a caller that starts no job
+cfg_of_new_run    returns the settings of a new run, with notes on its recipes; with smoke=true, the sizes are small
 """
 
 from collections.abc import Iterable, Mapping, Sequence

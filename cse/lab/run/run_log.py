@@ -1,9 +1,9 @@
 """The log of a run: lines on the screen and, as soon as the run has a folder, in a file in the folder.
 
-    log_fields                     logs a line that begins with a name
-    logging_to                     logs during a block to the screen, and keeps the lines for the file
-    begin_log_files                writes the kept lines to the file, when the folder exists
-    take_lines                     returns the kept lines for the process that will make the folder
+log_fields                     logs a line that begins with a name
+logging_to                     logs during a block to the screen, and keeps the lines for the file
+begin_log_files                writes the kept lines to the file, when the folder exists
+take_lines                     returns the kept lines for the process that will make the folder
 """
 
 import logging

@@ -1,8 +1,8 @@
 """The changes that a run makes to its process, which are undone after the run: quiet libraries, and the environment.
 
-    prepare_libraries  silences the large libraries before they are imported
-    alone              keeps other runs out of this process during a block, then restores the environment
-    is_follower        returns whether the process is one of several, and not the first
+prepare_libraries  silences the large libraries before they are imported
+alone              keeps other runs out of this process during a block, then restores the environment
+is_follower        returns whether the process is one of several, and not the first
 """
 
 import logging

@@ -1,10 +1,10 @@
 """Check one node of a config, a mapping of settings, against the types of its keys. Pydantic checks the values.
 
-    check_node      checks one node
-    without_parts   returns a node's settings without the parts inside, which are checked separately
-    validator       returns pydantic's validator, which first converts values that a command line cannot express
-    setting_at      returns the setting in an error of pydantic
-    reason_of       returns the mistake in plain words
+check_node      checks one node
+without_parts   returns a node's settings without the parts inside, which are checked separately
+validator       returns pydantic's validator, which first converts values that a command line cannot express
+setting_at      returns the setting in an error of pydantic
+reason_of       returns the mistake in plain words
 """
 
 import re
