@@ -1,7 +1,7 @@
 """The documents that are made from conf/ and from the table of other trainers' arguments: `make choices` writes them.
 
-choices.md: the table of groups and choices. settings.md: a table of each file's keys, each key with an anchor.
-coming-from.md: a table of each trainer's arguments.
+choices.md: the table of groups and choices. settings.md: a table of each file's keys, each key with an anchor, and the
+table of recipes. coming-from.md: a table of each trainer's arguments.
 """
 
 import re
@@ -11,12 +11,17 @@ from pathlib import Path
 
 from cse.lab.commands.help import NO_CHOICE
 from cse.lab.settings import lookup
-from cse.lab.settings.conf_files import text_of
-from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, choices, groups
+from cse.lab.settings.conf_files import body, keys_of_text, text_of
+from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, ONE_CHOICE_ONLY, choices, groups, names_listed
 from cse.lab.settings.lookup import Entry, settings_of_file
 
 ARGUMENTS = "\n## Every argument\n"
 """The heading of coming-from.md after which the tables begin."""
+
+RECIPES = """A recipe has the hyper-parameters of one objective with one model, and their sources. Its file is
+`conf/recipe/OBJECTIVE_MODEL.yaml`. Some recipes are also for one augmentation or one second modality; they are added to
+the recipe of the objective and the model."""
+"""The text above the table of recipes in settings.md."""
 
 
 def choices_table() -> str:
@@ -46,11 +51,12 @@ def every_setting() -> str:
     names = {file.relative_to(CONF_DIR).with_suffix(""): file for file in Path(CONF_DIR).rglob("*.yaml")}
     order = sorted(names, key=lambda name: (name.parts[0] != "trainer", len(name.parts), name))
     anchors: set[str] = set()
-    return "".join(
+    pages = "".join(
         f"\n## {name.as_posix()}\n\n{''.join(settings_page(names[name], anchors))}"
         for name in order
         if name.parts[0] not in GLOBAL_GROUPS
     )
+    return f"{pages}{recipes()}"
 
 
 def settings_page(file: Path, anchors: set[str]) -> Iterator[str]:
@@ -69,6 +75,28 @@ def settings_page(file: Path, anchors: set[str]) -> Iterator[str]:
     rows = [setting_row(one, anchors) for one in settings_of_file(file, "".join(group), "")]
     if rows:
         yield "\n" * bool(said) + table(("setting", "default", "meaning"), rows)
+
+
+def recipes() -> str:
+    """The table of recipes in docs/settings.md: the values that each file of conf/recipe sets."""
+    names = {group: "|".join(choices(group)) for group in ONE_CHOICE_ONLY}
+    parts = "(?:({aux_modality})_)?({objective})_({model})(?:_({augmentation}))?".format(**names)
+    rows = []
+    for file in Path(CONF_DIR, "recipe").rglob("*.yaml"):
+        if match := re.fullmatch(parts, file.stem):
+            aux, objective, model, augmentation = match.groups("")
+            values = " ".join(f"`{key}={value}`" for key, value in recipe_values(file).items())
+            rows.append((objective, model, augmentation or aux, values or f"see [{objective}](#objective{objective})"))
+    return f"\n## recipe\n\n{RECIPES}\n\n{table(('objective', 'model', 'also for', 'values'), sorted(rows))}"
+
+
+def recipe_values(file: Path) -> dict[str, str]:
+    """The values that a recipe and the recipes in its defaults list set, by dotted key."""
+    values: dict[str, str] = {}
+    for part in (*(file.with_stem(name) for name in names_listed(file)), file):
+        keys = keys_of_text("\n".join(body(part)))
+        values |= {key: value for key, value, _ in keys if value and not key.endswith("_partial_")}
+    return values
 
 
 def setting_row(one: Entry, anchors: set[str]) -> tuple[str, str, str]:
