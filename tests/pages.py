@@ -86,7 +86,8 @@ def recipes() -> str:
         if match := re.fullmatch(parts, file.stem):
             aux, objective, model, augmentation = match.groups("")
             values = " ".join(f"`{key}={value}`" for key, value in recipe_values(file).items())
-            rows.append((objective, model, augmentation or aux, values or f"see [{objective}](#objective{objective})"))
+            own = f"aux_modality/{aux}" if aux else f"objective/{objective}"
+            rows.append((objective, model, augmentation or aux, values or f"see [{own}](#{own.replace('/', '')})"))
     return f"\n## recipe\n\n{RECIPES}\n\n{table(('objective', 'model', 'also for', 'values'), sorted(rows))}"
 
 
