@@ -151,7 +151,7 @@ def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> E
     if isinstance(name, TrainingRun):
         name = name.best
     if not isinstance(name, str | Path):
-        raise UserError(f"{name!r:.60}: name an encoder: a folder, or its name on the hub")
+        raise UserError(f"{name!r:.60} does not name an encoder: give its folder, or its name on the hub")
     if pooling not in (None, *get_args(AnyPooling)):
         raise UserError(f"pooling={pooling}: should be one of {', '.join(get_args(AnyPooling))}")
     with this_process.environment_kept():
@@ -277,7 +277,7 @@ def _arguments_of_job(kind: Kind, texts: Sequence[str]) -> list[Argument]:
     if several := starts_many(one_job.arguments, one_job.flags):
         raise UserError(f"{several} starts several jobs: use the command line, {PROGRAMS[kind]} {several}")
     if one_job.flags:
-        raise UserError(f"{one_job.flags[0]} is for the command line")
+        raise UserError(f"{one_job.flags[0]} is for the command line: leave it out")
     return one_job.arguments
 
 

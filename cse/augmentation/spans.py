@@ -190,13 +190,13 @@ class Spans(Augmentation):
         short, rows = int((lengths_N < needed).sum()), np.flatnonzero(lengths_N >= self._least())
         if (short and self.on_short == "error") or len(rows) == 0:
             for_most = int(np.quantile(lengths_N, 0.1)) // (2 * self.anchors)
-            instead = f"nine of ten are long enough for augmentation.max_length={for_most}"
+            instead = f"nine of ten documents are long enough for augmentation.max_length={for_most}"
             if for_most < self.min_length:
                 instead = "for single sentences, use objective=simcse"
             raise UserError(
                 f"{short} of {len(lengths_N)} documents have fewer than {needed} {self.unit} (the shortest: "
                 f"{lengths_N.min()}), and {self.anchors} anchors of up to {self.max_length} need that many: "
-                f"augmentation.on_short=skip leaves them out, shrink takes shorter spans from them; {instead}"
+                f"augmentation.on_short=skip leaves these documents out, shrink takes shorter spans; {instead}"
             )
         log.info("spans: %d documents, %d of them short, %d usable", len(lengths_N), short, len(rows))
         return rows
@@ -221,7 +221,7 @@ class Spans(Augmentation):
         if len(units) < units_needed(self.anchors, max_length):
             raise UserError(
                 f"a document of {len(units)} {self.unit} is too short: {self.anchors} anchors of up to {max_length} "
-                f"need {units_needed(self.anchors, max_length)}: use augmentation.on_short=skip, or a lower "
+                f"need {units_needed(self.anchors, max_length)} or more: use augmentation.on_short=skip, or a lower "
                 "augmentation.max_length"
             )
         anchors, positives = sample_spans(

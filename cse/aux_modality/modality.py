@@ -48,10 +48,10 @@ class Modality(AuxModality):
             raise UserError("it needs a `head`; without a head, use none or shared", key="head_mode", value=head_mode)
         if data.num_classes == 1 and loss not in WITHOUT_LABELS:
             raise UserError(
-                f"it learns from classes, and all {data.kind} of {data.where} have one class",
+                f"it learns from classes, but all {data.kind} of {data.where} have the same class",
                 key="loss",
                 value=loss,
-                instead="name a folder that has one folder per class, two or more, or choose `loss`=simclr",
+                instead="name a folder that has two or more folders, one per class, or choose `loss`=simclr",
             )
         self.projection: nn.Module = nn.Identity()
         if width != dim:
@@ -76,7 +76,7 @@ class Modality(AuxModality):
             return
         if text_head is None:
             raise UserError(
-                "it uses the objective's head, and this objective has none",
+                "it uses the objective's head, but this objective has none",
                 key="head_mode",
                 value=self.head_mode,
                 instead="use `head_mode`=own or none",

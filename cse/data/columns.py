@@ -73,15 +73,15 @@ def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> 
     there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
     if columns is None:
         raise UserError(
-            f"`columns` is not set: {file} has the columns {there} (a CSV's columns are its first line)",
-            instead="name one to three: `columns`=[A,B]",
+            f"`columns` is not set: {file} has the columns {there} (the first line of a CSV names its columns)",
+            instead="name one to three of them: `columns`=[A,B]",
         )
     for column in columns:
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         if header.count(name) != 1:
             count = "several columns" if name in header else "no column"
             why = f"{file} has {count} {name}; it has {there}"
-            raise UserError(why, key=key, value=name, instead=f"name them: `{key}`=")
+            raise UserError(why, key=key, value=name, instead=f"name one of these: `{key}`=")
     return columns
 
 

@@ -110,7 +110,7 @@ def openwebtext(
         if count_units(text) >= min_units:
             yielded += 1
             yield (text,)
-    log.info("kept %d of %d documents: at least %d units", yielded, seen, min_units)
+    log.info("kept the %d of %d documents that have at least %d units", yielded, seen, min_units)
 
 
 def _files(corpus: str, file: str | None, folder: str | None = None) -> Iterator[Path]:

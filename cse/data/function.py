@@ -16,7 +16,7 @@ RowsFunction = Callable[[], Iterator[Row]]
 def rows_by(function: RowsFunction, where: str) -> Iterator[Row]:
     """Yield the unchecked rows of a user's function. Any error of the function but RunError becomes a UserError."""
     if not callable(function):
-        raise UserError(f"{where}: `rows` is called later: its YAML needs _partial_: true")
+        raise UserError(f"{where}: `rows` must be a function that is called later: its YAML needs _partial_: true")
     name, count = class_name(made_by(function)), 0
     try:
         rows = function()
@@ -28,7 +28,8 @@ def rows_by(function: RowsFunction, where: str) -> Iterator[Row]:
     except (UserError, RunError):
         raise
     except Exception as error:
-        raise UserError(f"{where}, after row {count}: {name} raised {in_short(error)}: fix it, or its data") from error
+        said = f"{name} raised {in_short(error)}: fix the function, or its data"
+        raise UserError(f"{where}, after row {count}: {said}") from error
 
 
 def check_row(row: object, names: Sequence[str], where: str) -> None:

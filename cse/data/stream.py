@@ -61,7 +61,8 @@ class Stream(Part, Dataset[B], Generic[B]):
         """Raise UserError if there are fewer items than one batch has."""
         if len(labels) < batch_size:
             raise UserError(
-                f"{where} has {len(labels)} {cls.kind}, fewer than `batch_size`={batch_size}: lower it, or add data"
+                f"{where} has {len(labels)} {cls.kind}, fewer than `batch_size`={batch_size}: lower `batch_size`, or "
+                "add data"
             )
 
     def provenance(self) -> dict[str, object]:

@@ -198,7 +198,8 @@ class Text(Part):
         if self.split != "train" or self.subset:
             idle = f"`subset`={self.subset}" if self.subset else f"`split`={self.split}"
             raise UserError(
-                f"{idle} is for a dataset on the hub, but {path} is on this machine, and is read whole: name the file"
+                f"{idle} is for a dataset on the hub, but {path} is on this machine, and all of it is read: leave this "
+                "setting out, and name the file to read"
             )
         files = files_of(Path(path).expanduser())
         checksums = checksums_of(files)
@@ -255,7 +256,7 @@ class Text(Part):
         chosen = usable[chosen_rows(len(usable), self.limit, self.limit_seed)]
         if len(chosen) < 2:
             where = self.path or found.place or self.identity
-            raise UserError(f"data={self.name} ({where}): {len(chosen)} rows; two or more are needed")
+            raise UserError(f"data={self.name} ({where}): {len(chosen)} rows, but training needs two or more")
         return TextRows(
             name=self.name,
             place=found.place,
@@ -304,10 +305,10 @@ class Text(Part):
             missing_N = np.isin(chosen, notes.missing(name))
             missing_NC[:, self.column_names.index(name)] = missing_N
             if missing_N.all():
-                log.warning("data=%s: no row has a text in %s, so it gives no negatives", self.name, name)
+                log.warning("data=%s: no row has a text in %s, so this column gives no negatives", self.name, name)
             elif missing_N.any():
                 said = (
-                    f"{missing_N.sum():,} of {len(chosen):,} rows have no text in {name}: each has one negative fewer"
+                    f"{missing_N.sum():,} of {len(chosen):,} rows have no text in {name}, and so one negative fewer"
                 )
                 log.info("data=%s: %s", self.name, said)
         return missing_NC if missing_NC.any() else None

@@ -71,7 +71,8 @@ class Classification(Evaluator):
         }
         labels = sorted({label for _, label in rows["train"]})
         if len(labels) < 2:
-            raise UserError(f"{self.files['train']}: all {len(rows['train'])} rows have the label {labels[0]}")
+            same = f"all {len(rows['train'])} rows have the label {labels[0]}"
+            raise UserError(f"{self.files['train']}: {same}, but a classifier needs two labels")
         for part, found in rows.items():
             if unknown := sorted({label for _, label in found} - set(labels)):
                 raise UserError(f"{self.files[part]}: no row of {self.files['train']} has the label {unknown[0]}")

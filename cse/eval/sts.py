@@ -114,7 +114,7 @@ class ScoredPairs(Evaluator):
         scores, averages = [], []
         for cut, width in self.cuts.items():
             if (width or 0) > vectors_ND.shape[1]:  # the width of a function's vectors is known only now
-                raise UserError(f"widths=[{width}]: the embeddings have width {vectors_ND.shape[1]}")
+                raise UserError(f"widths=[{width}]: the embeddings have only width {vectors_ND.shape[1]}")
             halves = iter(np.split(vectors_ND[:, :width], ends))
             spearmans: dict[str, Score] = {}
             for task, subsets in tasks.items():

@@ -179,7 +179,7 @@ def check_head(head: nn.Module, dim: int) -> None:
                 return
     raise UserError(
         f"objective.keep_head=true: best/ holds a linear layer and tanh, but objective.head is {type(head).__name__}, "
-        "another function: drop it after training (objective.keep_head=false)"
+        "another function: drop this head after training (objective.keep_head=false)"
     )
 
 

@@ -188,13 +188,13 @@ def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
     """
     if length(hf):
         raise UserError(
-            "the tokenizer of this checkpoint already has a template: leave this one out",
+            "the tokenizer of this checkpoint already has a template: leave `template` out",
             key="template",
             value=repr(template),
         )
     own = around(hf)
     if own.types is not None:
-        why = "this tokenizer gives its special tokens a separate type, and cse supports no template then"
+        why = "cse supports no template for this tokenizer, because its special tokens have a separate type"
         raise UserError(why, key="template", value=repr(template))
     head, tail = ids_of(hf, "template", template)
     surround(hf, {BEFORE: own.before, HEAD: head, "$A": (), TAIL: tail, AFTER: own.after})

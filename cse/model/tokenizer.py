@@ -68,7 +68,7 @@ class Tokenizer:
                 (rows[i],) = self._truncated([cut[i]], max_length)
             if len(rows[i]) < max_length and len(cut[i]) < len(text):
                 end = "last" if self.hf.truncation_side == "left" else "first"
-                said = f"a text of {len(text):,} characters has {len(rows[i])} tokens in its {end} {more:,}"
+                said = f"a text of {len(text):,} characters has {len(rows[i])} tokens in its {end} {more:,} characters"
                 if said not in self._said:  # training reads the text in each epoch
                     self._said.add(said)
                     log.warning("%s: the rest is not read", said)

@@ -140,8 +140,8 @@ def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
     valid = valid_groups(width, rows, eps)
     if num_groups not in valid:
         raise UserError(
-            f"it must divide the width {width}, and a group must have fewer channels than the batch has rows ({rows}), "
-            f"unless `stats`=ema or `eps`>={SINGULAR_EPS}",
+            f"it must divide the width {width}. With `stats`=batch and `eps`<{SINGULAR_EPS}, a group must also have "
+            f"fewer channels than the batch has rows ({rows})",
             key="num_groups",
             value=num_groups,
             instead=f"valid: {', '.join(map(str, valid))}",

@@ -77,7 +77,7 @@ def fetch_dataset(name: str, cache: Path) -> Path:
     if about.fetch == "nltk":
         return from_nltk(name, folder)
     if about.fetch in ("package", "later"):
-        raise MissingResource(f"{name} ({about.about}): pip install '{about.package}' brings it")
+        raise MissingResource(f"{name} ({about.about}): pip install '{about.package}' installs this dataset")
     try:
         return from_server(name, folder)
     except MissingResource as error:

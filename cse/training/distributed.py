@@ -52,7 +52,7 @@ def join_processes() -> PartialState:
     """
     given = {name: os.environ.pop(name) for name in sorted(os.environ) if name.startswith(OF_ACCELERATE)}
     if asks := [f"{name}={value}" for name, value in given.items() if value.lower() not in AS_WITHOUT]:
-        log.warning("environment %s: not read; settings (trainer.accumulate, precision, clip, compile, devices) decide",
+        log.warning("environment %s: ignored; settings (trainer.accumulate, precision, clip, compile, devices) decide",
                     " ".join(asks))  # fmt: skip
     check_gpu_per_process("LOCAL_WORLD_SIZE", int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     return PartialState(cpu=default_device() == "cpu", timeout=STEP_TIMEOUT)

@@ -142,7 +142,7 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
     """
     able = [name for name, one in evaluators.items() if "dev" in one.splits]
     if unable := [name for name in trainer.watch if name not in able]:
-        raise UserError(f"trainer.watch={unable}: it gives no dev score (these do: {', '.join(able)})")
+        raise UserError(f"trainer.watch={unable}: these give no dev score; choose from {', '.join(able)}")
     if trainer.select is None:
         return list(dict.fromkeys(trainer.watch))
     split, name, score = (*trainer.select.split("/", 2), "", "")[:3]
@@ -154,10 +154,10 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
 def on_other_processes(trainer: Trainer, parts: Parts) -> str:
     """Return, as text, the effects of another number of processes on a run."""
     changed = {
-        "each draws its own masks": True,
-        "trainer.gather_scale=paper scales gradients by their number": trainer.gather_scale == "paper",
-        "images or sound are compared within each": parts.aux is not None,
-        "an epoch's last batch is made a multiple of it": not trainer.drop_last,
+        "each process draws its own masks": True,
+        "trainer.gather_scale=paper scales gradients by the number of processes": trainer.gather_scale == "paper",
+        "images or sound are compared within each process": parts.aux is not None,
+        "the size of an epoch's last batch becomes a multiple of that number": not trainer.drop_last,
     }
     return ", ".join(text for text, applies in changed.items() if applies)
 
@@ -165,9 +165,9 @@ def on_other_processes(trainer: Trainer, parts: Parts) -> str:
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
     """Return the error for a `trainer.select` that is not among these scores."""
     if scores:
-        instead = f"gives it: set trainer.select={' or '.join(scores)}, add its evaluator to eval=[...]"
+        instead = f"gives this score: set trainer.select={' or '.join(scores)}, add its evaluator to eval=[...]"
     else:
-        instead = "scores dev: add one that does to eval=[...], such as stsb, or eval.dev=FILE to eval=pairs"
+        instead = "scores dev: add an evaluator that does, such as eval=[stsb], or eval.dev=FILE to eval=pairs"
     return UserError(
         f"trainer.select={select}: no evaluator of this run {instead}, or keep the last step: trainer.select=null"
     )

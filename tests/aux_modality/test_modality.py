@@ -71,7 +71,7 @@ def test_a_head_mode_without_its_head_is_refused():
 
 
 def test_a_loss_by_labels_needs_two_classes():
-    with pytest.raises(UserError, match="loss=supcon: it learns from classes, and all images of FOLDER"):
+    with pytest.raises(UserError, match="loss=supcon: it learns from classes, but all images of FOLDER"):
         modality(classes=1)
     modality(classes=1, loss="simclr")
 

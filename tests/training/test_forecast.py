@@ -12,7 +12,7 @@ from cse.training import forecast
 from cse.training.settings import State
 
 
-@pytest.mark.parametrize(("objective", "negatives"), [("simcse", "7 an anchor"), ("barlow", "0 an anchor")])
+@pytest.mark.parametrize(("objective", "negatives"), [("simcse", "7 per anchor"), ("barlow", "0 per anchor")])
 def test_a_dry_run_prints_the_time_memory_and_work_of_the_run(
     objective, negatives, small_run, cse_train, documents, triplets, tmp_path, capsys
 ):

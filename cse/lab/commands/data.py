@@ -36,7 +36,7 @@ cse-data: list and fetch the datasets that the configurations use, or that one c
   cse-data fetch objective=barlow model=roberta         fetch all that the command reads, encoders too
   cse-data fetch sweep=whitenedcse/table4 model=minilm  fetch all that the sweep's jobs read
   cse-data fetch wiki1m senteval                        fetch these datasets
-  cse-data fetch wikipedia data.rows.language=de        with the settings of the run that will read it
+  cse-data fetch wikipedia data.rows.language=de        fetch it with the settings of the run that will read it
   cse-data mine data.path=PAIRS data.columns=[A,B] model=minilm out=FILE.csv relative_margin=0.05
                                                         write the pairs with three hard negatives each
   cse-data --help mine                                  the settings of cse-data mine; other words work too
@@ -44,7 +44,7 @@ cse-data: list and fetch the datasets that the configurations use, or that one c
 To carry data to another machine, fetch it into a folder: export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache, here and there.
 
 Exit codes
-  0    all is here; also for the list of every dataset
+  0    all is here, or the command listed every dataset
   1    something is missing or cannot be fetched
   2    a mistake in the command
 """
@@ -118,7 +118,7 @@ def print_catalogue() -> None:
         note = f"pip install '{dataset.package}'" if dataset.package else ""
         missing.append((f"  {name}", size_in_words(dataset), licence, "gated" if dataset.person else note))
     if missing:
-        print("not here: cse-data fetch NAME; cse-data list NAME: what reads it, and all of its licence")
+        print("not here: cse-data fetch NAME fetches one; cse-data list NAME shows what reads it, and its licence")
         print(to_columns(missing, right=[1]))
 
 
@@ -201,7 +201,7 @@ def fetch_data(asked: Sequence[str]) -> int:
         if dataset and dataset.fetch == "server":
             print(f"  use it with {dataset.setting}={place}")
     if code == 1:
-        print("where the network can be reached, the same command fetches the rest; what is here is not fetched again")
+        print("where the network can be reached, the same command fetches only what is still missing")
     return code
 
 

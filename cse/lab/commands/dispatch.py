@@ -72,7 +72,7 @@ def show_config(command: Command) -> None:
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises errors
     if run := earlier_run(command.arguments, command.kind):
-        raise UserError(f"{run} starts from {run.folder / RUN}: look at that file instead")
+        raise UserError(f"{run} has its settings in {run.folder / RUN}: read that file instead")
     texts = texts_of(command.arguments)
     with explaining(texts, command.kind):
         refuse_arguments(texts, command.kind)

@@ -29,8 +29,8 @@ HELP = """\
 cse-doctor: what this machine has: Python, processors, disks, hub, W&B, packages, and folders of data.
 
   cse-doctor                              a table
-  cse-doctor paths.senteval=FOLDER        as if that folder were set; also paths.images=, paths.audio=, ...
-  cse-doctor --json                       the same for programs
+  cse-doctor paths.senteval=FOLDER        the table if that folder were set; also paths.images=, paths.audio=, ...
+  cse-doctor --json                       the same facts as JSON, for programs
   cse-data list ARGUMENTS                 what cse-train with these arguments reads, and what is missing
 
 Exit codes
@@ -95,7 +95,7 @@ def ask_hub() -> str:
     Raises UserError if HF_ENDPOINT is not an address.
     """
     if is_offline():
-        return "is not asked, as HF_HUB_OFFLINE is set (docs/offline.md)"
+        return "is not checked, because HF_HUB_OFFLINE is set (docs/offline.md)"
     return "answers" if use_hub_if_it_answers() else "does not answer (docs/offline.md)"
 
 
@@ -112,8 +112,8 @@ def summary(findings: Findings) -> Iterator[str]:
             if finding.state == "missing":
                 yield entry(name, finding.note)
         if unset:
-            yield entry("not set", f"{', '.join(unset)}: the hub's datasets stand in for these")
-    yield "cse-data list ARGUMENTS shows what a command reads and lacks; cse-data fetch ARGUMENTS gets it."
+            yield entry("not set", f"{', '.join(unset)}: a run uses the hub's datasets instead")
+    yield "cse-data list ARGUMENTS shows what a command reads and lacks; cse-data fetch ARGUMENTS fetches it."
     yield "paths.KEY=FOLDER or CSE_KEY=FOLDER names a copy of your own. cse-doctor --json has every place."
     yield "cse-train experiment=demo needs none of these; nor does smoke=true, which uses synthetic data."
 

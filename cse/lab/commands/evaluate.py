@@ -41,7 +41,7 @@ Output
 
 Exit codes
   0    done
-  1    the evaluation failed, or a job of -m
+  1    the evaluation failed, or a job of -m failed
   2    a mistake in the command or in the data
   129, 130, 138, 140, 143    stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM
 """

@@ -78,7 +78,8 @@ def help_on_page(page: str, arguments: Sequence[str], settings: Iterable[Entry])
         return "\n\n".join(answers)
     if topics and asks_for_help(arguments[:1]):
         hint = nearest(topics[0], [entry.key for entry in entries])
-        raise UserError(f"--help {topics[0]}: nothing here mentions it{hint}; --help alone shows what there is")
+        none = "neither this page nor a setting mentions this word"
+        raise UserError(f"--help {topics[0]}: {none}{hint}; --help alone shows the page")
     return "\n".join(map(at_width, page.splitlines()))
 
 

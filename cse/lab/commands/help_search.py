@@ -38,7 +38,7 @@ def search_help(kind: Kind, word: str, width: int) -> str:
     sentences, matches = matches_of(word, [*all_choices(kind), *settings_of_command(kind)], kind)
     if not matches and not sentences:
         hint = nearest(word, keys_of_command(kind)) or "; --help alone shows what can be chosen"
-        raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
+        raise UserError(f"--help {word}: no setting or group has this name or mentions this word{hint}")
     wrapped = [line for sentence in sentences[:SHOWN] for line in textwrap.wrap(sentence, width)]
     found = [*wrapped, *paragraphs(matches, width)]
     notes = (legend(" ".join(" ".join(found).split())), recipe_note(matches, kind))

@@ -98,7 +98,8 @@ class Candidates:
         filters = any(limit is not None for limit in limits)
         self.last = mining["range_max"] or mining["range_min"] + wanted * (10 if filters else 1) + most
         if wanted > self.last - mining["range_min"]:
-            raise UserError(f"range_max={self.last} leaves fewer than num_negatives={wanted} after range_min")
+            ranks = f"range_min={mining['range_min']} and range_max={self.last}"
+            raise UserError(f"{ranks} leave fewer ranks than num_negatives={wanted}: raise range_max")
         self.depth = min(self.last + most, len(self.documents))
 
     def negatives(self, queries_QD: np.ndarray, documents_ND: np.ndarray) -> dict[str, list[str]]:

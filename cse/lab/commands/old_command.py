@@ -223,23 +223,23 @@ def leave_out_unfitting(
                 one.note = f"{key}={one.here.pop(key)} belongs to {', '.join(of_choices)}"
                 one.is_left = True
             elif not of_choices and key.partition(".")[0].partition("/")[0] not in {*groups(kind), "hydra"}:
-                one.note = f"{key}={one.here.pop(key)} of {other}"
+                one.note = f"{key}={one.here.pop(key)} is a setting of {other}"
                 one.is_left = True
 
 
 def lines_about(old: Sequence[Old], command: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the error: one about each flag, then the command of cse, then the flags not translated."""
     width = min(80, terminal_width())
-    yield "a setting is KEY=VALUE here, without dashes. Your flags are:\n"
+    yield "in cse a setting is KEY=VALUE, without dashes. Your flags in cse:\n"
     for one in old:
         left = f"  {shell_line(*one.given)}  "
         texts = [*(f"{key}={value}" for key, value in one.here.items()), one.note]
-        right = " ".join(filter(None, texts)) or "nothing to give here"
+        right = " ".join(filter(None, texts)) or "no setting is needed"
         is_beside = len(left) <= COLUMN and max(map(len, right.split())) <= width - COLUMN
         indent = " " * (COLUMN if is_beside else 6)
         lines = textwrap.wrap(right, width - len(indent), break_long_words=False, break_on_hyphens=False)
         yield f"\n{indent}".join([left.ljust(COLUMN) + lines[0], *lines[1:]] if is_beside else [left.rstrip(), *lines])
     if any(one.here for one in old):
-        yield f"\nThe same command here:\n\n{command_at_width([*map(shell_argument, command)], '  ', width)}"
+        yield f"\nThe same command in cse:\n\n{command_at_width([*map(shell_argument, command)], '  ', width)}"
     if left_out := [one.given[0] for one in old if one.is_left]:
         yield "\n" + textwrap.fill(f"Not translated: {', '.join(left_out)}. See docs/coming-from.md", width)

@@ -19,7 +19,7 @@ cse-report: compare runs with each other, or with a paper's table.
   cse-report runs=multirun where=seed=1,2,model=bert  the runs with these settings: either seed, and this model
   cse-report runs=[A,B] metrics=[test/sts/*]          several folders, and the scores to show
   cse-report runs=[RUNS,EVALS]                        runs, with the scores of later cse-eval commands
-  cse-report runs=FOLDER baseline=objective=simcse    the difference to that setting instead of to the best
+  cse-report runs=FOLDER baseline=objective=simcse    differences to that setting, not to the best setting
   cse-report runs=[A,B] gate=0.5                      exit code 1 unless A beats B by significantly more than 0.5
   cse-report runs=FOLDER within=0.5                   test equivalence within 0.5, too (TOST)
   cse-report differ=[RUN,RUN]                         how two runs differ: settings, data, versions
@@ -28,7 +28,7 @@ cse-report: compare runs with each other, or with a paper's table.
   cse-report --help WORD                              what this page says about a word, and the settings of that name
 
 Reads
-  results.json of every run at or below the folders; it runs nothing
+  results.json of every run in the folders and below; cse-report starts no run
 
 Writes, into out=FOLDER (default: reports/FOLDER, reports/A+B or reports/PAPER/TABLE)
   report.html                   one page: tables to sort and filter, charts, figures
@@ -43,7 +43,7 @@ Writes, into out=FOLDER (default: reports/FOLDER, reports/A+B or reports/PAPER/T
 Settings
   seed=KEY                      the key that differs between repetitions (default: seed)
   confidence=0.95               the level of the intervals
-  tolerance=0.1                 with sweep=, the largest difference to the published number that passes
+  tolerance=0.1                 with sweep=, the largest difference to the published number for PASS
 
 Exit codes
   0    done, even if runs are missing: the report lists them

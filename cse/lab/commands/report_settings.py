@@ -77,7 +77,7 @@ def check_argument(argument: str, known: list[str], given: PlainConfig) -> None:
     if key not in known:
         raise UserError(f"{argument}: there is no key {key}{nearest(key, known)}")
     if not equals:
-        raise UserError(f"{argument}: type {key}=VALUE")
+        raise UserError(f"{argument}: give {key}=VALUE")
     if key in given:
         raise UserError(f"{argument}: {key}= is given twice; give it once (runs=[A,B], where=KEY=VALUE,KEY=VALUE)")
     if "${" in value:
@@ -102,8 +102,8 @@ def check_together(config: PlainConfig, defaults: PlainConfig) -> None:
     elif config["sweep"]:
         for key in OF_RUNS:
             if key in changed:
-                raise UserError(f"{key}={config[key]} is for runs=FOLDER; sweep= compares with the paper's numbers")
+                raise UserError(f"{key}={config[key]} is for runs=FOLDER, not for sweep=: leave it out")
     elif not config["runs"]:
         raise UserError("nothing to report: give sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
     elif "tolerance" in changed:
-        raise UserError(f"tolerance={config['tolerance']} is for sweep=PAPER/TABLE; runs without a paper use within=")
+        raise UserError(f"tolerance={config['tolerance']} is for sweep=PAPER/TABLE: with runs=FOLDER give within=")

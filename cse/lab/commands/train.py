@@ -42,7 +42,7 @@ Shorter, larger, elsewhere
   smoke=true                      the same run in seconds, on a synthetic encoder and data
   --config-dir own/conf           your own choices, in a folder laid out as conf/ (also CSE_CONF)
   hydra.run.dir=FOLDER            the run's folder (default: outputs/DATE/TIME); for -m: hydra.sweep.dir=FOLDER
-  jobs.parallel=2                 jobs at the same time, for -m and sweep=; jobs.fail_fast=true stops after a failure
+  jobs.parallel=2                 two jobs at a time, for -m and sweep=; jobs.fail_fast=true stops after a failure
   tracker.wandb.artifact=true     upload best/ to W&B
   rerun=FOLDER trainer.lr=1e-4    repeat that run with one change, in a new folder, on the same input files
   resume=FOLDER                   continue that run, bit for bit, from its last checkpoint
@@ -58,7 +58,7 @@ Look before you run (objective=? and objective=barlow.? also work; zsh expands [
 
 Exit codes
   0    done
-  1    the run failed, or a job of -m or sweep=
+  1    the run failed, or a job of -m or sweep= failed
   2    a mistake in the command or in the data
   129, 130, 138, 140, 143    stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM; last/ is saved if training began
 """

@@ -38,10 +38,10 @@ class Change(NamedTuple):
         if self.kind != "data":
             return f"{self.name}={format_value(self.before)} (now {format_value(self.now)})"
         if self.now is None:  # a person cannot read a digest
-            return f"{self.name}, which is not there now"
+            return f"{self.name} (now missing)"
         if self.before is None:
-            return f"{self.name}, which was not there"
-        return f"other content of {self.name}"
+            return f"{self.name} (new)"
+        return f"{self.name} (other content)"
 
 
 def changes(before: Facts, now: Facts) -> list[Change]:

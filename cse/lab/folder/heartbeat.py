@@ -100,7 +100,7 @@ class Heartbeat:
             if (beat := read_beat(self.folder)) is None:
                 continue
             if beat != self.own:
-                message = "process %d on %s took %s while this process was silent: this process stops now"
+                message = "process %d on %s took the folder %s while this process was silent: this process stops now"
                 log.error(message, beat.pid, beat.host, self.folder)
                 os._exit(1)
             with contextlib.suppress(OSError):  # if the disk refuses, the run's own files report it
@@ -112,8 +112,8 @@ def check_free(folder: Path) -> None:
     beat = read_beat(folder)
     if beat is not None and beat.is_alive(time.time()):
         raise UserError(
-            f"{folder} is in use: process {beat.pid} on {beat.host} works in it since {clock(beat.since)}; "
-            "wait for its end, stop it, or name another folder (hydra.run.dir)"
+            f"{folder} is in use: process {beat.pid} on {beat.host} has worked in it since {clock(beat.since)}; "
+            "wait for the end of this process, stop it, or name another folder (hydra.run.dir)"
         )
 
 

@@ -143,7 +143,7 @@ def status_of_job(folder: Path, job: PlanEntry) -> Status:
         return at_work(folder, {}, beat)
     match job.ended:
         case State.FAILED:
-            return Status(State.FAILED, job.why or "it does not say why")
+            return Status(State.FAILED, job.why or "no reason is recorded")
         case State.KILLED | State.INTERRUPTED:  # the next start of the job continues it
             return Status(State.STOPPED, job.why)
         case "" if (folder / LOG).is_file():
@@ -162,4 +162,4 @@ def status_in_log(log: Path, logged: int) -> Status:
     last = text.splitlines()[-1]
     if last.startswith(("cse-train: ", "cse-eval: ")) or "Traceback (most recent call last)" in text:
         return Status(State.FAILED, f"{last.partition(': ')[2] or last} ({log})")
-    return Status(State.STOPPED, "killed before its first line of work")
+    return Status(State.STOPPED, "killed before its run began")

@@ -54,7 +54,7 @@ def status_of(folder: Path, results: Results, beat: Beat | None, now: float | No
         case "done":
             return Status(State.DONE)
         case "failed":
-            return Status(State.FAILED, error or "it does not say why")
+            return Status(State.FAILED, error or "no reason is recorded")
         case "interrupted":
             return Status(State.STOPPED, error)
         case "broken":

@@ -84,4 +84,4 @@ def weights_apart(runs: Sequence[Run]) -> list[str]:
         return []
     apart = max(float((weights[name].double() - others[name].double()).abs().max()) for name in weights)
     largest = max(float(weight.abs().max()) for weight in weights.values())
-    return [f"The weights: {apart:.2g} apart at most; the largest is {largest:.2g}."]
+    return [f"The weights differ by at most {apart:.2g}; the largest weight is {largest:.2g}."]

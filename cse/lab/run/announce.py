@@ -80,7 +80,7 @@ def encoder_in_words(name: str, encoder: Encoder) -> str:
     """Return the encoder's name, pooling, head and size."""
     words = [name, pooling_in_words(name, encoder.pooling)]
     if encoder.head is not None:
-        words.append("its dense head, which is kept")
+        words.append("the checkpoint's dense head")
     return ", ".join([*words, encoder.size])
 
 

@@ -61,14 +61,14 @@ def recover_best(training: Training) -> None:
             pass
     except (OSError, SafetensorError) as error:
         raise UserError(
-            f"{best} should hold step {state.best_step}, but is missing or damaged ({error}): put a copy back, or "
-            "train again in another folder"
+            f"{best} should hold the checkpoint of step {state.best_step}, but is missing or damaged ({error}): put a "
+            "copy back, or train again in another folder"
         ) from error
     if state.best_sum not in (None, checksum(best / "model.safetensors")):
         if training.is_over:
             raise UserError(f"{best} is not what this run saved at step {state.best_step}: put a copy back")
         log.warning(
-            "%s is not from step %d: the best step is selected anew from step %d on", best, state.best_step, state.step
+            "%s is not from step %d: model selection begins anew at step %d", best, state.best_step, state.step
         )
         state.best_score = None  # best_step stays, because trainer.patience counts from this step
 

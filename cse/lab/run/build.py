@@ -197,7 +197,7 @@ def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
         kept.is_trained = True
         rest = [*encoder.head][:-1]
         encoder.head = nn.Sequential(*rest) if rest else None
-        log_fields(head="of the checkpoint: it becomes the objective's head, and stays")
+        log_fields(head="the checkpoint's head becomes the objective's head, and is exported")
 
 
 def make_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:

@@ -45,7 +45,7 @@ def check_combination(cfg: DictConfig) -> None:
     if cfg.aux_modality and "_target_" not in cfg.aux_modality:  # variant=released sets keys of a missing modality
         raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
     if cfg.trainer.accumulate > 1:
-        log.warning("trainer.accumulate averages batches: it adds no negatives or statistics; trainer.chunk does")
+        log.warning("trainer.accumulate averages batches, without more negatives or statistics; use trainer.chunk")
 
 
 def check_text(learned: TextWithObjective, batch_size: int) -> None:
@@ -56,7 +56,7 @@ def check_text(learned: TextWithObjective, batch_size: int) -> None:
     text, objective, key = learned.text, learned.objective, learned.text_key
     name = learned.described_objective
     if batch_size < objective.min_rows:
-        raise UserError(f"trainer.batch_size={batch_size}: {name} compares {objective.min_rows} rows or more")
+        raise UserError(f"trainer.batch_size={batch_size}: {name} needs {objective.min_rows} rows or more in a batch")
     if text.scores is not None and not objective.reads_scores:
         raise UserError(
             f"{key}.scores={text.scores.name}: {name} ignores scores: use "
@@ -76,7 +76,7 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
     """
     text, objective = learned.text, learned.objective
     name, columns, views = learned.described_objective, text.num_columns, learned.num_views
-    wants = f"{name} wants {views} views of a row"
+    wants = f"{name} needs {views} views of a row"
     if augmentation.positives > 1 and views > 1 and not objective.averages_positives:
         raise UserError(f"{name} pairs one text with one other text: set augmentation.positives=1")
     if augmentation.positives > 1 and columns > 1:
@@ -98,15 +98,16 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
         )
     kind = type(augmentation).__name__.lower()
     if augmentation.keeps_first and views == 1:
-        raise UserError(f"{wants}, and augmentation={kind} does not change it: use another augmentation")
+        raise UserError(f"{wants}, but augmentation={kind} never changes the first: use another augmentation")
     if augmentation.max_views is not None and views > augmentation.max_views:
-        raise UserError(f"{wants}, but augmentation={kind} makes {augmentation.max_views}: use another augmentation")
+        most = f"augmentation={kind} makes at most {augmentation.max_views}"
+        raise UserError(f"{wants}, but {most}: use another augmentation")
 
 
 def check_one_column(learned: TextWithObjective, augmentation: Augmentation) -> None:
     """Refuse text of one column if each view needs a column of its own."""
     text, objective, views = learned.text, learned.objective, learned.num_views
-    wants = f"{learned.described_objective} wants {views} views of a row"
+    wants = f"{learned.described_objective} needs {views} views of a row"
     has_one = f"but {learned.described} has one column"
     if objective.pairs_texts:
         why = f"{wants}, each from its own column, {has_one}: use data with {views} columns"
@@ -117,7 +118,7 @@ def check_one_column(learned: TextWithObjective, augmentation: Augmentation) -> 
         )
     elif views > 1 and augmentation.needs_columns:
         why = (
-            f"{wants}, and augmentation=none takes each view from a column, {has_one}: use "
+            f"{wants}, and with augmentation=none each view is a column, {has_one}: use "
             f"augmentation=dropout (as SimCSE does), or data with {views} columns"
         )
     else:
@@ -192,13 +193,13 @@ def check_widths(evaluators: DictConfig | None, width: int) -> None:
     for name, node in (evaluators or {}).items():
         widths = node.get("widths") or []
         if max(widths, default=0) > width:
-            raise UserError(f"eval.{name!s}.widths={[*widths]}: the embeddings are only {width} wide")
+            raise UserError(f"eval.{name!s}.widths={[*widths]}: the embeddings have only width {width}")
 
 
 def check_aux(name: str, encoder: Encoder) -> None:
     """Refuse an encoder that cannot read images or sound. name: model.name."""
     if not encoder.takes_embeddings:
-        raise UserError(f"model.name={name}: its layers take no embeddings of images or sound: use another model")
+        raise UserError(f"model.name={name}: its layers accept no embeddings of images or sound: use another model")
     if encoder.dim != encoder.width:
         raise UserError(
             f"model.name={name}: its dense head changes the width from {encoder.width} to {encoder.dim}, but a second "

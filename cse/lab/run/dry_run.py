@@ -51,7 +51,7 @@ def log_forecast(training: Training) -> None:
     dev_scores, left = due if about.dev_score else 0, steps - done
     seconds = left * about.step + dev_scores * about.dev_score + about.last_scores
     log_fields(
-        negatives=f"{parts.objective.negatives(trainer.batch_size):,} an anchor",
+        negatives=f"{parts.objective.negatives(trainer.batch_size):,} per anchor",
         time=f"{left:,} steps of {about.step:.3g} s, {dev_scores} dev scores of {about.dev_score:.3g} s, "
         f"{about.last_scores:.3g} s to encode the other texts at the end; total about {duration(seconds)}, without "
         "fitting classifiers",

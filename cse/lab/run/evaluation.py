@@ -209,7 +209,7 @@ def texts_learned_from(run: Path, config: DictConfig) -> list[TextRows]:
     for learned in texts_with_objectives(config):
         text = learned.text
         if text.path is not None and is_on_hub(text.path):  # `find` might download this text
-            raise MissingResource(f"{run} learned from {text.path}, a dataset of the hub")
+            raise MissingResource(f"{run} learned from {text.path}, a dataset on the hub, which is not read again")
         found = learned.find()
         if not (text.cache / found.digest).exists():
             raise MissingResource(f"the text of {run} is not in {text.cache}")

@@ -35,7 +35,7 @@ def check_place(folder: Path) -> None:
     try:
         for place in above:
             if place.name in ("best", "last") and (place.parent / RUN).exists():
-                why = f"lies in {place}, and the run there replaces this folder"
+                why = f"is inside {place}, which a run writes and replaces"
                 raise UserError(f"hydra.run.dir={folder} {why}: name a folder of yours")
         there = next(place for place in above if place.exists())
         reason = (

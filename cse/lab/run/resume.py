@@ -116,7 +116,7 @@ def refuse_what_is_set(run: EarlierRun, recorded: PlainConfig, arguments: Sequen
     """Raise UserError for an argument that is a choice or that changes smoke: both need a new run."""
     for argument in arguments:
         if is_group(argument.key) and not is_about_start(argument):
-            raise UserError(f"{argument} is a choice, but {run} takes only single keys: start a new run")
+            raise UserError(f"{argument} is a choice, but {run} accepts only single keys: start a new run")
         if argument.key == "smoke" and argument.parsed is not bool(recorded.get("smoke")):
             complete = complete_arguments(run, arguments)
             if "sweep" not in values_of(complete):  # only the command of a sweep's job needs RUN_ALONE
@@ -245,7 +245,7 @@ def resume_hint(job: Job) -> str:
     functions = functions_in(resolved(job.cfg))
     again = call_with(f"resume={job.folder}", functions) if functions else line_to_resume(job.folder)
     if (job.folder / "last").is_dir():
-        return f"this continues it: {again}"
+        return f"to continue: {again}"
     if (job.folder / RUN).is_file():
-        return f"nothing is saved yet, this starts again: {again}"
+        return f"nothing is saved yet; to start again: {again}"
     return "nothing is saved yet"

@@ -88,7 +88,7 @@ def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
     if match := AMBIGUOUS.match(text):  # note=a,b without -m
         key, _, values = match[1].partition("=")
         return (
-            f"{match[1]} has several values: with -m it starts a job for each; as one list it is {key}=[{values}]; "
+            f"{match[1]} has several values: with -m each value has a job; as one list it is {key}=[{values}]; "
             f"{as_one_text(match[1])}"
         )
     return "; ".join(lines)
@@ -120,10 +120,10 @@ def hints_for_choice(group: str, choice: str, kind: Kind) -> Iterator[str]:
     for folder in user_folders():  # FOLDER/mine.yaml in place of FOLDER/objective/mine.yaml
         for path in folder.rglob("*.y*ml"):
             if path.stem == choice:
-                yield f"it would be {group}/{choice}.yaml in --config-dir, and there is {path}"
+                yield f"--config-dir needs {group}/{choice}.yaml, but has {path}"
     inside = [name for name in choices(group) if name.startswith(f"{choice}/")]
     if inside:  # sweep=whitenedcse
-        yield f"{choice} has several: {', '.join(inside)}"
+        yield f"{choice} has several choices: {', '.join(inside)}"
     elsewhere = [f"{other}={choice}" for other in groups(kind) if choice in choices(other)]
     if elsewhere:  # objective=visual
         yield f"there is {' and '.join(elsewhere)}"

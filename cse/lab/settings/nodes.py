@@ -114,7 +114,7 @@ def accept_part(value: object) -> object:
     """Return NESTED. Raises ValueError for any other value, because it is not a part."""
     if value is not NESTED:
         raise ValueError(
-            "should be a mapping with a _target_ (MODULE.CLASS), its own or that of a file in its defaults"
+            "should be a mapping with a _target_ (MODULE.CLASS), in this file or in a file of its defaults"
         )
     return value
 
@@ -138,16 +138,16 @@ def setting_at(error: ErrorDetails, node: PlainConfig) -> tuple[str, str | None]
 def reason_of(error: ErrorDetails, settings: Sequence[str] = ()) -> str:
     """Return the mistake in words, of pydantic or of cse. settings: the existing names, for a suggestion."""
     if error["input"] is NESTED:
-        return f"is one part where several may be: its YAML opens with # @package {error['loc'][0]}.NAME"
+        return f"is one part, but a group of parts is needed: begin its YAML with # @package {error['loc'][0]}.NAME"
     match error["type"]:
         case "missing":
             return NOT_SET
         case "extra_forbidden":
             return f"there is no such setting{nearest(str(error['loc'][-1]), settings)}"
         case "dict_type":
-            return "should be a mapping, in quotes, '{KEY:VALUE,KEY:VALUE}', as a shell takes unquoted braces apart"
+            return "should be a mapping in quotes, '{KEY:VALUE,KEY:VALUE}': a shell splits unquoted braces"
         case "string_type" if isinstance(error["input"], float):
-            return "should be a valid string, which a number is in quotes, \"'NUMBER'\""
+            return "should be a valid string; as a string a number is in quotes, \"'NUMBER'\""
     is_named = bool(error["loc"]) and isinstance(error["input"], str)
     ours = value_here(str(error["loc"][0]), error["input"]) if is_named else ""
     translation = f"; {error['input']} is {ours!r} here" if ours else ""  # pooling=cls_before_pooler

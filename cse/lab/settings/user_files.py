@@ -42,7 +42,7 @@ class UserSource(FileConfigSource):
         text_of(path)  # raises UserError for a file that is not UTF-8
         content = OmegaConf.load(path)
         if isinstance(content, ListConfig):
-            raise UserError(f"{path}: is a list, where settings are a mapping, KEY: VALUE")
+            raise UserError(f"{path} is a list, but settings are a mapping: write KEY: VALUE")
         group = config_path.rpartition("/")[0]
         package = package_of(path, group, content)
         plain: PlainConfig = OmegaConf.to_container(content)  # type: ignore[assignment]
@@ -74,7 +74,7 @@ def check_file(path: Path, group: str, package: str | None, content: PlainConfig
     defaults = content.get("defaults") or []
     place = line_of(path, ["defaults"])
     if not isinstance(defaults, list):
-        raise UserError(f"{place}: defaults is a list: below it, `  - {defaults}`")
+        raise UserError(f"{place}: defaults must be a list: write `  - {defaults}` below it")
     for entry in defaults:
         check_entry(place, entry)
     if package == "_global_":
@@ -122,7 +122,7 @@ def check_choices(place: str, group: str, entry: PlainConfig, group_names: set[s
             raise UserError(f"{place}: {name}: {choice} has no effect in a file: give it on the command line")
         bare = name.split()[-1].removeprefix("/")  # without `override` and `optional`
         if bare in group_names and name != f"override /{bare}":
-            raise UserError(f"{place}: `- {name}: {choice}` is written `- override /{bare}: {choice}`")
+            raise UserError(f"{place}: `- {name}: {choice}` must be `- override /{bare}: {choice}`")
 
 
 def check_effects(path: Path, group: str, content: PlainConfig, group_names: set[str]) -> None:

@@ -189,7 +189,7 @@ def selection_rule(record: Results, scores: Collection[Score]) -> str:
     rule = "Model selection uses scores that begin with `dev/`"
     select = str(record["config"]["trainer"].get("select"))
     if no_better({score.name: score for score in scores}, select, record.get("untrained") or {}):
-        return f"{rule}; the step selected by {select} is no better than the encoder before training."
+        return f"{rule}; the checkpoint selected by {select} is no better than the encoder before training."
     return f"{rule}."
 
 
@@ -208,7 +208,7 @@ def vectors_in_words(about: ExportedVectors) -> str:
     """Return sentences on how the encoder makes a text's vector, and on how to compare two vectors."""
     sentences = [f"A text's vector has {about['numbers']} numbers: {about['made']}."]
     if about["kept_head"]:
-        sentences.append("After the pooling come a dense layer and tanh (`Dense`), which were trained with it.")
+        sentences.append("After the pooling come a dense layer and tanh (`Dense`), trained with the encoder.")
     sentences.append("All of this is part of the model and needs no setting.")
     sentences.append("Vectors are of length 1." if about["unit_length"] else "Vectors are not of length 1.")
     if about["similarity"] == "cosine":

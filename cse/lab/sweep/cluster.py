@@ -65,7 +65,7 @@ class Cluster:
             time.sleep(POLL)
         for name, handed in waiting.items():
             state = State.RUNNING if read_run(start.folder / name).state == State.RUNNING else State.NOT_RUN
-            start.record(Outcome(name, state, detail=f"the cluster has it, as job {handed.job_id}"))
+            start.record(Outcome(name, state, detail=f"still on the cluster, as job {handed.job_id}"))
         return [start.outcomes[job.name] for job in jobs]
 
     def submit(self, jobs: Sequence[PlannedJob], start: Start) -> dict[str, Handed]:

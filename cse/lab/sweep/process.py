@@ -62,7 +62,7 @@ def known_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
         detail = f"{folder} is done, with {changes_in_words(changed)}: move it away to run the job again"
         return Outcome(job.name, State.FAILED, detail=detail)
     if job.scores and not read_run(job.scores.folder).is_done:
-        detail = f"it scores {job.scores.folder}, which is not done: {job.scores.job.command_in_sweep}"
+        detail = f"it scores {job.scores.folder}, a run that is not done: {job.scores.job.command_in_sweep}"
         return Outcome(job.name, State.FAILED, detail=detail)
     return None
 
@@ -87,7 +87,7 @@ def final_outcome(job: PlannedJob, folder: Path, code: int, seconds: float, *, s
         return Outcome(job.name, State.KILLED, detail=detail, seconds=seconds)
     if running := running_outcome(job, folder):  # another start runs the job, so this process was refused
         return running
-    last = last_logged_line(folder / LOG).removeprefix(f"{job.program}: ") or "it printed nothing"
+    last = last_logged_line(folder / LOG).removeprefix(f"{job.program}: ") or "the job logged nothing"
     return Outcome(job.name, State.FAILED, detail=f"{last} ({folder / LOG})", seconds=seconds)
 
 

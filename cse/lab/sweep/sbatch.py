@@ -95,7 +95,7 @@ def submission_in_words(
     of_job = requested(jobs, parameters)
     gpus = of_job.gpus if of_job.gpus_per_node else "none by gpus_per_node or gres"
     asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
-    summary = f"\nSLURM: jobs {count}, GPUs a job {gpus}, processes of each {of_job.processes}; {asked}"
+    summary = f"\nSLURM: jobs {count}, GPUs per job {gpus}, processes per job {of_job.processes}; {asked}"
     advice = [*advice_on_parameters(command, parameters), *advice_on_gpus(of_job)]
     return "\n".join([summary, *advice, f"\n{script_of(executor, count)}"])
 

@@ -54,7 +54,7 @@ def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
         sweep = [] if command.sweep is None else [command.sweep.argument]
         of_program = ["cse-eval"] if command.program == "cse-eval" else sweep
         fetch = shell_line("cse-data", "fetch", *of_program, *texts_of(command.given))
-        print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
+        print(f"not here: {', '.join(missing)}; where the hub can be reached, this command fetches them:\n  {fetch}")
     for mistake in dict.fromkeys(mistakes):
         print(mistake)
 
@@ -70,9 +70,9 @@ def show_outcomes(command: SweepCommand, start: Start, names: Sequence[str]) -> 
     if command.sweeper is not None:
         print_best(list(start.outcomes.values()))
     if sync := sync_line(command.folder, names):
-        print(f"this uploads the offline logs to W&B:\n  {sync}")
+        print(f"this command uploads the offline logs to W&B:\n  {sync}")
     if start.any_done:
-        print(f"every score of each job, and how they compare:\n  {report_command(command, start)}")
+        print(f"this command shows all scores of the jobs, and compares the jobs:\n  {report_command(command, start)}")
 
 
 def print_table(title: str, outcomes: Sequence[Outcome]) -> None:
@@ -98,7 +98,7 @@ def print_best(outcomes: Sequence[Outcome]) -> None:
             best = outcome
     if best is not None and best.score is not None:
         equal = sum(outcome.score == best.score for outcome in outcomes) - 1
-        tied = f", and {equal} more like it" if equal else ""
+        tied = f", and {equal} more with the same score" if equal else ""
         print(f"best trial: {best.job}, {score_in_words(best.score)}{tied}")
 
 

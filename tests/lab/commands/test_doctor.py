@@ -41,7 +41,7 @@ def test_machine_and_packages(found):
     machine, packages = found["machine"], found["packages"]
     assert machine["python"]["note"].startswith(".".join(map(str, sys.version_info[:3])))
     assert machine["disk, runs"]["note"].partition(" GB free")[0].isdigit()
-    assert (machine["hub"]["state"], machine["hub"]["note"][:30]) == ("missing", "is not asked, as HF_HUB_OFFLIN")
+    assert (machine["hub"]["state"], machine["hub"]["note"][:30]) == ("missing", "is not checked, because HF_HUB")
     assert packages["torch"] == {"state": "ok", "note": version("torch")}
     assert {"transformers", "hydra-core", "gensim", "smac"} <= set(packages)
     assert "pytest" not in packages

@@ -40,7 +40,7 @@ def refusal(program: str, line: str) -> str:
 
 def offered(program: str, line: str) -> list[str]:
     """The texts of the command that the refusal offers, as a shell reads them."""
-    _, found, command = refusal(program, line).partition("The same command here:\n\n")
+    _, found, command = refusal(program, line).partition("The same command in cse:\n\n")
     assert found
     return shlex.split(command.partition("\n\n")[0].replace("\\\n", ""))
 

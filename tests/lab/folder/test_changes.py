@@ -36,10 +36,10 @@ def test_inputs_changed_if_a_digest_did_or_one_of_them_is_gone():
     last = {"inputs": {"a.txt": "1", "b.txt": "2", "c.txt": "3"}, "dev_data": {"stsb": {"dev.csv": {"sha256": "4"}}}}
     found = changes.changed_inputs(last, {"a.txt": "1", "b.txt": "5", "d.txt": "6"}, {"stsb": {}, "sts": {"x": {}}})
     assert list(map(str, found)) == [
-        "other content of b.txt",
-        "c.txt, which is not there now",
-        "dev.csv of eval=stsb, which is not there now",
-        "d.txt, which was not there",
+        "b.txt (other content)",
+        "c.txt (now missing)",
+        "dev.csv of eval=stsb (now missing)",
+        "d.txt (new)",
     ]
 
 

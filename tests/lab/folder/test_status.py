@@ -77,7 +77,7 @@ def test_a_run_that_ends_while_it_is_read_was_not_killed(leave, monkeypatch):
     [
         ("done", None, Status("done")),
         ("failed", "RunError: the loss\nis nan", Status("failed", "RunError: the loss is nan")),
-        ("failed", None, Status("failed", "it does not say why")),
+        ("failed", None, Status("failed", "no reason is recorded")),
         ("interrupted", "stopped by SIGTERM; this goes on", Status("stopped", "stopped by SIGTERM; this goes on")),
         ("killed", None, Status("stopped", "killed")),
     ],

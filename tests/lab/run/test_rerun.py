@@ -55,7 +55,7 @@ def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsy
     assert ["weights", "best/model.safetensors"] in told
     weights = [load_file(tmp_path / name / "best" / "model.safetensors") for name in ("first", "second")]
     apart = max(float((one - two).abs().max()) for one, two in zip(*(of.values() for of in weights), strict=True))
-    assert f"The weights: {apart:.2g} apart at most" in capsys.readouterr().out
+    assert f"The weights differ by at most {apart:.2g}" in capsys.readouterr().out
     (tmp_path / "lines.txt").write_text("other\n" * 16)
     capsys.readouterr()
     assert cse_train("rerun=first", "trainer.lr=3e-4", "hydra.run.dir=third") == 2

@@ -266,8 +266,8 @@ def test_a_run_becomes_no_smoke_test_and_a_smoke_test_no_run(tmp_path, how):
 @pytest.mark.parametrize(
     ("writes", "saved", "hint"),
     [
-        (True, "last", "this continues it: cse-train 'resume={}'"),
-        (True, "run.yaml", "nothing is saved yet, this starts again: cse-train 'resume={}'"),
+        (True, "last", "to continue: cse-train 'resume={}'"),
+        (True, "run.yaml", "nothing is saved yet; to start again: cse-train 'resume={}'"),
         (True, "plots", "nothing is saved yet"),
         (False, "last", "nothing was trained"),
     ],

@@ -56,7 +56,7 @@ def test_a_job_that_read_other_files_does_not_pass_for_done(program, tmp_path):
         file.write_text("as it is now")
     outcome = process.known_outcome(job, tmp_path)
     assert outcome.state == "failed"
-    assert f"other content of {text}, other content of {pairs}" in outcome.detail
+    assert f"{text} (other content), {pairs} (other content)" in outcome.detail
 
 
 def test_a_job_that_ended_after_other_steps_or_scored_another_model_does_not_pass_for_done(tmp_path):
@@ -109,7 +109,7 @@ def test_what_a_setting_names_is_the_same_file(program, key, file, tmp_path):
     assert process.known_outcome(job, tmp_path).state == "done before"
     place.write_text("as it is now")
     outcome = process.known_outcome(job, tmp_path)
-    assert (outcome.state, f"other content of {key}={named}" in outcome.detail) == ("failed", True)
+    assert (outcome.state, f"{key}={named} (other content)" in outcome.detail) == ("failed", True)
 
 
 def test_text_in_a_folder_is_the_same_files(tmp_path):
@@ -120,14 +120,14 @@ def test_text_in_a_folder_is_the_same_files(tmp_path):
     job = PlannedJob("a", "cse-train", [Argument("tracker=none")])
     assert process.known_outcome(job, tmp_path).state == "done before"
     (second := folder / "b.txt").write_text("two")
-    assert "other content of data.path" in process.known_outcome(job, tmp_path).detail
+    assert "(other content)" in process.known_outcome(job, tmp_path).detail
     first.rename(tmp_path / "a.txt")
-    assert "other content of data.path" in process.known_outcome(job, tmp_path).detail
+    assert "(other content)" in process.known_outcome(job, tmp_path).detail
     second.rename(first)
-    assert "other content of" in process.known_outcome(job, tmp_path).detail
+    assert "(other content)" in process.known_outcome(job, tmp_path).detail
     first.unlink()
     said = process.known_outcome(job, tmp_path).detail
-    assert f"{tmp_path} is done, with other content of data.path={folder}: move it away" in said
+    assert f"{tmp_path} is done, with data.path={folder} (other content): move it away" in said
 
 
 def test_an_evaluator_scores_as_it_did(tmp_path):

@@ -19,14 +19,14 @@ from cse.lab.report.show.look import TIED
 from cse.lab.sections import Section
 
 PAIRED = (
-    "paired: paired t-tests over the seeds. They detect more only where a seed affects both settings in the same way. "
-    "That holds for a change of precision, and seldom for two methods."
+    "paired: paired t-tests over the seeds. They detect more than unpaired tests only if a seed affects both settings "
+    "in the same way. A change of precision is such a case, two methods seldom are."
 )
 EQUIVALENT = (
-    'equivalent: the difference is less than {:g}, by TOST. In brackets p, corrected by Holm in each column. "no": '
-    "the whole interval is outside."
+    'equivalent: the difference is less than {0:g}, by TOST. In brackets: p, corrected by Holm in each column. "no": '
+    "the whole interval is outside -{0:g} to {0:g}."
 )
-OF_CHECKPOINTS = f"{OVER_ITEMS}: it compares these checkpoints. It says nothing about other seeds of their training."
+OF_CHECKPOINTS = f"{OVER_ITEMS}: a test of these checkpoints only. It says nothing about other seeds of their training."
 
 
 def differences_section(differences: Differences, label: str = "") -> Section:

@@ -77,7 +77,7 @@ def compare_with_others(
             why_not_comparable(ours, theirs, score),
             "; ".join(filter(None, lacking)),
             few_seeds([ours, theirs]),
-            "not even these runs' means are" if sign * size <= least else "",
+            "the difference of the means is not larger than the gate" if sign * size <= least else "",
             "" if is_significant(p, 1 - confidence) else f"p {probability(p) or 'unknown'}",
         ]
         why = next(filter(None, reasons), "")

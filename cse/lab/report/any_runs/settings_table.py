@@ -25,7 +25,7 @@ from cse.lab.sections import Section
 from cse.lab.sharing.score_tables import MODIFIED, problems_of
 
 MOST_PROBLEMS = 12  # this many problems of data have a line each; one more line counts the further problems
-SMOKE = " (smoke runs, of tiny sizes, whose scores mean nothing)"
+SMOKE = " (smoke runs: all sizes are tiny, so scores mean nothing)"
 
 
 def settings_section(comparison: Comparison, label: str) -> Section:

@@ -40,7 +40,7 @@ def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidenc
         draw_names = scores_with_items(*next(iter(left.items())))
         sides = [[resampled(folder, score, draw_names) for folder, score in side.items()] for side in (left, right)]
     except KeyError:
-        return Effect(why="encoders that are only scored need their test items")
+        return Effect(why="without recorded test items, encoders that are only scored cannot be tested")
     scores = [score for side in sides for score in side]
     if why := why_items_differ(scores):
         return Effect(why=why)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from cse.lab.sections import Section
 
-NOT_DRAWN = "Not drawn: no finished run has what it shows."
+NOT_DRAWN = "Not drawn: no finished run has the numbers of this figure."
 
 
 @dataclass(frozen=True)
