@@ -24,16 +24,16 @@ def test_help_answers_with_the_table(name):
 
 @pytest.mark.parametrize(("word", "first", "about"), [
     ("warmup", "trainer.warmup=0", ""), ("learning rate", "learning rate is trainer.lr here", "3e-5"),
-    ("trainer.chunk", "trainer.chunk=null", "rows that fit in memory"), ("jobs", "jobs.fail_fast=false", ""),
+    ("trainer.chunk", "trainer.chunk=null", "rows in memory at a time"), ("jobs", "jobs.fail_fast=false", ""),
     ("subset_seed", "aux_modality.data.subset_seed=0", "(aux_modality=visual)"),
     ("decoders", "model.pooling=null", "(decoders)"),  # a word of its comment
     ("temperature", "aux_modality.temperature=0.07", "objective.temperature=0.05"),
     ("simcse", "objective=simcse", "objective=simcse_sup"),  # a choice's name
     ("report_to", "tracker: tracker=wandb", "tracker=auto"),  # another trainer's name for a group: its choices
     ("output_dir", "hydra.run.dir: by default", "hydra.run.dir=outputs"),
-    # one value for two reasons: `no hard negatives here` is not true of triplets
-    ("hard_negative_weight", "objective.hard_negative_weight: the same number, a logit.",
-     "(objective=simcse_sup) a logit: log("),
+    # one value for two reasons: `without effect` is not true of triplets
+    ("hard_negative_weight", "objective.hard_negative_weight: the same number, added",
+     "(objective=simcse_sup) log(alpha), added to the logits"),
 ])  # fmt: skip
 def test_a_word_finds_its_settings(word, first, about):
     lines = search_help("train", word, 120)
