@@ -227,7 +227,8 @@ def _compute(folder: Path, digests: dict[Path, str], labels: list[int], root: Pa
     needed = len(paths) * (FRAMES * BANDS * 4 + SAMPLES * 2)
     if shutil.disk_usage(folder).free < needed:
         raise UserError(
-            f"the filter banks of {len(paths)} clips need {needed / 1e9:.1f} GB in {folder.parent}: set paths.cache"
+            f"the filter banks of {len(paths)} clips need {needed / 1e9:.1f} GB in {folder.parent}, more than is free: "
+            "set paths.cache to a folder on another disk"
         )
     fbanks = np.lib.format.open_memmap(folder / FBANK, "w+", np.float32, (len(paths), FRAMES, BANDS))
     waves = np.lib.format.open_memmap(folder / WAVE, "w+", np.int16, (len(paths), SAMPLES))

@@ -38,8 +38,8 @@ def check_even_split(batch_size: int, processes: int) -> None:
     """Raise UserError unless the processes can share a batch evenly."""
     if batch_size % processes:
         raise UserError(
-            f"trainer.batch_size={batch_size} cannot be shared evenly among {processes} processes: take a multiple of "
-            "their number (trainer.devices)"
+            f"trainer.batch_size={batch_size} cannot be shared evenly among {processes} processes: give a multiple of "
+            f"{processes}, or another number of processes (trainer.devices)"
         )
 
 

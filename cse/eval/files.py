@@ -114,7 +114,7 @@ class DataFolder:
                 found.append(convert(row))
             except (ValueError, LookupError) as error:
                 raise UserError(
-                    f"{self.root / name}, line {number}: {str(row)[:60]!r} is damaged ({error}); restore it."
+                    f"{self.root / name}, line {number}: {str(row)[:60]!r} is damaged ({error}); restore the file."
                 ) from error
         self.expect(name, len(found), official)
         return found

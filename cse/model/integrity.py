@@ -50,8 +50,8 @@ def check_files(folder: Path) -> None:
     weights, and packed layers would skip the adapter."""
     if (folder / "adapter_config.json").is_file():
         raise UserError(
-            f"{folder}/adapter_config.json: an adapter beside the weights is not read: merge it into them (peft's "
-            "merge_and_unload), or move it away (for an encoder, `lora` trains a new one)"
+            f"{folder}/adapter_config.json: an adapter beside the weights is not read: merge it into the weights "
+            "(peft's merge_and_unload), or move it away (for an encoder, `lora` trains a new one)"
         )
 
 

@@ -44,7 +44,7 @@ def explanation(
         fewer = max(1, (chunk or trainer["batch_size"]) // 8)
         return (
             f"out of memory ({short}): trainer.chunk={fewer} (now {chunk}) gives the same loss and gradient in "
-            "the memory of so many rows; model.gradient_checkpointing=true (now "
+            f"the memory of {fewer} rows; model.gradient_checkpointing=true (now "
             f"{str(recomputed).lower()}) and a smaller trainer.max_length (now "
             f"{trainer['max_length']}) save more"
         )

@@ -60,7 +60,7 @@ class Watch:
         step, rank = int(metrics["train/step"]), metrics["train/effective_rank"]
         if self.trainer.stop_on_collapse and rank < COLLAPSED_RANK:
             what = f"the embeddings collapsed to one direction, effective rank {rank:.3f} at step {step}"
-            raise RunError(f"{what}; {holds}. Lower trainer.lr, or trainer.stop_on_collapse=false")
+            raise RunError(f"{what}; {holds}. Lower trainer.lr, or set trainer.stop_on_collapse=false")
 
     def check_scores(self, state: State) -> None:
         """Warn once if the selecting score has not improved for `trainer.patience` evaluations."""

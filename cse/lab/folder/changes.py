@@ -152,5 +152,5 @@ def changed_code(results: Results, config: PlainConfig) -> list[Change]:
     code, commit = results.get("code"), results.get("git_commit")
     if code not in (None, code_digest()):
         was = f"commit {commit}" if commit else f"no known commit, code {code}"
-        changed.append(Change("versions", f"cse, which was of {was}", code, code_digest()))
+        changed.append(Change("versions", f"cse (before: {was})", code, code_digest()))
     return changed

@@ -89,7 +89,7 @@ def pooling_in_words(name: str, pooling: str) -> str:
     with suppress(UserError, OSError, ValueError, KeyError):  # an unreadable folder is refused elsewhere
         recorded = recorded_modules(Path(locate(name)))
         if recorded is not None and recorded.pooling != pooling:
-            return f"{pooling} pooling (its folder records {recorded.pooling}: model.pooling=null uses that)"
+            return f"{pooling} pooling (its folder records {recorded.pooling} pooling: model.pooling=null uses that)"
     return f"{pooling} pooling"
 
 

@@ -59,7 +59,7 @@ def git_patch() -> str:
     diffs = [("HEAD",), *(("--no-index", "/dev/null", name) for name in new_files())]
     patch = "".join(git("diff", "--binary", *what) for what in diffs)
     if len(patch.encode()) > PATCH:
-        log.warning("code       its changes since the commit are too large to be kept in code.patch: commit them")
+        log.warning("code       the changes since the commit are too large for code.patch: commit the changes")
         return ""
     return patch
 

@@ -81,8 +81,8 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
         raise UserError(f"{name} pairs one text with one other text: set augmentation.positives=1")
     if augmentation.positives > 1 and columns > 1:
         raise UserError(
-            f"augmentation.positives={augmentation.positives} needs one text, but {learned.described} has {columns} "
-            f"columns: set augmentation.positives=1, or one column in {learned.text_key}.columns"
+            f"augmentation.positives={augmentation.positives} needs text of one column, but {learned.described} has "
+            f"{columns} columns: set augmentation.positives=1, or one column in {learned.text_key}.columns"
         )
     if columns == 1:
         check_one_column(learned, augmentation)
@@ -213,10 +213,10 @@ def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
         return
     rows, batch = len(batches.row_numbers), batches.batch_size
     if objective.reads_rows:
-        most, why = rows - batch, "it has older vectors of a batch's own rows, which do not count as negatives"
+        most, why = rows - batch, "the memory has older vectors of a batch's own rows, which are no negatives"
     else:  # DeCLUTR's memory has an anchor and a positive for each span
         spans = batches.views.unmasked(batches.row_numbers[:1], 0)[0]
-        why = "it has spans of a batch's own documents, which count as negatives"
+        why = "the memory has spans of a batch's own documents, which count as negatives"
         most = (rows - batch) * 2 * len(spans)
     if objective.memory_size > most:
         log.warning("objective.memory_size=%d is too large for %d rows: from the second epoch on, %s; use %d at most",

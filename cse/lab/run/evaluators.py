@@ -114,5 +114,5 @@ def shared_pairs_in_words(
     for key, evaluator in tested.items():
         tests = set(evaluator.pairs("test")) if isinstance(evaluator, ScoredPairs) else set()
         if count := sum(pair in tests for pair in pairs):
-            shared.append(f"{count:,} of its {len(pairs):,} pairs are test pairs of {key} too")
+            shared.append(f"{count:,} of these {len(pairs):,} pairs are test pairs of {key} too")
     return "; ".join([f"on {select}", *shared]) if shared else ""

@@ -100,7 +100,7 @@ def outcome_of(name: str, handed: Handed) -> Outcome:
         return handed.task(0).result()
     except (FailedJobError, UncompletedJobError):
         what = f"job {handed.job_id} ended without a result ({handed.state}, {handed.paths.stderr})"
-        what += "; run the same command again to continue from its last checkpoint"
+        what += "; run the same command again to continue from the last checkpoint"
         return Outcome(name, State.KILLED, detail=what)
 
 

@@ -71,7 +71,7 @@ def doubts_about(run: Run) -> str:
     """Return the doubts about a finished run's score: training did not help, or code has changed since the run."""
     doubts = ["no better than untrained"] if run.no_better else []
     if changed := changed_code(run.results, run.config):
-        doubts.append(f"by other code of {', '.join(change.name for change in changed)}")
+        doubts.append(f"computed by other code: {', '.join(change.name for change in changed)}")
     return "; ".join(doubts)
 
 
@@ -83,7 +83,7 @@ def final_outcome(job: PlannedJob, folder: Path, code: int, seconds: float, *, s
     if code > 128 or (stopped and -code in SIGNALS):  # the process handled the signal, or died of it
         return Outcome(job.name, State.INTERRUPTED, detail="run the same command again to continue")
     if code < 0:
-        detail = f"by signal {-code}; run the same command again to continue from its last checkpoint"
+        detail = f"by signal {-code}; run the same command again to continue from the last checkpoint"
         return Outcome(job.name, State.KILLED, detail=detail, seconds=seconds)
     if running := running_outcome(job, folder):  # another start runs the job, so this process was refused
         return running

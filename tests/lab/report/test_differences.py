@@ -135,7 +135,7 @@ def test_a_gate_passes_only_what_is_shown(three_rates, words, code):
     assert cse_report(*words, "out=out") == code
     if words == ["runs=runs", "baseline=lr=1e-05", "gate=1.5"]:
         with open("out/differences.csv") as file:
-            assert ["1.5 better: p" in row["gate"] for row in csv.DictReader(file)] == [True, False]
+            assert ["better by 1.5: p" in row["gate"] for row in csv.DictReader(file)] == [True, False]
 
 
 @pytest.mark.parametrize(

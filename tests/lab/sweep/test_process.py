@@ -48,7 +48,7 @@ def test_a_job_that_read_other_files_does_not_pass_for_done(program, tmp_path):
             "data": {"pairs": {"files": {str(pairs): {"sha256": sha256(pairs)}, "STS12/a.txt": {"sha256": "0"}}}},
             }  # fmt: skip
     job = PlannedJob("a", program, list(map(Argument, words)))
-    for code, said in ((code_digest(), ""), ("0" * 16, "by other code of cse, which was of commit 1a2b")):
+    for code, said in ((code_digest(), ""), ("0" * 16, "computed by other code: cse (before: commit 1a2b)")):
         leave_run(tmp_path, config, SCORE, code=code, git_commit="1a2b", **read)
         outcome = process.known_outcome(job, tmp_path)
         assert (outcome.state, outcome.detail) == ("done before", said)

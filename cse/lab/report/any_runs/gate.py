@@ -84,7 +84,7 @@ def compare_with_others(
         is_passed = is_passed and not why
         gain = f"{signed(size, digits)} {bounds(effect.low, effect.high, digits)}".strip()
         result = f"not shown, {why}" if why else f"p {probability(p)}"
-        lines[setting] = f"{first.label} against {setting.label}: {gain}, {least:g} better: {result}"
+        lines[setting] = f"{first.label} against {setting.label}: {gain}, better by {least:g}: {result}"
     return Gate(is_passed, f"gate={least:g}: {'passed' if is_passed else 'not passed'}, by {score}", first, lines)
 
 
@@ -94,7 +94,7 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
         return single_setting(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
     if not baseline:
         raise UserError(
-            f"gate={least:g}: say which setting should be better: A of runs=[A,B], or the best with baseline=KEY=VALUE"
+            f"gate={least:g}: say which setting should be better: A with runs=[A,B], the best with baseline=KEY=VALUE"
         )
     if comparison.best is None:
         raise UserError(f"gate={least:g}: no dev score shows which setting is the best: name the setting, runs=[A,B]")

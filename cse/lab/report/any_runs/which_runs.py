@@ -93,5 +93,5 @@ def runs_having(runs: Sequence[Run], where: str, seed_key: str) -> list[Run]:
     chosen = [run for run in runs if all(has_value(run, key, values) for key, values in conditions)]
     if not chosen:
         differing = ", ".join([*key_named, seed_key])
-        raise UserError(f"where={where}: none of the {len(runs)} runs has this; they differ in {differing}")
+        raise UserError(f"where={where}: none of the {len(runs)} runs has these values; the runs differ in {differing}")
     return chosen

@@ -231,7 +231,7 @@ def why_no_test(claim: Claim, sides: tuple[Group, Group], block: ReportBlock) ->
         instead = sides[0].metric or sides[1].metric or "ours"
         return f"the paper measured {claim.quantity}, and {instead} is another score"
     if claim.within and not claim.control:
-        return "the claim names no positive control: without one, runs may be alike because they learnt nothing"
+        return "the claim names no positive control: without one, rows may be equivalent because no run learnt anything"
     departures = departures_in([run for side in sides for run in side.runs], block.paper_setting)
     if departures:
         return f"another setting than the paper's: {first_few(departures)}"
