@@ -81,7 +81,7 @@ class MixedBatches(Steps):
             for name, share in zip(self.names, self.shares, strict=True):
                 if share == 0:
                     none = f"none of {self.steps_per_epoch} batches"
-                    raise UserError(f"data.weights.{name}={weights[name]:g} gives this source {none}")
+                    raise UserError(f"data.weights.{name}={weights[name]:g} gives this source {none}: raise it")
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
     @property

@@ -187,7 +187,7 @@ def check_reads_mask(file: Path, pooling: str) -> None:
     config = json.loads(file.read_bytes())
     if config["unknown_word_weight"] != 0 or list(config["word_weights"].values()) != [1.0] or pooling != "mean":
         raise UserError(
-            f"{file}: cse reads only word weights of 1 for a mask token and 0 for others, before mean pooling"
+            f"{file}: cse reads word weights only before mean pooling, with 1 for a mask token and 0 for all others"
         )
 
 

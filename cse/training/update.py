@@ -251,7 +251,7 @@ def check_settings(
             "set trainer.warmup=0, or trainer.schedule=linear"
         )
     if trainer.stop_early and None in (trainer.select, trainer.patience):
-        raise UserError("trainer.stop_early=true needs trainer.patience=N and a trainer.select whose score it watches")
+        raise UserError("trainer.stop_early=true needs trainer.patience=N, and in trainer.select the score to watch")
     if encoder.needs_autocast and precision == "no":
         raise UserError(
             f"model.attention={encoder.backbone.config._attn_implementation} computes in bf16 and fp16 only, but this "

@@ -146,8 +146,8 @@ def help_on_choice(group: str, choice: str) -> str:
     else:
         how = f"{group}.KEY=VALUE"
     if not section_of(group, file):
-        how += ", and so for the other parts"
-    lines = [at_width(f"{group}={choice}    (to set one: {how})")]
+        how += "; likewise for the other parts"
+    lines = [at_width(f"{group}={choice}    (to set a key: {how})")]
     for part in included(file):
         kept = [
             line for line in body(part, comment=True) if not re.match(r"\s*_(target|convert|partial)_|# @pack", line)
