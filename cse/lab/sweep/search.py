@@ -67,8 +67,7 @@ class Searches:
         first = self.searches[0]
         if first.example.program != "cse-train" or first.example.config.trainer.select is None:
             raise UserError(
-                "hydra/sweeper=smac improves the score that selects a checkpoint: use cse-train with "
-                "trainer.select=dev/..."
+                "hydra/sweeper=smac needs a score that selects a checkpoint: use cse-train trainer.select=dev/..."
             )
         for axis in first.axes:
             first.check_values(axis)
