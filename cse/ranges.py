@@ -81,7 +81,7 @@ STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed
 def no_word_for_null(value: object) -> object:
     """Return the value. Raises ValueError for a word that means null elsewhere: cse would read this word as text."""
     if isinstance(value, str) and value.lower() in ("none", "null", "~"):
-        raise ValueError("would be text: nothing is null")
+        raise ValueError("would be a text: for no value, give null")
     return value
 
 

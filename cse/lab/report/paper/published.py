@@ -96,7 +96,7 @@ class PublishedTable(BaseModel):
         for garbled in self.unreadable:
             cells = ", ".join([garbled["row"], *garbled["columns"]])
             star = "* " if garbled["columns"] else ""
-            lines.append(f"{star}{cells}: the text prints {garbled['printed']}; read as {garbled['read']}")
+            lines.append(f"{star}{cells}: the paper's text has {garbled['printed']}; read as {garbled['read']}")
         return lines
 
     def digits(self, column: str) -> int | None:
