@@ -59,7 +59,7 @@ def known_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
         changed = differences(job, before)
         if not changed:
             return Outcome(job.name, State.DONE_BEFORE, score_of(before), detail=doubts_about(before))
-        detail = f"{folder} is done, with {changes_in_words(changed)}: move it away to run the job again"
+        detail = f"{folder} is done, but with {changes_in_words(changed)}: move it away to run the job again"
         return Outcome(job.name, State.FAILED, detail=detail)
     if job.scores and not read_run(job.scores.folder).is_done:
         detail = f"it scores {job.scores.folder}, a run that is not done: {job.scores.job.command_in_sweep}"

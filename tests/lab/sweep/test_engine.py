@@ -270,7 +270,7 @@ def test_a_search_learns_nothing_from_trials_of_other_data(many, monkeypatch, ca
     code, states = many(f"{line}3")
     told = capsys.readouterr().out
     assert (code, list(states.values())) == (1, ["failed"] * 3)
-    assert "is done, with other content of text.txt: move it away" in told
+    assert "is done, but with other content of text.txt: move it away" in told
     assert "best trial" not in told
 
 

@@ -127,7 +127,7 @@ def test_text_in_a_folder_is_the_same_files(tmp_path):
     assert "(other content)" in process.known_outcome(job, tmp_path).detail
     first.unlink()
     said = process.known_outcome(job, tmp_path).detail
-    assert f"{tmp_path} is done, with data.path={folder} (other content): move it away" in said
+    assert f"{tmp_path} is done, but with data.path={folder} (other content): move it away" in said
 
 
 def test_an_evaluator_scores_as_it_did(tmp_path):
