@@ -307,9 +307,7 @@ class Text(Part):
             if missing_N.all():
                 log.warning("data=%s: no row has a text in %s, so this column gives no negatives", self.name, name)
             elif missing_N.any():
-                said = (
-                    f"{missing_N.sum():,} of {len(chosen):,} rows have no text in {name}, and so one negative fewer"
-                )
+                said = f"{missing_N.sum():,} of {len(chosen):,} rows have no text in {name}, and so one negative fewer"
                 log.info("data=%s: %s", self.name, said)
         return missing_NC if missing_NC.any() else None
 

@@ -67,9 +67,7 @@ def recover_best(training: Training) -> None:
     if state.best_sum not in (None, checksum(best / "model.safetensors")):
         if training.is_over:
             raise UserError(f"{best} is not what this run saved at step {state.best_step}: put a copy back")
-        log.warning(
-            "%s is not from step %d: model selection begins anew at step %d", best, state.best_step, state.step
-        )
+        log.warning("%s is not from step %d: model selection begins anew at step %d", best, state.best_step, state.step)
         state.best_score = None  # best_step stays, because trainer.patience counts from this step
 
 
