@@ -1,19 +1,24 @@
 """Plain text in columns, and text that is wrapped at the terminal's width.
 
-`to_columns` writes rows as lines. `in_column` wraps a text in a column after its head. The other functions wrap lines
-of help, a command, a list and YAML at the terminal's width.
+`to_columns` writes rows as lines. `in_column` wraps a text in a column after its head. `say` prints a text, which
+`as_shown` wraps. The other functions wrap lines of help, a command, a list and YAML at the terminal's width.
 """
 
+import os
 import re
 import shutil
+import sys
 import textwrap
 from collections.abc import Collection, Sequence
 from itertools import groupby
+from typing import TextIO
 
 IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
 """The pattern of a line of two columns: the left column with the blanks after it, and the right column."""
 COMMAND_ALONE = re.compile(r" +cse-\w+( \S+)+")
 """The pattern of a line that contains only a command."""
+HEAD = re.compile(r"[a-z]{10} (?=\S)| *(?:\S.*?  +)?")
+"""The left column of a printed line: a name of ten letters, or what comes before two blanks; else the indentation."""
 BELOW = " " * 6
 """The indentation of text that does not fit into its column."""
 BETWEEN = "  "  # the blanks between two columns
@@ -34,13 +39,47 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
 
 
 def in_column(head: str, text: str, width: int) -> str:
-    """Return a head and a text, which is wrapped at the width in a column that begins at the head's end."""
-    return textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False)
+    """Return a head and a text, which is wrapped at the width in a column that begins at the head's end.
+
+    A word stays whole, even if it is wider.
+    """
+    wrapper = textwrap.TextWrapper(width, head, " " * len(head), break_long_words=False, break_on_hyphens=False)
+    return wrapper.fill(text)
 
 
 def terminal_width() -> int:
     """Return the terminal's width, but at least 40 and at most 120 characters; for a pipe, 120."""
     return max(40, min(120, shutil.get_terminal_size((120, 24)).columns))
+
+
+def say(text: str) -> None:
+    """Print a text on standard output, as wide as the terminal."""
+    print(as_shown(text, sys.stdout), flush=True)
+
+
+def as_shown(text: str, stream: TextIO) -> str:
+    """Return a text to print or log. On a terminal no line ends inside a word. A file or a pipe gets whole lines."""
+    if not stream.isatty():
+        return text
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except OSError:  # a stream that only claims to be a terminal
+        return text
+    return "\n".join(printed_at_width(line, max(40, columns)) for line in text.split("\n"))
+
+
+def printed_at_width(line: str, width: int) -> str:
+    """Return a line to print or log, in lines of this width.
+
+    A line of code, which has four blanks before it, stays whole, so that a reader can copy it.
+    """
+    if len(line) <= width or re.match(r" {4}\S", line):
+        return line
+    if COMMAND_ALONE.fullmatch(line):
+        return command_at_width(line.split(), indentation(line), width)
+    found = HEAD.match(line)
+    head = found[0] if found and found.end() <= width // 2 else indentation(line)
+    return in_column(head, line[len(head) :], width)
 
 
 def at_width(line: str) -> str:

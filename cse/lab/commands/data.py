@@ -20,7 +20,7 @@ from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.lookup import Entry, settings_of_command, settings_of_file
 from cse.lab.settings.references import resolved
-from cse.lab.text_columns import in_column, terminal_width, to_columns
+from cse.lab.text_columns import in_column, say, terminal_width, to_columns
 from cse.needs import Need
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS, Dataset, find_dataset
@@ -78,8 +78,8 @@ def read_verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
     """Return the verb (list, fetch or mine) and the arguments after it. Raises UserError for other arguments."""
     verb, *asked = [argument for argument in arguments if argument not in MULTIRUN] or [""]
     if verb not in ("list", "fetch", "mine") or any(argument.startswith("-") for argument in asked):
-        given = " ".join([verb, *asked]) or "cse-data"
-        raise UserError(f"{given}: give cse-data list, fetch or mine, then dataset names or settings (cse-data --help)")
+        given = f"{' '.join([verb, *asked])}: " if verb else ""
+        raise UserError(f"{given}give cse-data list, fetch or mine, then dataset names or settings (cse-data --help)")
     return verb, asked
 
 
@@ -107,8 +107,8 @@ def print_catalogue() -> None:
     places = {name: find_dataset(name, cache, copies.get(str(dataset.setting))) for name, dataset in DATASETS.items()}
     here = [(f"  {name}", size_in_words(DATASETS[name]), str(place)) for name, place in places.items() if place]
     if here:
-        print("here")
-        print(to_columns(here, right=[1]))
+        say("here")
+        say(to_columns(here, right=[1]))
     missing = []
     for name, place in places.items():
         if place:
@@ -118,8 +118,8 @@ def print_catalogue() -> None:
         note = f"pip install '{dataset.package}'" if dataset.package else ""
         missing.append((f"  {name}", size_in_words(dataset), licence, "gated" if dataset.person else note))
     if missing:
-        print("not here: cse-data fetch NAME fetches one; cse-data list NAME shows what reads it, and its licence")
-        print(to_columns(missing, right=[1]))
+        say("not here: cse-data fetch NAME fetches one; cse-data list NAME shows what reads it, and its licence")
+        say(to_columns(missing, right=[1]))
 
 
 def print_datasets(needs: Iterable[DatasetNeed]) -> int:
@@ -168,10 +168,10 @@ def print_needs(needs: Sequence[Need], arguments: Sequence[str]) -> int:
             state = "later" if dataset and dataset.fetch == "later" else "here"
         counts[state] += 1
         size = size_in_words(dataset) if dataset else ""
-        print(f"{state:<7}  {need.name}  {place or wrong or size}".rstrip())
+        say(f"{state:<7}  {need.name}  {place or wrong or size}".rstrip())
     gets = f" ({shell_line('cse-data', 'fetch', *arguments)} gets them)" if can_be_fetched else ""
     later = f", {counts['later']} when it is first scored" if counts["later"] else ""
-    print(f"{counts['here']} here, {counts['missing']} missing{gets}{later}")
+    say(f"{counts['here']} here, {counts['missing']} missing{gets}{later}")
     return 1 if counts["missing"] else 0
 
 
@@ -197,11 +197,11 @@ def fetch_data(asked: Sequence[str]) -> int:
             by_hand = f"; only you can {dataset.person}" if dataset and dataset.person else ""
             code = max(code, report_error(f"{error}{by_hand}", 1 if isinstance(error, MissingResource) else 2))
             continue
-        print(f"{need.name} is {'in ' if isinstance(place, Path) else ''}{place}")
+        say(f"{need.name} is {'in ' if isinstance(place, Path) else ''}{place}")
         if dataset and dataset.fetch == "server":
-            print(f"  use it with {dataset.setting}={place}")
+            say(f"  use it with {dataset.setting}={place}")
     if code == 1:
-        print("where the network can be reached, the same command fetches only what is still missing")
+        say("where the network can be reached, the same command fetches only what is still missing")
     return code
 
 

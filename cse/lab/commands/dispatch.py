@@ -20,6 +20,7 @@ from cse.lab.settings.compose import refuse_arguments
 from cse.lab.settings.groups import CONF_DIR, Kind
 from cse.lab.settings.mistakes import explaining
 from cse.lab.sweep.sweep_command import starts_many
+from cse.lab.text_columns import as_shown
 
 
 def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) -> None:
@@ -52,7 +53,8 @@ def say_repeated(arguments: Sequence[Argument]) -> None:
     for argument in arguments:
         if argument.by == "person":
             if argument.key in given and os.environ.get("RANK", "0") == "0":
-                print(f"{given[argument.key].text} has no effect: {argument.text} follows it", file=sys.stderr)
+                said = f"{given[argument.key].text} has no effect: {argument.text} follows it"
+                print(as_shown(said, sys.stderr), file=sys.stderr)
             given[argument.key] = argument
 
 

@@ -22,7 +22,7 @@ from cse.lab.run.from_arguments import config_of
 from cse.lab.settings.command import read_command
 from cse.lab.settings.lookup import settings_of_command
 from cse.lab.settings.references import user_key
-from cse.lab.text_columns import in_column, terminal_width
+from cse.lab.text_columns import in_column, say, terminal_width
 from cse.sources.hub import is_offline, use_hub_if_it_answers
 
 HELP = """\
@@ -63,7 +63,10 @@ def main() -> None:
         folders = (setting for setting in settings_of_command("train") if setting.key.startswith("paths."))
         arguments = arguments_or_exit(HELP, settings=folders)
         findings = find_all([argument for argument in arguments if argument != "--json"])
-        print(as_json(findings) if "--json" in arguments else "\n".join(summary(findings)))
+        if "--json" in arguments:
+            print(as_json(findings))
+        else:
+            say("\n".join(summary(findings)))
 
 
 def find_all(folders: Sequence[str]) -> Findings:

@@ -21,6 +21,7 @@ from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE, cannot_write
 from cse.lab.run import slurm
 from cse.lab.run.this_process import is_follower
+from cse.lab.text_columns import as_shown
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -83,7 +84,7 @@ def report_error(message: str, code: int) -> int:
     if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):
         failure = {"message": line, "extraInfo": {"timestamp": int(time.time())}}
         Path(file).write_text(json.dumps({"message": failure}), encoding="utf-8")
-    print(line, file=sys.stderr)
+    print(as_shown(line, sys.stderr), file=sys.stderr)
     return code
 
 

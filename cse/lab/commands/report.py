@@ -10,6 +10,7 @@ from cse.lab.commands.help import arguments_or_exit
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.lookup import settings_of_file
 from cse.lab.settings.values import PlainConfig
+from cse.lab.text_columns import say
 
 HELP = """\
 cse-report: compare runs with each other, or with a paper's table.
@@ -79,9 +80,9 @@ def make_report(config: PlainConfig) -> None:
     else:
         report = report_of_runs(config, folders, out.name)
     show_report(report, out, open_console())
-    print(write_report(report, out))
+    say(write_report(report, out))
     if report.gate:
-        print(*report.gate, sep="\n  ")
+        say("\n  ".join(report.gate))
     if not report.is_passed:
         sys.exit(1)
 
@@ -117,7 +118,7 @@ def show_two(folders: list[Path], out: Path) -> None:
 
     section = section_of_two(folders)
     frame = section.table.set_axis(["kind", "what", *map(str, folders)], axis=1)
-    print(write_files(out, {"differ.md": markdown("What differs", [section]), "differ.csv": frame}))
+    say(write_files(out, {"differ.md": markdown("What differs", [section]), "differ.csv": frame}))
     show_section(section, open_console())
 
 

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from logging.handlers import MemoryHandler
 from pathlib import Path
 
+from cse.lab.text_columns import as_shown
+
 log = logging.getLogger("cse")
 
 FORMAT = "[%(asctime)s][%(name)s][%(levelname)s] %(message)s"
@@ -32,6 +34,10 @@ class Console(logging.StreamHandler):
         """Write one line."""
         self.stream = sys.stdout
         super().emit(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record's text, wrapped at a terminal's width."""
+        return as_shown(super().format(record), sys.stdout)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from cse.lab.sweep.plan import Grid, Place, Plan
 from cse.lab.sweep.search import Searches
 from cse.lab.sweep.show import show_outcomes, show_plan
 from cse.lab.sweep.sweep_command import SweepCommand, read_sweep_command, refuse_arguments_of_one_job
+from cse.lab.text_columns import say
 from cse.training.signals import SignalForwarder
 
 
@@ -30,9 +31,9 @@ def run_sweep(given: Command) -> int:
     if command.options.dry_run:
         return show_plan(command, plan, place)
     make_folder(command.folder, "hydra.sweep.dir")
-    print(plan.summary)
+    say(plan.summary)
     if place.advice:
-        print(place.advice)
+        say(place.advice)
     again = shell_line(command.program, *given.texts, *config_dirs())
     with SignalForwarder(lambda: f"to continue: {again}") as signals, signals.waiting(True):
         start = Start(command.folder, signals, fail_fast=command.options.jobs.fail_fast)

@@ -8,6 +8,7 @@ from cse.lab.folder import jobs_file
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
 from cse.lab.sweep.job import PlannedJob
+from cse.lab.text_columns import say
 from cse.score import Score, in_short
 from cse.training.signals import SignalForwarder
 
@@ -53,7 +54,7 @@ class Start:
             jobs_file.add_job_end(self.folder, outcome.job, outcome.state, outcome.detail)
         text = outcome.detail if outcome.score is None else score_in_words(outcome.score)
         line = f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}"
-        print(line.rstrip(), flush=True)
+        say(line.rstrip())
 
     @property
     def failure(self) -> Outcome | None:

@@ -31,6 +31,7 @@ from cse.lab.sweep.outcomes import Start
 from cse.lab.sweep.plan import Place, write_plan, write_trials
 from cse.lab.sweep.rows import hash_of
 from cse.lab.sweep.sweep_command import SweepCommand
+from cse.lab.text_columns import say
 
 if TYPE_CHECKING:  # the package smac is an extra
     from smac import HyperparameterOptimizationFacade as Facade
@@ -173,7 +174,7 @@ class Search:
             size = min(self.settings.batch, wanted - count)
             trials = known[count : count + size] or self.new_trials(optimiser, size)
             if not trials:
-                print(f"every point of {self.memory.ranges_in_words()} was tried: {count} of {wanted} trials")
+                say(f"every point of {self.memory.ranges_in_words()} was tried: {count} of {wanted} trials")
                 write_trials(start.folder, self.name, count)
                 return
             yield trials

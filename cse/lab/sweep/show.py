@@ -14,7 +14,7 @@ from cse.lab.sweep.outcomes import Outcome, Start, score_in_words
 from cse.lab.sweep.plan import Place, Plan
 from cse.lab.sweep.sweep_command import SweepCommand
 from cse.lab.sweep.sweeps import asks_for_smoke
-from cse.lab.text_columns import to_columns
+from cse.lab.text_columns import say, to_columns
 from cse.lab.tracking.wandb_folder import sync_line
 
 # A dry run
@@ -30,13 +30,13 @@ def show_plan(command: SweepCommand, plan: Plan, place: Place) -> int:
     if len(refused) == len(jobs):
         raise refused[0]
     told = [f"refused: {outcome}" if isinstance(outcome, UserError) else outcome for outcome in steps]
-    print(to_columns([("job", "steps"), *zip([job.name for job in jobs], told, strict=True)]))
-    print(plan.summary)
+    say(to_columns([("job", "steps"), *zip([job.name for job in jobs], told, strict=True)]))
+    say(plan.summary)
     print_missing(command, jobs)
     if place.submission:
-        print(place.submission)
+        say(place.submission)
     if refused:
-        print(f"{len(refused)} of {len(jobs)} jobs would be refused before their first step")
+        say(f"{len(refused)} of {len(jobs)} jobs would be refused before their first step")
     return 1 if refused else 0
 
 
@@ -54,9 +54,9 @@ def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
         sweep = [] if command.sweep is None else [command.sweep.argument]
         of_program = ["cse-eval"] if command.program == "cse-eval" else sweep
         fetch = shell_line("cse-data", "fetch", *of_program, *texts_of(command.given))
-        print(f"not here: {', '.join(missing)}; where the hub can be reached, this command fetches them:\n  {fetch}")
+        say(f"not here: {', '.join(missing)}; where the hub can be reached, this command fetches them:\n  {fetch}")
     for mistake in dict.fromkeys(mistakes):
-        print(mistake)
+        say(mistake)
 
 
 # The end of a start
@@ -65,14 +65,14 @@ def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
 def show_outcomes(command: SweepCommand, start: Start, names: Sequence[str]) -> None:
     """Print the outcomes of the jobs with these names, a search's best trial, and the next commands."""
     if asks_for_smoke(command.given):
-        print("smoke tests: synthetic data, so scores mean nothing")
+        say("smoke tests: synthetic data, so scores mean nothing")
     print_table(command.name, [start.outcomes.get(name, Outcome(name, State.NOT_RUN)) for name in names])
     if command.sweeper is not None:
         print_best(list(start.outcomes.values()))
     if sync := sync_line(command.folder, names):
-        print(f"this command uploads the offline logs to W&B:\n  {sync}")
+        say(f"this command uploads the offline logs to W&B:\n  {sync}")
     if start.any_done:
-        print(f"this command shows all scores of the jobs, and compares the jobs:\n  {report_command(command, start)}")
+        say(f"this command shows all scores of the jobs, and compares the jobs:\n  {report_command(command, start)}")
 
 
 def print_table(title: str, outcomes: Sequence[Outcome]) -> None:
@@ -82,12 +82,12 @@ def print_table(title: str, outcomes: Sequence[Outcome]) -> None:
         score = "" if outcome.score is None else score_in_words(outcome.score)
         seconds = f"{outcome.seconds:.0f} s" if outcome.seconds else ""
         rows.append((outcome.job, outcome.state, score, seconds, outcome.detail))
-    print(to_columns(rows))
+    say(to_columns(rows))
     states = Counter(outcome.state for outcome in outcomes)
     done = states[State.DONE] + states[State.DONE_BEFORE]
     named = (State.FAILED, State.KILLED, State.INTERRUPTED, State.RUNNING)
     others = [f"{states[state]} {state}" for state in named if states[state]]
-    print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}")
+    say(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}")
 
 
 def print_best(outcomes: Sequence[Outcome]) -> None:
@@ -99,7 +99,7 @@ def print_best(outcomes: Sequence[Outcome]) -> None:
     if best is not None and best.score is not None:
         equal = sum(outcome.score == best.score for outcome in outcomes) - 1
         tied = f", and {equal} more with the same score" if equal else ""
-        print(f"best trial: {best.job}, {score_in_words(best.score)}{tied}")
+        say(f"best trial: {best.job}, {score_in_words(best.score)}{tied}")
 
 
 def report_command(command: SweepCommand, start: Start) -> str:

@@ -16,17 +16,17 @@ from cse.lab.report.formats import folded
 from cse.lab.report.show.document import NOT_DRAWN, Best, Report
 from cse.lab.report.show.look import tone_of, verdict_places
 from cse.lab.sections import Section
-from cse.lab.text_columns import BETWEEN, aligned
+from cse.lab.text_columns import BETWEEN, aligned, command_at_width
 
 MANY = 10  # at most this many unfinished runs have a line each
 
 
 def show_report(report: Report, out: Path, console: Console) -> None:
     """Print the report: unfinished runs, sections, pictures, and the best setting. out: the report's folder."""
-    console.print(Text.assemble((report.title, "bold"), f"  {report.subtitle}"), soft_wrap=True)
+    console.print(Text.assemble((report.title, "bold"), f"  {report.subtitle}"))
     for state, folder, why in report.pending[:MANY]:
         coloured = Text(f"{state:8}", style=terminal_style(state))
-        console.print(Text.assemble(coloured, " ", folder, (f"  {why}", "dim")), soft_wrap=True)
+        console.print(Text.assemble(coloured, " ", folder, (f"  {why}", "dim")))
     if len(report.pending) > MANY:
         console.print(Text(f"and {len(report.pending) - MANY} more, in runs.csv", style="dim"))
     for section in report.sections:
@@ -58,7 +58,7 @@ def show_section(section: Section, console: Console) -> None:
         show_claims(section, console)
         return
     if section.title:
-        console.print(Text(section.title, style="bold"), soft_wrap=True)
+        console.print(Text(section.title, style="bold"))
     if not section.shown.empty:
         lines = fitted_lines(section, console.width if console.is_terminal else None)
         console.print(Text("\n").join(lines), soft_wrap=True)
@@ -149,9 +149,12 @@ def show_best(best: Best, console: Console) -> None:
     """Print the best setting, with its leading score, and the command for more seeds."""
     score = best.score if best.leading == best.by else f"{best.leading} {best.score}"
     console.print()
-    console.print(Text.assemble(f"* best by {best.by}: ", (score, "bold")), soft_wrap=True)
-    console.print(Text(f"  setting: {best.setting}"), soft_wrap=True)
+    console.print(Text.assemble(f"* best by {best.by}: ", (score, "bold")))
+    console.print(Text(f"  setting: {best.setting}"))
     if best.doubt:
         console.print(Text(f"  {best.doubt}"))
     if best.again:
-        console.print(Text(f"  more seeds: {best.again}"), soft_wrap=True)
+        line = f"  more seeds: {best.again}"
+        if console.is_terminal and len(line) > console.width:
+            line = "  more seeds:\n" + command_at_width(best.again.split(), "    ", console.width)
+        console.print(Text(line), soft_wrap=True)

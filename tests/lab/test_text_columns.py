@@ -1,0 +1,52 @@
+"""What a command prints or logs, at the width of a terminal."""
+
+import fcntl
+import os
+import pty
+import struct
+import termios
+
+import pytest
+
+from cse.lab.text_columns import as_shown
+
+LONG = "/a/folder/that/is/wider/than/the/terminal/" + "x" * 60
+LINES = f"""\
+encoder    a name of two columns, and a text that goes on until it is wider than this terminal, twice at the least
+truncation a name of ten letters has one blank behind it, and its text keeps its own column too, as the names above do
+a sentence without a name in front of it, which is wider than the terminal, begins each line at the left
+folder     {LONG}
+    model = SentenceTransformer("{LONG}")
+  cse-train -m experiment=demo data=text data.path=sentences.txt objective=simcse,barlow trainer.max_steps=10 seed=4"""
+
+
+@pytest.fixture
+def terminal():
+    """The stream of a terminal of 80 columns."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    with open(theirs, "w") as stream:
+        yield stream
+    os.close(ours)
+
+
+def test_no_line_on_a_terminal_ends_inside_a_word(terminal):
+    """Every word stays whole, and a line is wider than the terminal only for a word or for code."""
+    shown = as_shown(LINES, terminal)
+    assert shown.replace(" \\\n", "\n").split() == LINES.split()
+    assert all(len(line) <= 80 or LONG in line for line in shown.splitlines())
+    assert f'    model = SentenceTransformer("{LONG}")' in shown.splitlines()
+
+
+def test_a_text_keeps_the_column_after_its_name(terminal):
+    """What continues a named line begins below its text."""
+    for line in LINES.splitlines()[:2]:
+        first, *others = as_shown(line, terminal).splitlines()
+        assert first[:11] == line[:11]
+        assert others
+        assert all(other[:11].isspace() and not other[11].isspace() for other in others)
+
+
+def test_a_file_gets_whole_lines(tmp_path):
+    with (tmp_path / "file").open("w") as stream:
+        assert as_shown(LINES, stream) == LINES
