@@ -177,6 +177,26 @@ def test_on_a_phone_a_table_moves_in_its_own_box_and_keeps_its_first_column(page
             assert shown.run("getComputedStyle(document.querySelector('td')).color") == "rgb(28, 30, 33)"
 
 
+@pytest.mark.nightly
+@chromium.needed
+def test_paper_and_a_phone_have_the_legend_below_a_chart(comparison, tmp_path):
+    """On paper a chart is half as wide as a sheet. After printing it is as it was."""
+    (tmp_path / "report.html").write_text(html_of_report(whole_report(comparison), Path()), encoding="utf-8")
+    size = "[...document.querySelectorAll('.js-plotly-plot')].map(({ _fullLayout: a }) => [a.width, a.height])"
+    below = "document.querySelectorAll('.chart')[1].layout.legend.orientation == 'h'"
+    for width, is_phone in ((1200, False), (390, True)):
+        with chromium.Page(tmp_path / "report.html", tmp_path / "chromium", width=width) as shown:
+            wait(shown, lambda: len(shown.run(size)) == 3)
+            before = shown.run(size)
+            assert shown.run(below) == is_phone
+            shown.run("dispatchEvent(new Event('beforeprint'))")
+            assert {width for width, _ in shown.run(size)} == {look.CHART_PRINTED}
+            assert shown.run(below)
+            shown.run("dispatchEvent(new Event('afterprint'))")
+            assert shown.run(size) == before
+            assert shown.run(below) == is_phone
+
+
 def test_of_many_runs_the_charts_show_the_best_and_say_so(leave, compared, monkeypatch):
     monkeypatch.setattr("cse.lab.report.any_runs.curves.RUNS", 2)
     for number in range(4):

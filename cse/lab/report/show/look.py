@@ -56,6 +56,7 @@ PAPER = {
 
 FONT = 'system-ui, "Segoe UI", Roboto, sans-serif'
 CHART_HEIGHT, CHART_FONT, CHART_ROW, CHART_PANEL, CHART_MARGINS = 440, 13, 90, 190, 130  # pixels; ROW: of a heat map
+CHART_PRINTED = 470  # pixels: half the width of A4 and of Letter, on their long side
 
 LIGHT = {"ground": "#fff", "ink": "#1c1e21", "dim": "#63676e", "line": "#dfe1e4", "soft": "#f2f3f5"}
 DARK = {"ground": "#15171a", "ink": "#e6e8ea", "dim": "#9aa0a8", "line": "#363a40", "soft": "#22262b"}
