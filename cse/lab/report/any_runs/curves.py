@@ -95,20 +95,19 @@ def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter
     metric = points["metric"].iloc[0]
     for place, of_setting in reversed(list(points.groupby("setting"))):  # the best is drawn last, above the others
         setting, colour = comparison.ranked[place], colours[place]
-        by_seed = of_setting.pivot(index="step", columns="seed", values="value")
+        by_seed, curve = over_seeds(of_setting)
         is_named = place < NAMED
         several = len(by_seed.columns) > 1
         name = escape(folded(name_of(setting, comparison)))
         title = "mean over seeds" if several else of_setting["run"].iloc[0]
         if several and is_named:
-            lines.append(band_of(by_seed, colour, place))
-        mean = by_seed.mean(axis="columns")
+            lines.append(band_of(curve, colour, place))
         has_further = any(line.legendgroup == str(NAMED) for line in lines)
         lines.append(
             go.Scatter(
-                x=mean.index.to_numpy(),
-                y=mean.to_numpy(np.float32),
-                text=seeds_in_words(by_seed) if several and is_named else "",
+                x=curve.index.to_numpy(),
+                y=curve["mean"].to_numpy(np.float32),
+                text=seeds_in_words(by_seed, curve["sd"]) if several and is_named else "",
                 hovertemplate=f"{title}<br>{escape(setting.label)}<br>step %{{x}}: %{{y:.4g}}%{{text}}<extra></extra>",
                 mode="lines",
                 line={"color": colour, "width": 2.5},
@@ -121,11 +120,25 @@ def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter
     return lines
 
 
-def band_of(by_seed: pd.DataFrame, colour: str, place: int) -> go.Scatter:
-    """Return a band of one standard deviation around the mean over seeds. place: the setting's place in the table."""
-    mean, sd = by_seed.mean(axis="columns"), by_seed.std(axis="columns").fillna(0.0)
-    there_and_back = np.concatenate([mean + sd, (mean - sd)[::-1]]).astype(np.float32)
-    steps = by_seed.index.to_numpy()
+def over_seeds(points: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a setting's curve: (its values, a column for each seed; mean, sd, low and high over the seeds).
+
+    Both have a row for each step. low and high: the mean minus and plus the standard deviation. At a step of one seed
+    sd is NaN, and low and high are the mean.
+    """
+    by_seed = points.pivot(index="step", columns="seed", values="value")
+    mean, sd = by_seed.mean(axis="columns"), by_seed.std(axis="columns")
+    spread = sd.fillna(0.0)
+    return by_seed, pd.DataFrame({"mean": mean, "sd": sd, "low": mean - spread, "high": mean + spread})
+
+
+def band_of(curve: pd.DataFrame, colour: str, place: int) -> go.Scatter:
+    """Return a band of one standard deviation around the mean over seeds. place: the setting's place in the table.
+
+    curve: as from `over_seeds`.
+    """
+    there_and_back = np.concatenate([curve["high"], curve["low"][::-1]]).astype(np.float32)
+    steps = curve.index.to_numpy()
     return go.Scatter(
         x=np.concatenate([steps, steps[::-1]]),
         y=there_and_back,
@@ -140,10 +153,10 @@ def band_of(by_seed: pd.DataFrame, colour: str, place: int) -> go.Scatter:
     )
 
 
-def seeds_in_words(by_seed: pd.DataFrame) -> list[str]:
+def seeds_in_words(by_seed: pd.DataFrame, sds: pd.Series) -> list[str]:
     """Return a text for each step, with the standard deviation over seeds and the value of each seed."""
     texts = []
-    for values, sd in zip(by_seed.to_numpy(), by_seed.std(axis="columns"), strict=True):
+    for values, sd in zip(by_seed.to_numpy(), sds, strict=True):
         known = {seed: value for seed, value in zip(by_seed.columns, values, strict=True) if not np.isnan(value)}
         spread = "" if np.isnan(sd) else f" {PLUS_MINUS} {sd:.2g}"
         texts.append(spread + "".join(f"<br>seed {escape(seed)}: {value:.4g}" for seed, value in known.items()))

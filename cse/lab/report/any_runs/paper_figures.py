@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 
 from cse.lab.report.any_runs.charts import TRAINING, cells_of, colours_of, is_log_axis, keys_as_axes
 from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
-from cse.lab.report.any_runs.curves import NAMED, name_of, panels_of
+from cse.lab.report.any_runs.curves import NAMED, name_of, over_seeds, panels_of
 from cse.lab.report.any_runs.scores import with_unit
 from cse.lab.report.any_runs.settings_table import marks
 from cse.lab.report.formats import folded
@@ -169,15 +169,12 @@ def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> F
     for axes, places in zip(grid, panels, strict=True):
         for place in places:
             setting = comparison.ranked[place]
-            by_seed = drawn[place].pivot(index="step", columns="seed", values="value")
-            mean, sd = by_seed.mean(axis="columns"), by_seed.std(axis="columns").fillna(0.0)
-            colour, marker, every = colours[setting], look.MARKERS[place], max(1, len(mean) // 8)
+            _, curve = over_seeds(drawn[place])
+            colour, marker, every = colours[setting], look.MARKERS[place], max(1, len(curve) // 8)
             name = plain(folded(name_of(setting, comparison)) + marks([setting], metric))
-            (line,) = axes.plot(
-                mean.index, mean, color=colour, marker=marker, markevery=every, markersize=3, label=name
-            )
+            (line,) = axes.plot(curve["mean"], color=colour, marker=marker, markevery=every, markersize=3, label=name)
             line.set_zorder(3 - place / 10)  # the best is above the others
-            axes.fill_between(mean.index, mean - sd, mean + sd, color=colour, alpha=look.BAND, linewidth=0)
+            axes.fill_between(curve.index, curve["low"], curve["high"], color=colour, alpha=look.BAND, linewidth=0)
         axes.set_ylabel(plain(metric.rpartition("/")[2]))
     grid[-1].set_xlabel("step")
     grid[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
