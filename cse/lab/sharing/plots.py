@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import matplotlib
+import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,6 +16,15 @@ from cse.lab.folder.contents import read_cosines
 from cse.lab.folder.events import Event, metric_events
 
 BUCKETS = 5  # the number of ranges of gold scores
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#9467bd", "#8c564b")
+"""By Okabe and Ito: people with any colour vision can distinguish them."""
+MARKERS = "os^DvP*X"
+"""The markers of curves: a reader can distinguish them without colours."""
+STYLE = {
+    "font.size": 9, "figure.titlesize": 10, "legend.fontsize": 8.5, "legend.title_fontsize": 8.5,
+    "legend.frameon": False, "axes.spines.top": False, "axes.spines.right": False,
+}  # fmt: skip
+"""How matplotlib draws a run's own figures: sizes in points."""
 
 
 def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | None) -> dict[str, Path]:
@@ -24,16 +33,16 @@ def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | Non
     select: the selection metric, which is drawn first. best_step: the step of best/. seed: the seed, for the titles.
     Raises RunError if the disk refuses a file.
     """
-    curve = dev_curve(metric_events(folder), select, best_step)
-    figures = cosines_by_gold(folder)
-    if curve is not None:
-        figures = {"scores": curve} | figures
-    files = {name: folder / "plots" / f"{name}.png" for name in figures}
-    for name, figure in figures.items():
-        figure.suptitle(
-            f"{figure.get_suptitle()}\n{'/'.join(folder.absolute().parts[-2:])}, seed {seed}", fontsize=8, wrap=True
-        )
-        save_figure(figure, [files[name], files[name].with_suffix(".svg")])
+    with matplotlib.style.context(STYLE):
+        curve = dev_curve(metric_events(folder), select, best_step)
+        figures = cosines_by_gold(folder)
+        if curve is not None:
+            figures = {"scores": curve} | figures
+        files = {name: folder / "plots" / f"{name}.png" for name in figures}
+        for name, figure in figures.items():
+            place = "/".join(folder.absolute().parts[-2:])
+            figure.suptitle(f"{figure.get_suptitle()}\n{place}, seed {seed}", wrap=True)
+            save_figure(figure, [files[name], files[name].with_suffix(".svg")])
     return files
 
 
@@ -50,7 +59,7 @@ def save_figure(figure: Figure, files: Sequence[Path], dots: int = 200) -> None:
 
 
 def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure | None:
-    """Return a figure of the selection metric and every Spearman score on dev, by step; None without such scores."""
+    """Return a figure of the selection metric (a thick line) and every Spearman score on dev; None without scores."""
     names = dict.fromkeys(name for event in events for name in event)
     on_dev = [name for name in names if name.startswith("dev/")]
     spearman = [name for name in on_dev if "spearman" in name.split("/")[-1]]
@@ -61,14 +70,15 @@ def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure
         return None
     figure, axes = new_figure(6, 3)
     shared = os.path.commonpath([name.rpartition("/")[0] for name in curves])
+    axes.set_prop_cycle(color=COLOURS, marker=list(MARKERS))
     for name, curve in curves.items():
-        label = name.removeprefix(f"{shared}/")
-        axes.plot(*zip(*curve, strict=True), marker="o", markersize=3, label=label)
-    axes.axvline(best_step, color="grey", linestyle=":", label=f"kept: step {best_step}")
+        label, width = name.removeprefix(f"{shared}/"), 2.5 if name == select else 1.2
+        axes.plot(*zip(*curve, strict=True), markersize=4, linewidth=width, label=label)
+    axes.axvline(best_step, color="grey", linestyle=":", label=f"best/: step {best_step}")
     axes.set(xlabel="step (0: untrained encoder)", ylabel="dev score (points)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
-    figure.legend(loc="outside right upper", title=shared, fontsize=8, title_fontsize=8, frameon=False)
+    figure.legend(loc="outside right upper", title=shared, alignment="left")
     figure.suptitle("Dev scores during training")
     return figure
 
@@ -93,28 +103,35 @@ def cosines_by_gold(folder: Path) -> dict[str, Figure]:
 def cosine_histograms(
     columns: Mapping[str, Sequence[Sequence[float]]], edges: Sequence[float], label: str, low: float | None = None
 ) -> Figure:
-    """Return histograms of cosines, one for each range of gold scores, as in noncontrastive's Figure 4.
+    """Return histograms of cosines, one for each range of gold scores, as in noncontrastive's Figure 4. A line is a mean.
 
     columns: {title: (cosines, gold scores)}. edges: the edges of the ranges. Each range is a row of the figure. low:
     the start of the cosine axis; None: the lowest cosine of each column.
     """
-    rows = len(edges) - 1
+    rows, digits = len(edges) - 1, 2 * any(edge % 1 for edge in edges)
     figure = Figure(figsize=(2.6 * len(columns), 0.9 * rows + 0.5), layout="constrained")
     grid = figure.subplots(rows, len(columns), squeeze=False, sharex="col", sharey="row")
     for column, (title, (cosines_N, gold_N)) in zip(grid.T, columns.items(), strict=True):
         start = min(1.0, min(cosines_N) if low is None else low)
         places = np.histogram_bin_edges([], bins=40, range=(start, 1.0))
         pairs, _, _ = np.histogram2d(gold_N, cosines_N, bins=[edges, places])  # the last range includes its upper edge
-        for axes, bucket in zip(column, pairs, strict=True):
+        sums, _ = np.histogram(gold_N, edges, weights=cosines_N)
+        for axes, bucket, total in zip(column, pairs, sums, strict=True):
             area = bucket.sum() * (places[1] - places[0])
-            axes.stairs(bucket / area if area else bucket, places, fill=True)
-            axes.text(0.03, 0.95, f"n = {bucket.sum():,.0f}", transform=axes.transAxes, fontsize=8, va="top")
+            axes.stairs(bucket / area if area else bucket, places, fill=True, color=COLOURS[0])
+            mean = total / bucket.sum() if area else 1.0
+            facts = f"n = {bucket.sum():,.0f}"
+            if area:
+                axes.axvline(mean, color="black", linewidth=1)
+                facts += f"\nmean {mean:.2f}"
+            place, side = (0.97, "right") if mean < (start + 1) / 2 else (0.03, "left")  # where few cosines are
+            axes.text(place, 0.95, facts, transform=axes.transAxes, fontsize=8, va="top", ha=side)
             axes.set_yticks([])
-            axes.spines[["top", "right"]].set_visible(False)
+            axes.spines[["top", "right", "left"]].set_visible(False)
         column[0].set_title(title, fontsize=9)
         column[-1].set_xlabel(label)
     for axes, (first, last) in zip(grid[:, 0], pairwise(edges), strict=True):
-        axes.set_ylabel(f"{first:.3g}-{last:.3g}", rotation=0, ha="right", va="center")
+        axes.set_ylabel(f"{first:.{digits}f}–{last:.{digits}f}", rotation=0, ha="right", va="center")
     figure.supylabel("gold score of the pairs (height: density)", fontsize="medium")
     return figure
 

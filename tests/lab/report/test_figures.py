@@ -166,8 +166,10 @@ def test_cosines_by_gold_bucket(leave, runs, evaluator, task):
     figure = draw(f"{{kind: cosines, name: figure4, evaluator: {evaluator}, split: test, edges: [0, 1, 2, 3, 4, 5], "
                   "series: objective}", runs())  # fmt: skip
     assert f"(test, {task})" in figure.axes[-1].get_xlabel()
-    counts = [axes.texts[0].get_text() for axes in figure.axes]
+    counts = [axes.texts[0].get_text().partition("\n")[0] for axes in figure.axes]
     assert counts == ["n = 2", "n = 1", "n = 0", "n = 0", "n = 2"]  # 5.0 belongs to the last bucket
+    means = [[float(line.get_xdata()[0]) for line in axes.lines] for axes in figure.axes]
+    assert means == [[pytest.approx(0.15)], [pytest.approx(0.3)], [], [], [pytest.approx(0.85)]]
 
 
 @pytest.mark.parametrize(

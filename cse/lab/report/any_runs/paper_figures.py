@@ -25,7 +25,7 @@ from cse.lab.report.formats import folded
 from cse.lab.report.show import look
 from cse.lab.report.show.document import Picture
 from cse.lab.report.show.look import PLUS_MINUS
-from cse.lab.sharing.plots import new_figure
+from cse.lab.sharing.plots import MARKERS, new_figure
 
 ROWS, DOTS = 20, 500  # the most settings that a figure shows as rows, or as dots over numbers
 LETTERS = 17  # an inch of a title has this many letters
@@ -76,7 +76,7 @@ def figure_of_rows(comparison: Comparison, scored: Sequence[Setting], score: str
     figure, axes = new_figure(width_for(names, rest=1.4), 0.5 + 0.19 * len(shown))
     for row, setting in enumerate(shown):
         mean, seeds = setting.means[score], setting.groups[score].values
-        colour, marker = colours[setting], look.MARKERS[row] if row < NAMED else "."
+        colour, marker = colours[setting], MARKERS[row] if row < NAMED else "."
         axes.plot(seeds, [row] * len(seeds), ".", color=colour, alpha=look.FAINT, markersize=4)
         axes.errorbar(mean.mean, row, xerr=mean.sd, color=colour, marker=marker, markersize=4.5, capsize=2.5)
     axes.set_yticks(range(len(shown)), names)
@@ -106,7 +106,7 @@ def figure_over_numbers(
             [setting.means[score].mean for setting in drawn],
             yerr=sd if any(sd) else None,
             color=look.SETTINGS[place],
-            marker=look.MARKERS[place],
+            marker=MARKERS[place],
             linestyle="-" if are_lines else "",
             markersize=4,
             capsize=2.5,
@@ -170,7 +170,7 @@ def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> F
         for place in places:
             setting = comparison.ranked[place]
             _, curve = over_seeds(drawn[place])
-            colour, marker, every = colours[setting], look.MARKERS[place], max(1, len(curve) // 8)
+            colour, marker, every = colours[setting], MARKERS[place], max(1, len(curve) // 8)
             name = plain(folded(name_of(setting, comparison)) + marks([setting], metric))
             (line,) = axes.plot(curve["mean"], color=colour, marker=marker, markevery=every, markersize=3, label=name)
             line.set_zorder(3 - place / 10)  # the best is above the others

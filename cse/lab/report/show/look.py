@@ -24,11 +24,12 @@ from cse.lab.report.verdicts import (
     SEE_FIGURE,
     WITHIN_SEED_NOISE,
 )
+from cse.lab.sharing.plots import COLOURS
 from cse.lab.sharing.score_tables import MODIFIED, MODIFIED_MEANS
 
-BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
-SETTINGS = (BLUE, VERMILION, GREEN, PURPLE, "#b07d00", "#56b4e9", "#9467bd", "#8c564b")
-"""The colours of settings, by Okabe and Ito: people with any colour vision can distinguish them."""
+SETTINGS = COLOURS
+"""The colours of settings."""
+BLUE, VERMILION, GREEN, PURPLE, *_ = SETTINGS
 
 HEAT = ((0.0, "#eef4fa"), (1.0, "#5aa5d8"))
 """The colour scale of a heat map. Dark text is legible on all its colours."""
@@ -41,9 +42,6 @@ GREY, GRID, CLEAR = "#7a808a", "rgba(128,128,128,.25)", "rgba(0,0,0,0)"
 
 COLUMN, BOTH_COLUMNS = 3.3, 6.9
 """The widths in inches of a figure in one column, and in both columns, of a two-column paper."""
-
-MARKERS = "os^DvP*X"
-"""The markers of settings in a figure for a paper."""
 
 FAINT = 0.35  # the opacity of the dot of a single seed
 
