@@ -4,9 +4,10 @@ A page loads nothing from another host: fonts are the system's, the search runs 
 become MathML, which a browser draws without a script.
 """
 
+import inspect
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NoReturn
 
 from docutils import nodes
@@ -30,6 +31,8 @@ html_show_search_summary = True  # a page opened as a file may not fetch others,
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 80  # a longer signature has a line for each parameter
 smartquotes = False
 
 
@@ -44,21 +47,45 @@ def renders(display: str) -> Callable[[HTML5Translator, nodes.Element], NoReturn
 
 
 def as_written(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Our docstrings are plain text: indented or tabular paragraphs stay as they are, and elsewhere only `code` is
-    markup."""
+    """Our docstrings are plain text: indented or tabular paragraphs stay as they are. Elsewhere only `code` and the
+    names of parameters are markup."""
+    try:
+        names = list(inspect.signature(obj).parameters) if callable(obj) else []
+    except ValueError:  # a class of errors has none
+        names = []
     paragraphs = "\n".join(lines).split("\n\n")
-    lines[:] = "\n\n".join(map(markup, paragraphs)).splitlines()
+    lines[:] = "\n\n".join(markup(paragraph, names) for paragraph in paragraphs).splitlines()
 
 
-def markup(paragraph: str) -> str:
-    """Turn a paragraph of a docstring into reStructuredText."""
+def markup(paragraph: str, names: Collection[str]) -> str:
+    """Turn a paragraph of a docstring into reStructuredText.
+
+    A sentence that begins with the name of a parameter (eps: ...) is an item of a list. Errors are a paragraph.
+    """
     if re.search(r"^    |\S  +\S", paragraph, re.MULTILINE):
-        return "::\n\n" + textwrap.indent(textwrap.dedent(paragraph), "    ")
-    words = re.split(r"(`[^`]+`)", paragraph)
-    return "".join(f"`{word}`" if word.startswith("`") else re.sub(r"([*_|\\`])", r"\\\1", word) for word in words)
+        language = "pycon" if ">>>" in paragraph else "text"
+        return f".. code-block:: {language}\n\n" + textwrap.indent(textwrap.dedent(paragraph), "    ")
+    name = "|".join([r"\w+_\w+", *names])
+    item = rf"(?:{name})(?:, (?:{name}))*(?=: )"
+    parts = re.split(rf"(?<=\.) (?=Raises |{item})", " ".join(paragraph.split()))
+    return "\n\n".join(re.sub(rf"^({item})", r"- **\1**", in_code(part)) for part in parts)
+
+
+def in_code(text: str) -> str:
+    """Plain text as reStructuredText: `code` is the only markup."""
+    words = re.split(r"(`[^`]+`)", text)
+    return "".join(f"`{word}`" if word.startswith("`") else re.sub(r"([*|\\`]|_\b)", r"\\\1", word) for word in words)
+
+
+def readable(
+    app: Sphinx, what: str, name: str, obj: object, options: object, text: str | None, result: str | None
+) -> tuple[str, str | None] | None:
+    """A signature with {} for an empty dictionary. Sphinx cannot read the sign that Python writes for it."""
+    return (text.replace("<factory>", "{}"), result) if text else None
 
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.add_html_math_renderer("mathml", (renders("inline"), None), (renders("block"), None))
     app.connect("autodoc-process-docstring", as_written)
+    app.connect("autodoc-process-signature", readable)
