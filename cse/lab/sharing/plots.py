@@ -103,7 +103,7 @@ def cosines_by_gold(folder: Path) -> dict[str, Figure]:
 def cosine_histograms(
     columns: Mapping[str, Sequence[Sequence[float]]], edges: Sequence[float], label: str, low: float | None = None
 ) -> Figure:
-    """Return histograms of cosines, one for each range of gold scores, as in noncontrastive's Figure 4. A line is a mean.
+    """Return histograms of cosines, one for each range of gold scores (noncontrastive's Figure 4). A line is a mean.
 
     columns: {title: (cosines, gold scores)}. edges: the edges of the ranges. Each range is a row of the figure. low:
     the start of the cosine axis; None: the lowest cosine of each column.
