@@ -1,5 +1,6 @@
 """The documents build without a warning, and no page loads anything from another host."""
 
+import json
 import re
 from pathlib import Path
 
@@ -31,6 +32,23 @@ def test_no_page_loads_from_another_host(site):
     loaded = [found for page in pages for found in LOADS.findall(page.read_text(encoding="utf-8"))]
     loaded += [found for style in styles for found in STYLE_LOADS.findall(style.read_text(encoding="utf-8"))]
     assert loaded == []
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("train on my own data", "own-text"), ("temperature", "settings"), ("learning rate", "settings"),
+        ("resume", "runs"), ("multiple gpus", "devices"), ("out of memory", "planning"),
+        ("custom loss", "adding/objective"), ("hyperparameter search", "sweeps"), ("save model", "own-encoder"),
+        ("wandb", "tracking"), ("simcse", "papers/simcse"),
+    ],
+)  # fmt: skip
+def test_the_search_leads_first_to_the_section_that_answers(site, query, page):
+    """Sphinx' search shows first the term of the index that the query is the largest part of."""
+    index = json.loads((site / "searchindex.js").read_text(encoding="utf-8").partition("(")[2].rpartition(")")[0])
+    found = {entry: places for entry, places in index["indexentries"].items() if query in entry}
+    nearest = min(found, key=len)
+    assert [index["docnames"][file] for file, _, is_main in found[nearest] if is_main] == [page]
 
 
 def test_every_page_is_in_the_contents(site):
