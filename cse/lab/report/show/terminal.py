@@ -16,7 +16,7 @@ from cse.lab.report.formats import folded
 from cse.lab.report.show.document import NOT_DRAWN, Best, Report
 from cse.lab.report.show.look import tone_of, verdict_places
 from cse.lab.sections import Section
-from cse.lab.text_columns import BETWEEN, aligned, command_at_width
+from cse.lab.text_columns import BETWEEN, aligned, command_at_width, in_column
 
 MANY = 10  # at most this many unfinished runs have a line each
 
@@ -142,7 +142,9 @@ def show_claims(section: Section, console: Console) -> None:
         console.print(Text.assemble(verdict, " ", row["claim"]))
         for name, fact in row.items():
             if fact and name not in ("claim", "verdict"):
-                console.print(Text(f"    {name:12} {fact}", style="dim"))
+                head = f"    {name:12} "
+                line = in_column(head, fact, console.width) if console.is_terminal else head + fact
+                console.print(Text(line, style="dim"))
 
 
 def show_best(best: Best, console: Console) -> None:
