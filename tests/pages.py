@@ -102,9 +102,10 @@ def recipe_values(file: Path) -> dict[str, str]:
 
 def setting_row(one: Entry, anchors: set[str]) -> tuple[str, str, str]:
     """The cells of a key."""
-    anchor = "" if one.key in anchors else f'<span id="{one.key}"></span>'
+    first = f'<span id="{one.key}"></span>`{one.key}`'
+    name = f'<a href="#{one.key}">`{one.key}`</a>' if one.key in anchors else first
     anchors.add(one.key)
-    return f"{anchor}`{one.key}`", f"`{one.value}`".replace("|", r"\|"), plain(one.comment)
+    return name, f"`{one.value}`".replace("|", r"\|"), plain(one.comment)
 
 
 def plain(text: str) -> str:
