@@ -17,6 +17,8 @@ IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
 """The pattern of a line of two columns: the left column with the blanks after it, and the right column."""
 COMMAND_ALONE = re.compile(r" +cse-\w+( \S+)+")
 """The pattern of a line that contains only a command."""
+WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
+"""A word of a command, with the blanks in its quotes."""
 HEAD = re.compile(r"[a-z]{10} (?=\S)| *(?:\S.*?  +)?")
 """The left column of a printed line: a name of ten letters, or what comes before two blanks; else the indentation."""
 BELOW = " " * 6
@@ -76,7 +78,7 @@ def printed_at_width(line: str, width: int) -> str:
     if len(line) <= width or re.match(r" {4}\S", line):
         return line
     if COMMAND_ALONE.fullmatch(line):
-        return command_at_width(line.split(), indentation(line), width)
+        return command_at_width(WORD.findall(line), indentation(line), width)
     found = HEAD.match(line)
     head = found[0] if found and found.end() <= width // 2 else indentation(line)
     return in_column(head, line[len(head) :], width)
@@ -95,7 +97,7 @@ def at_width(line: str) -> str:
     if len(line) <= width:
         return line
     if COMMAND_ALONE.fullmatch(line):
-        return command_at_width(line.split(), indent, width)
+        return command_at_width(WORD.findall(line), indent, width)
     columns = IN_COLUMNS.fullmatch(line)
     if columns is None:
         return in_column(indent, line.strip(), width)

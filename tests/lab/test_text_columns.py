@@ -17,7 +17,7 @@ truncation a name of ten letters has one blank behind it, and its text keeps its
 a sentence without a name in front of it, which is wider than the terminal, begins each line at the left
 folder     {LONG}
     model = SentenceTransformer("{LONG}")
-  cse-train -m experiment=demo data=text data.path=sentences.txt objective=simcse,barlow trainer.max_steps=10 seed=4"""
+  cse-train -m experiment=demo data=text data.path='a  text.txt' objective=simcse,barlow trainer.max_steps=10 seed=4"""
 
 
 @pytest.fixture
@@ -35,6 +35,7 @@ def test_no_line_on_a_terminal_ends_inside_a_word(terminal):
     shown = as_shown(LINES, terminal)
     assert shown.replace(" \\\n", "\n").split() == LINES.split()
     assert all(len(line) <= 80 or LONG in line for line in shown.splitlines())
+    assert "data.path='a  text.txt'" in shown
     assert f'    model = SentenceTransformer("{LONG}")' in shown.splitlines()
 
 

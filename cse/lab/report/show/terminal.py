@@ -16,7 +16,7 @@ from cse.lab.report.formats import folded
 from cse.lab.report.show.document import NOT_DRAWN, Best, Report
 from cse.lab.report.show.look import tone_of, verdict_places
 from cse.lab.sections import Section
-from cse.lab.text_columns import BETWEEN, aligned, command_at_width, in_column
+from cse.lab.text_columns import BETWEEN, WORD, aligned, command_at_width, in_column
 
 MANY = 10  # at most this many unfinished runs have a line each
 
@@ -158,5 +158,5 @@ def show_best(best: Best, console: Console) -> None:
     if best.again:
         line = f"  more seeds: {best.again}"
         if console.is_terminal and len(line) > console.width:
-            line = "  more seeds:\n" + command_at_width(best.again.split(), "    ", console.width)
+            line = "  more seeds:\n" + command_at_width(WORD.findall(best.again), "    ", console.width)
         console.print(Text(line), soft_wrap=True)
