@@ -365,7 +365,7 @@ def mistakes_in_claim(claim: Claim, block: ReportBlock) -> Iterator[str]:
     """
     controls = [other.says for other in block.claims if other.places and not other.within]
     if claim.control and claim.control not in controls:
-        yield f".control: no other claim `says` {claim.control!r}, or that claim needs a control itself"
+        yield f".control: {claim.control!r} is said by no other claim, or by a claim that needs a control itself"
     if claim.places is None:
         return
     if not block.rows:
