@@ -8,8 +8,8 @@
 cse.train and cse.evaluate take the arguments of their commands. If a key is a Python name, it may be a keyword: seed=3,
 model="roberta". eval={"mine": function} adds the scores of your own function as dev/mine/NAME. This function takes
 (encode, split) and returns {name: number}. In eval=["stsb", {"mine": function}], "stsb" is a choice of conf/eval. A
-process or a notebook may call the functions any number of times, one call at a time. Each call restores the environment
-variables. A run seeds the random states. UserError means a mistake in the call, RunError a run that cannot continue.
+process may call cse's functions any number of times, one call at a time. Each call restores the environment variables.
+A run seeds Python, NumPy and PyTorch. UserError means a mistake in the call, RunError a run that cannot continue.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def compose(*arguments: str, command: Kind = "train", **settings: object) -> Dic
 
 
 def train(*arguments: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
-    """Train in this process as `cse-train` does, and return the finished run.
+    """Train as `cse-train` does, and return the finished run.
 
     folder: the folder of a new run. None: hydra.run.dir, by default outputs/DATE/TIME below the working directory.
     Raises UserError for a mistake, before any work and before any file is written. Raises RunError if the run cannot
@@ -143,8 +143,8 @@ def train(*arguments: str, folder: str | Path | None = None, **settings: object)
 def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> Encoder:
     """Load an encoder, in eval mode, from a run, a sentence-transformers or Hugging Face folder, or a name on the hub.
 
-    pooling: None keeps the pooling and the head that the checkpoint records. Any other value drops this head.
-    `described` of the encoder names both. Raises MissingResource if the encoder is missing, UserError for a mistake.
+    pooling: None keeps the checkpoint's pooling and head. Another value replaces the pooling and drops the head. The
+    encoder's `described` names both. Raises MissingResource if the encoder is missing, UserError for a mistake.
     """
     from cse.model.load import load_encoder
 
@@ -197,11 +197,11 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     """Return a row for every run in or below the folders: the table that `cse-report runs=[...]` writes as runs.csv.
 
     Real runs come first, then smoke runs, then jobs of a sweep that have no run yet. The first columns are folder,
-    state (done, running, stopped, failed, not started) and why. If the call names several folders, `origin` names the
-    folder with the run. The next columns are the settings that differ between the runs (by dotted key), the seed, every
-    unrounded score of the best checkpoint, facts (partial, untrained, best_step, steps, wall_seconds and more), and the
-    command that repeats the run. None stands for a missing value. seed: the key of the setting that is the seed of the
-    runs. Raises UserError for a folder that does not exist.
+    state (done, running, stopped, failed, not started) and why. For several folders, the column `origin` names the
+    folder that contains the run. The next columns are the settings that differ between the runs (by dotted key), the
+    seed, every unrounded score of the best checkpoint, facts (partial, untrained, best_step, steps, wall_seconds and
+    more), and the command that repeats the run. None stands for a missing value. seed: the key of the setting that is
+    the seed of the runs. Raises UserError for a folder that does not exist.
     """
     from cse.lab.report.any_runs.comparison import compare_without_smoke
     from cse.lab.report.any_runs.runs_table import runs_frame

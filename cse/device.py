@@ -24,7 +24,7 @@ def default_device() -> str:
 
 
 def device_name(device: torch.device) -> str:
-    """Return "cpu", or a GPU's name such as "cuda:0". The number that Accelerate gives a CPU is dropped."""
+    """Return "cpu", or a GPU's name such as "cuda:0". The index in Accelerate's "cpu:0" is dropped."""
     return str(device) if is_gpu(device) else device.type
 
 

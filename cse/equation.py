@@ -87,7 +87,7 @@ def permutation_of(letter: str) -> Need:
 
 
 def equation(**needs: Need) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a function check its arguments. needs: the conditions, each under the name of an argument or a letter."""
+    """Make a function check its arguments. needs: {name of an argument, or a letter: condition}."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         parameters = signature(function).parameters
@@ -135,8 +135,8 @@ class Argument:
         self.type: TypeAdapter = TypeAdapter(hint, config=NUMBERS)
 
     def check(self, value: object, common: Common) -> object:
-        """Return the value, an array as a tensor. Raises ValueError if the value breaks the declaration, or does not
-        fit the earlier arguments."""
+        """Return the value; an array becomes a tensor. Raises ValueError if the value breaks the declaration, or does
+        not fit the earlier arguments."""
         if value is None and self.is_optional:
             return None
         if not self.letters:

@@ -59,7 +59,7 @@ def check_loads(module: str, requirement: str = "") -> None:
 
 @contextmanager
 def collecting(missing: list[MissingResource]) -> Iterator[None]:
-    """Add a MissingResource that the block raises to `missing`. Execution then continues after the block.
+    """If the block raises a MissingResource, add the error to `missing`. Execution then continues after the block.
 
     After all such blocks the caller raises `combine(missing)`, if the list is not empty.
     """

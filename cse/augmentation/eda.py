@@ -117,7 +117,7 @@ class Eda(Augmentation):
         return [DatasetNeed("wordnet", settings.get("wordnet_dir"))]
 
     def inputs(self) -> dict[str, str]:
-        """Return a digest of WordNet's content."""
+        """Return {"WordNet": digest of WordNet's files}."""
         return {"WordNet": digest_wordnet(self.wordnet)}
 
     def usable_rows(self, text: Rows) -> np.ndarray:

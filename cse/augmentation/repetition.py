@@ -2,8 +2,8 @@
 
     dup_len ~ U{0, ..., max(2, int(rate N))},   dup_set ~ dup_len of the N places, uniformly, without replacement
 
-The words at the places dup_set are repeated. With dropout alone, both views of a sentence have the same length, and the
-encoder can match the views by their length. Repetition makes the lengths differ.
+N is the number of words or pieces. Those at the places dup_set are repeated. With dropout alone, both views of a
+sentence have the same length, and the encoder can match the views by their length. Repetition makes the lengths differ.
 """
 
 from typing import TYPE_CHECKING, Literal

@@ -17,7 +17,7 @@ ROUND: dict[Rounding, Callable[[float], int]] = {"round": round, "floor": math.f
 
 
 class Shuffle(Augmentation):
-    """Views in which k random tokens of a row's n real tokens are permuted uniformly. Some of the k may stay.
+    """Views in which k random tokens of a row's n real tokens are permuted uniformly. A token may keep its place.
 
     mode      count: k = max(min_k, rounding(p n)), at most n | bernoulli: each token is chosen with probability p
     rounding  round | floor | ceil, for mode=count

@@ -180,7 +180,7 @@ class Spans(Augmentation):
         return self._tokenizer(text, add_special_tokens=False)["input_ids"]
 
     def usable_rows(self, text: Rows) -> np.ndarray:
-        """Return the numbers of the documents that are long enough for `views`. Logs how many there are.
+        """Return the indices of the documents that are long enough for `views`. Logs the number of these documents.
 
         Raises UserError if a document is short and on_short is "error", or if no document is usable.
         """

@@ -48,7 +48,7 @@ class Patches(nn.Module):
 
 
 class Audio(Modality):
-    """Sound as the second modality. data: batches of cse.data.audio.Speech. settings: the arguments of Modality.
+    """Sound as the second modality. data: a cse.data.audio.Speech. settings: the arguments of Modality.
 
     init: random | ssast. weights: a checkpoint of SSAST, for init=ssast.
     """
@@ -105,7 +105,7 @@ def ssast_tensors(weights: str) -> list[Tensor]:
 
 
 def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) -> Patches:
-    """Return Patches with SSAST's weights. For another size than SSAST's 16 x 16, filters and positions are resized.
+    """Return Patches with SSAST's weights. If `patch` is not SSAST's 16, filters and positions are resized.
 
     weights: a state dict as SSAST's authors publish it. Raises MissingResource if there is no file, UserError for any
     other file.

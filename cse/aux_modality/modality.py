@@ -20,7 +20,7 @@ class Modality(AuxModality):
     """The base class of Visual and Audio, which add `tokens`. conf/aux_modality explains the settings.
 
     data: the source of the batches, a cse.data.stream.Stream.
-    width: the width of the modality's tokens. If the encoder's `dim` differs, a linear layer maps the tokens to it.
+    width: the width of the modality's tokens. If it is not the encoder's `dim`, a linear layer changes it to `dim`.
     head_mode: "own": a separate head; "shared": the objective's head; "text_then_own": first the objective's head, then
     a separate head; "none": no head.
     """
@@ -109,7 +109,7 @@ class Modality(AuxModality):
         return next(self.parameters()).device
 
     def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:
-        """Return the loss before the factor omega. pooled_BD: 2B rows, view 1 then view 2. labels_B: B labels."""
+        """Return the loss without the factor `weight`. pooled_BD: 2B rows, view 1 then view 2. labels_B: B labels."""
         if self.uses_text_head:
             assert self.text_head is not None, "bind comes first"
             pooled_BD = self.text_head(pooled_BD)

@@ -30,7 +30,7 @@ PATCH = 16  # pixels, as in ViT, also with random weights
 
 
 class Visual(Modality):
-    """Images as the second modality. data: batches of cse.data.images.Images. settings: the arguments of Modality.
+    """Images as the second modality. data: a cse.data.images.Images. settings: the arguments of Modality.
 
     init: vit | random. weights, for init=vit: a hub name, a folder, or null for the ViT of the encoder's width.
     """

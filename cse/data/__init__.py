@@ -5,7 +5,7 @@
 2. listing: finds the files of a folder. readers: reads the rows of a file. columns: reads the cells of a row.
    A function may yield the rows instead: corpora, stsb, wikipedia and demo have cse's functions. function: calls the
    user's function. noise: may change the rows.
-3. usable: notes which rows have no text, while the rows are read.
+3. usable: notes which rows are unusable, while the rows are read.
 4. cache: keeps the columns of the rows in memory-mapped files.
 5. rows: TextRows has the rows in use, from the cache.
 6. views: Views tokenises rows, makes the views of each row with the augmentation, and checks and masks the views.

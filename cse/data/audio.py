@@ -188,12 +188,12 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
 
 
 def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple[Path, Json, dict[Path, str]]:
-    """Return the folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of n files, its index, and file digests.
+    """Return (folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of n files, its index, {file: digest}).
 
     The arrays are computed once for the same content; names and places of files do not matter. Files that are corrupt,
     silent or shorter than a frame are skipped: rows, labels and samples of the index do not have these files, and
-    `skipped` has the reasons. Every run logs the number of skipped files. Raises UserError if more than 1 % of all
-    files are skipped, and if a file changes while it is read.
+    `skipped` has the reasons. Every run logs the number of skipped files. Raises UserError if more than one file and
+    more than 1 % of all files are skipped, and if a file changes while it is read.
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]

@@ -52,7 +52,7 @@ class ScoreColumn(NamedTuple):
         return repr((value - low) / (high - low))
 
     def in_words(self, scaled: float) -> str:
-        """Return in words a number as in the file, and the scaled number for the objective."""
+        """Return "NAME 4.2, scaled to 0.84": the number as in the file, then `scaled`, the number for the objective."""
         if self.ends is None:
             return f"{self.name} {scaled:g}"
         low, high = self.ends

@@ -31,7 +31,7 @@ class Vectors(Protocol):
         """Return the vectors of the texts in these rows and columns, (N, E) float32."""
 
     def inputs(self) -> dict[str, str]:
-        """Return a digest of each input of these vectors, under the input's name in messages."""
+        """Return {name in messages: digest} for each input of these vectors."""
 
 
 def check_even_split(batch_size: int, processes: int) -> None:
@@ -59,7 +59,7 @@ class Steps:
 
     @property
     def sources(self) -> dict[str, "Batches"]:
-        """Return the batches of each text, by the text's name."""
+        """Return {name of a text: the batches of this text}."""
         raise NotImplementedError
 
     def provenance(self) -> dict[str, object]:
@@ -67,7 +67,7 @@ class Steps:
         raise NotImplementedError
 
     def inputs(self) -> dict[str, str]:
-        """Return a digest of each input of the batches, under the input's name in messages."""
+        """Return {name in messages: digest} for each input of the batches."""
         raise NotImplementedError
 
     def rows_of(self, step: int) -> BatchRows:
@@ -134,7 +134,7 @@ class Batches(Steps):
 
     @property
     def text(self) -> TextRows:
-        """Return the text of the views."""
+        """Return the rows that the views are made from."""
         return self.views.text
 
     @property
@@ -167,8 +167,8 @@ class Batches(Steps):
         """Return the numbers of the rows of a step's global batch. The last batch of an epoch may be smaller.
 
         The processes share the last batch evenly, so its length is a multiple of their number. If this length is too
-        small, earlier rows of the epoch are added. Each process needs two rows (or as many as in a full batch), and all
-        together need min_rows. So a run has the same number of steps on any number of processes.
+        small, earlier rows of the epoch are added. Each process needs two rows, and all processes together need
+        min_rows, but never more than batch_size rows. So a run has the same number of steps on any number of processes.
         """
         epoch, place = divmod(step, self.steps_per_epoch)
         order = self._permutation(epoch)

@@ -67,8 +67,8 @@ class MixedBatches(Steps):
     epoch, but they divide its batches among the sources. A source's next epoch then begins earlier or later than the
     run's next epoch. The order depends neither on the number of workers or processes, nor on the step of a resume.
 
-    names: the names of the sources. batches: the batches of each source. shares: the number of batches of each source
-    in an epoch of the run. Raises UserError for a weight that gives a source no batch.
+    The attribute `names` has the names of the sources, `batches` the batches of each source, and `shares` the number of
+    batches of each source in an epoch of the run. Raises UserError for a weight that gives a source no batch.
     """
 
     def __init__(self, sources: dict[str, Batches], weights: Mapping[str, float] | None = None):
@@ -90,7 +90,7 @@ class MixedBatches(Steps):
         return dict(zip(self.names, self.batches, strict=True))
 
     def place_of(self, step: int) -> tuple[int, int]:
-        """Return (the number of the source of this step's batch, the number of the batch in that source)."""
+        """Return (the index of the source of this step's batch, the index of the batch in that source)."""
         epoch, place = divmod(step, self.steps_per_epoch)
         order = self._order_of(epoch)
         source = int(order[place])
@@ -106,7 +106,7 @@ class MixedBatches(Steps):
         return replace(self.sources[drawn.source].batch_of(drawn), source=drawn.source)
 
     def provenance(self) -> dict[str, object]:
-        """See Steps. The result has all sources together, and each source under its name."""
+        """See Steps. The result is about all sources together; its key "sources" has the provenance of each source."""
         texts = [batches.text for batches in self.batches]
         return {
             "name": "mixture",

@@ -27,8 +27,8 @@ class Overlap(TypedDict):
     """The counts of training texts that are evaluation texts.
 
     texts: the number of training texts. found: how many training texts occur in any evaluation set. sets: how many
-    occur in each set. unread: the evaluators whose texts are unknown before they score (MTEB). duplicates: how many
-    rows share a text with another row. sources: the counts of each source of a mixture.
+    occur in each set. unread: the evaluators whose texts are unknown before scoring (MTEB). duplicates: how many rows
+    share a text with another row. sources: the counts of each source of a mixture.
     """
 
     texts: int
@@ -94,7 +94,7 @@ def count_overlap(text: TextRows, sets: Mapping[str, set[bytes]]) -> Overlap:
 
 
 def normalised(text: bytes) -> bytes:
-    """Return the letters and digits after NFKC and case folding (UTF-8). Spaces between tokens do not change them."""
+    """Return the letters and digits after NFKC and case folding (UTF-8). Other characters, also spaces, are dropped."""
     if text.isascii():
         return text.translate(LOWER, OTHER)
     folded = unicodedata.normalize("NFKC", text.decode()).casefold()

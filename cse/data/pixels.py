@@ -40,8 +40,8 @@ def rgb(image: Image.Image) -> Image.Image:
     """Return an opened picture in mode RGB. A pixel v of 16 bits becomes v >> 8; a float v from 0 to 1 becomes 255 v.
 
     Pillow converts pictures of 8 bits. If a file has several pictures (GIF, TIFF), the first is used. As in
-    torchvision's ImageFolder, transparency is dropped, and EXIF's orientation is not applied. Raises ValueError if the
-    numbers of black and white are unknown.
+    torchvision's ImageFolder, transparency is dropped, and EXIF's orientation is not applied. Raises ValueError if it
+    is unknown which number is black and which is white.
     """
     if isinstance(image, TiffImageFile) and 2 in image.tag_v2.get(SAMPLEFORMAT, ()):  # Pillow ignores an 8-bit sign
         raise ValueError(f"its pixels are signed integers, and their white is not known: {REPAIR}")

@@ -156,7 +156,7 @@ def table_rows(file: Path, encoding: str) -> Iterator[Record]:
 
 
 def table_lines(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield (first line, cells) for each row of a .csv or .tsv file, the header first. Skips empty lines.
+    """Yield ("line N" where a row begins, cells) for each row of a .csv or .tsv file, header first. Skips empty lines.
 
     The delimiter is a comma, or a tab for .tsv. If the header lacks this delimiter, the first of DELIMITERS that the
     header has is used: some programs write semicolons. Quotes are parsed strictly. Otherwise an unclosed quote would

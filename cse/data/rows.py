@@ -40,7 +40,7 @@ class TextRows:
     texts: list[Ragged]  # the texts of each column
 
     # the rows in use
-    chosen: np.ndarray  # the numbers of the rows in use; int32 if the largest number fits
+    chosen: np.ndarray  # the numbers of the rows in use, from 0; int32 if the largest number fits
     left_out: int  # how many rows are unusable
     targets_N: np.ndarray  # the scores; empty without a column of scores
     missing_NC: np.ndarray | None = None  # which cells have no text; None: every cell has text
@@ -80,7 +80,7 @@ class TextRows:
             yield from (cell.tobytes() for cell in column.rows(self.chosen))
 
     def provenance(self) -> dict[str, object]:
-        """Return facts about the rows as JSON types: source, number, SHA-256 of the published or of each local file."""
+        """Return facts about the rows as JSON types: their number, source, and the SHA-256 of the files."""
         about = {"name": self.name, "rows": len(self), "left_out": self.left_out, "digest": self.digest}
         sums: object = self.checksums or None
         if is_published(self.name):
@@ -90,7 +90,7 @@ class TextRows:
         return about | {"source": self.place or self.identity, "sha256": sums}
 
     def inputs(self) -> dict[str, str]:
-        """Return the digests that a resumed run compares: each local file's SHA-256, or the checksums of the rows."""
+        """Return what a resumed run compares: {local file: SHA-256}, or {name in messages: checksums of the rows}."""
         return self.checksums or {f"data={self.name} ({self.place or self.identity})": self.content}
 
     def measured(self, number_of: Callable[[str], int], key: str) -> np.ndarray:

@@ -99,7 +99,7 @@ class Stream(Part, Dataset[B], Generic[B]):
             yield
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[B]:
-        """Yield batches first, first + 1, ... without end. Each of `world` processes gets every world-th batch."""
+        """Yield the batches with the numbers (first + i) * world + rank for i = 0, 1, ... without end."""
         made = prefetch(self.__getitem__, count(first * world + rank, world), self.workers, count_gpus() > 0)
         while True:
             started = time.perf_counter()
@@ -109,7 +109,7 @@ class Stream(Part, Dataset[B], Generic[B]):
 
 
 def by_class(kind: str, files: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """Return a digest of each class's files, for resumed runs. files: (class, name, digest). kind: see Stream."""
+    """Return {"the KIND of CLASS": files' digest}, for resumed runs. files: (class, name, digest). kind: see Stream."""
     listed: dict[str, list[str]] = defaultdict(list)
     for name, *file in files:
         listed[f"the {kind} of {name}"].append(repr(file))

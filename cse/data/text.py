@@ -58,8 +58,8 @@ class Found:
 class Text(Part):
     """The settings of a text. conf/data/text.yaml explains all settings except `rows`. cse.lab.run reads `preview`.
 
-    rows: a function that yields the rows, instead of `path`. `identity` is then in the key of the rows' cache. If the
-    corpus is not published, the digest of the function's file and the function's settings are in the key too.
+    rows: a function that yields the rows, instead of `path`. `identity` is then in the key of the rows' cache. If
+    `name` is no published corpus, the digest of the function's file and the function's settings are in the key too.
     """
 
     def __init__(

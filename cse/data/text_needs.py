@@ -19,7 +19,7 @@ class FilesNeed(FileNeed):
     """A file of text, or a folder of such files."""
 
     def check(self) -> None:
-        """See Need. Raises UserError for a folder without files of text, and for a file that is empty or no text."""
+        """See Need. Raises UserError for a folder without files of text, an empty file, and an unknown ending."""
         with naming(path=self.key):
             files_of(self.path, tell=False)
 

@@ -69,7 +69,7 @@ class RowNotes:
     faults: dict[Fault, list[int]] = field(default_factory=dict)
 
     def noting(self, rows: Iterable[Row], columns: Sequence[str]) -> Iterator[Row]:
-        """Yield the same rows, and note each row. columns: the names of the columns of text, which are the first."""
+        """Yield the same rows, and note each row. columns: the names of the columns of text, which come first."""
         for row in rows:
             for column, cell in zip(columns, row, strict=False):
                 if reason := fault(cell):

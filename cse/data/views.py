@@ -46,7 +46,7 @@ MASKING_STREAM = 2**31  # instead of the number of a view, so that masking share
 
 
 class RowEnds(NamedTuple):
-    """The tokens at both ends of a column's rows that an augmentation does not change: special tokens and a prefix.
+    """The special tokens and the prefix at the ends of a column's rows. An augmentation does not change these tokens.
 
     An augmentation gets the ids of the text with one token at each end, and keeps these two tokens. before, after: the
     number of further tokens at the start and at the end, which the augmentation does not get. first, last: the id 0,
@@ -83,7 +83,7 @@ class Views:
     """The maker of the views of one text's rows.
 
     num_views, masking: see Objective. mask: not called if masking is "none". The attribute `column_of_view` has the
-    column of each view. lengths_nV: the number of tokens of each view, for a sample of n rows; see `sample_ids`.
+    column of each view, `lengths_nV` the number of tokens of each view, for a sample of n rows (see `sample_ids`).
     """
 
     def __init__(
@@ -127,8 +127,8 @@ class Views:
         return views
 
     def check_texts(self, row_numbers: np.ndarray) -> None:
-        """Raise UserError if a view has no text in any of the first rows. (A single row without text may be chance.)
-        Log a warning for truncated views. Only for an augmentation of texts."""
+        """Raise UserError if a view is without text in all of the first rows. (A single row without text may be
+        chance.) Log a warning for truncated views. Only for an augmentation of texts."""
         rows = row_numbers[:CHECKED_ROWS]
         views_of_row = [views for _, views in self._texts(rows, 0)]
         for number, column in enumerate(self.column_of_view):

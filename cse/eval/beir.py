@@ -30,7 +30,7 @@ from cse.types import Document, Encode, Evaluator, Query
 log = logging.getLogger(__name__)
 
 Judged = dict[str, dict[int, int]]
-"""{query id: {number of a judged document in the corpus: relevance}}. A relevance of 1 or more means relevant."""
+"""{query id: {index of a judged document in the corpus: relevance}}. A relevance of 1 or more means relevant."""
 
 SPLITS = ("dev", "test")
 QRELS = "qrels/{}.tsv"
@@ -134,9 +134,9 @@ def text_with_id(line: str) -> tuple[str, str]:
 
 
 def ranking(queries_QD: np.ndarray, corpus_ND: np.ndarray, depth: int = DEPTH) -> np.ndarray:
-    """Return the numbers of each query's nearest documents, (Q, K) int, nearest first.
+    """Return the indices of each query's nearest documents, (Q, K) int, nearest first.
 
-    If two cosines are equal, the lower number is first. K is `depth`, or N if N is less than `depth`.
+    If two cosines are equal, the lower index is first. K is `depth`, or N if N is less than `depth`.
     """
     unit_QD, unit_ND = unit_rows(queries_QD), unit_rows(corpus_ND)
     depth = min(depth, len(unit_ND))
@@ -151,7 +151,7 @@ def ranking(queries_QD: np.ndarray, corpus_ND: np.ndarray, depth: int = DEPTH) -
 
 
 def measures(found_QK: np.ndarray, judged: Sequence[dict[int, int]]) -> dict[str, np.ndarray]:
-    """Return each measure's values, (Q,) from 0 to 1. judged: for each query, {number of a document: relevance}.
+    """Return each measure's values, (Q,) from 0 to 1. judged: for each query, {index of a document: relevance}.
 
     For example, two documents are relevant, and document 7 is ranked first:
 

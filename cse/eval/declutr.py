@@ -1,10 +1,10 @@
 """DeCLUTR's averages: Downstream (18 tasks), Probing (10 tasks) and their mean (D + P) / 2 (Tables 1, S1, S3, S4).
 
-Each task has one number. On test this number is the accuracy of most tasks. For MRPC it is the mean of accuracy and F1.
-For SICK-R and STS-B it is Spearman x100 of the trained regression. For STS12..16 it is the mean Spearman x100 over
-subsets. For caption retrieval it is the mean of six recalls. On dev it is the accuracy on dev of most tasks, also of
-MRPC. For SICK-R and STS-B it is Pearson x100 on dev. For STS12..16 it is the number on test. `all` is the mean of all
-28 tasks. The authors' script also prints `all`. An empty sentence is encoded as ".", as in this script.
+Each task has one number. On test it is, for most tasks, the accuracy. For MRPC it is the mean of accuracy and F1. For
+SICK-R and STS-B it is Spearman x100 of the trained regression. For STS12..16 it is the mean Spearman x100 over subsets.
+For caption retrieval it is the mean of six recalls. On dev it is, for most tasks and for MRPC, the accuracy on dev. For
+SICK-R and STS-B it is Pearson x100 on dev. For STS12..16 it is the number on test. `all` is the mean of all 28 tasks.
+The authors' script also prints `all`. An empty sentence is encoded as ".", as in this script.
 """
 
 from collections.abc import Iterable, Iterator
@@ -99,7 +99,7 @@ def with_full_stops(encode: Encode) -> Encode:
 
 
 def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
-    """Return the names of the scores in each average of a split. A task that lacks one of its scores is left out."""
+    """Return {average: the names of its scores} for a split. A task that lacks one of its scores is left out."""
     column, known = ("test", "dev").index(split), set(scores)
     downstream, probing = (
         {task: counted[column] for task, counted in tasks.items() if known.issuperset(counted[column])}

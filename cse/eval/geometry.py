@@ -44,14 +44,14 @@ def unit_rows(x_ND: Tensor | np.ndarray) -> Tensor:
 
 
 def cosines_in_chunks(queries_QD: Tensor, corpus_ND: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield for each chunk of queries their numbers (B,) and their cosines with the corpus (B, N), for unit vectors."""
+    """Yield (row numbers (B,), cosines with the corpus (B, N)) for each chunk of queries. All vectors have length 1."""
     for rows_B in track(torch.arange(len(queries_QD)).split(max(1, MAX_COSINES // len(corpus_ND))), "chunk"):
         yield rows_B, queries_QD[rows_B] @ corpus_ND.T
 
 
 @equation(x_BD=real, y_BD=real)
 def alignment(x_BD: Tensor | np.ndarray, y_BD: Tensor | np.ndarray) -> Tensor:
-    """Return the mean of |x - y|^2 over rows, positive pairs scaled to length 1: a scalar in [0, 4] with a gradient.
+    """Return the mean of |x - y|^2 over positive pairs of rows scaled to length 1: a scalar in [0, 4] with a gradient.
 
     For example:
 
@@ -143,7 +143,7 @@ def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
 
 
 class GeometrySource(Source):
-    """The source of these scores. zero_vectors: for each split, the number of sentences with a vector of zeros."""
+    """The source of these scores. zero_vectors: {split: number of sentences with a vector of zeros}."""
 
     zero_vectors: dict[str, int]
 

@@ -1,9 +1,9 @@
 """Two kinds of files that a run writes: the items of every score, and the cosines of pairs for the run's plots.
 
-items.npz is a zip of numpy arrays without pickles. Confidence intervals over test items read this file. A score with
-items has the arrays `<number>.values`, `<number>.gold` and, if items share units, `<number>.units`. `about` is JSON:
-{"version", "scores": {score: {"kind", "array": number, "digest"}}, "averages": {score: [score, ...]}}. The names of
-scores are the names in results.json, `<split>/<evaluator>/<score>`.
+items.npz is a zip of numpy arrays without pickles. Confidence intervals over test items come from this file. A score
+with items has the arrays `<number>.values`, `<number>.gold` and, if items share units, `<number>.units`. `about` is
+JSON: {"version", "scores": {score: {"kind", "array": number, "digest"}}, "averages": {score: [score, ...]}}. The names
+of scores are the names in results.json, `<split>/<evaluator>/<score>`.
 plots/cosines_before.json and cosines_after.json have {"<evaluator>/<task>": {split: [cosines, gold scores]}}.
 """
 
@@ -36,7 +36,7 @@ class KeptItems(TypedDict):
 def keep_items(folder: Path, scores: Iterable[Score]) -> KeptItems:
     """Write the items of the scores. Return the entry for results.json. Raises RunError if the file cannot be written.
 
-    A member of an average that is not a score has the name `<average>/<place in the average>`.
+    If a member of an average is no score, its name in the file is `<average>/<place in the average>`.
     """
     arrays: dict[str, np.ndarray] = {}
     about: Json = {"version": VERSION, "scores": {}, "averages": {}}
@@ -92,7 +92,7 @@ def scores_behind(average: Average) -> list[str]:
 
 
 def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterable[Score]) -> None:
-    """Write, for each split and evaluator, the items (cosines and gold scores) of the first score of pairs.
+    """Write, for each split and evaluator, cosines and gold scores of the first score whose items are cosines.
 
     The key is the score's name without split and statistic: `sts/STS12`, or `stsb` if the score's name has no task.
 

@@ -137,7 +137,7 @@ class Mteb(Evaluator):
         return 100 * float(scored.get_score(getter=lambda subset: round(subset[metric(task)], 6)))
 
     def groups(self) -> dict[str, list[str]]:
-        """Return the tasks of each average: one average for each category, and one over all tasks."""
+        """Return {name of an average: names of its tasks}: one average for each category, and one over all tasks."""
         groups: dict[str, list[str]] = {}
         for task in self.tasks:
             groups.setdefault(f"{task.metadata.type}/average", []).append(task.metadata.name)

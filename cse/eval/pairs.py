@@ -86,7 +86,7 @@ def read_pairs(
 def read_own(folder: DataFolder, name: str, columns: Columns, key: str, encoding: str) -> list[tuple[str, ...]]:
     """Return the rows of a file with columns, or of a folder of such files. White space in the cells is unchanged.
 
-    key: the parameter that names the file or folder. Raises MissingResource, or UserError also for an empty cell.
+    key: the parameter that names the file or folder. Raises MissingResource. Raises UserError, also for an empty cell.
     """
     rows: list[tuple[str, ...]] = []
     with naming(path=key, scores="score"):

@@ -1,6 +1,6 @@
 """Search in image captions: the captions nearest to a query, and how often captions of one image find each other.
 
-    search   the k nearest captions of each query by cosine (VisualCSE's Table C.1); the source has them as `top`
+    search   the k nearest captions of each query by cosine (VisualCSE's Table C.1): `top` of source()
     recall   each caption is a query for the other captions of its split. A query has a hit at k if one of the k nearest
              captions is of the same image. A tie is a miss, so an encoder that maps all texts to one point has no hit.
 
@@ -42,9 +42,9 @@ class RetrievalSource(Source):
 
 
 class Retrieval(Evaluator):
-    """An evaluator with `recall@<k>` in percent and `median_rank`. The source has the captions nearest to `queries`.
+    """An evaluator with `recall@<k>` in percent and `median_rank`. source() has the captions nearest to `queries`.
 
-    conf/eval/retrieval.yaml explains the settings. `queries` are searched for when the split `test` is scored.
+    conf/eval/retrieval.yaml explains the settings. The search is part of scoring the split `test`.
     """
 
     primary = "recall@1"

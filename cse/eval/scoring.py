@@ -25,8 +25,8 @@ class MemoizedEncode:
     """An `encode` that encodes each distinct text once, for an encoder whose weights do not change.
 
     limit: the largest number of kept vectors; None: no limit. If a call would exceed the limit (MTEB, probing), its
-    vectors are not kept. encoded, zeros: the numbers of encoded texts and of zero vectors. constant: whether all
-    vectors were equal.
+    vectors are not kept. The attributes `encoded` and `zeros` count encoded texts and zero vectors; `constant` is
+    whether all vectors were equal.
     """
 
     def __init__(self, encode: Encode, limit: int | None = MAX_MEMOIZED):

@@ -1,7 +1,7 @@
 """Readers of SentEval's files: sentence pairs with human scores, and the classification sets.
 
-Rows are sorted by length in words, then by label. Pairs are sorted by both lengths, then by label. Folds and
-permutations depend on this order, so the order is part of the protocol. Duplicates and empty sentences are not removed.
+For a trained model, rows are sorted by length in words (pairs by both lengths), then by label. Folds and permutations
+depend on this order, so the order is part of the protocol. Duplicates and empty sentences are not removed.
 """
 
 import re
@@ -101,8 +101,8 @@ def cells(line: str) -> list[str]:
 class Table:
     """A data set with one file per split.
 
-    files: {split: (name, official number of rows)}. cut: splits a line into cells. texts: the numbers of the cells with
-    sentences. label: the number of the cell with the label. value: turns this cell into the label.
+    files: {split: (name, official number of rows)}. cut: splits a line into cells. texts: the indices of the cells with
+    sentences. label: the index of the cell with the label. value: turns this cell into the label.
     """
 
     files: dict[str, tuple[str, int]]
@@ -180,7 +180,7 @@ def read_subset(folder: DataFolder, year: str, subset: str) -> Examples:
 
 
 def read_binary(folder: DataFolder, task: str) -> Parts:
-    """Return MR, CR, SUBJ or MPQA. Each class has one file. Label 1 means positive, or for SUBJ objective."""
+    """Return MR, CR, SUBJ or MPQA. Each class has one file. Label 1 means positive, or, for SUBJ, objective."""
     positive, negative, official = BINARY[task]
     rows: list[Row] = []
     for name, label in ((positive, 1), (negative, 0)):

@@ -51,7 +51,7 @@ class Fitted:
     accuracy_SL: np.ndarray
 
     def predict(self, x_NF: Tensor, split: int, column: int) -> np.ndarray:
-        """Return the predicted class of each row, from the fit of a split and an l2 value (by its number `column`)."""
+        """Return the predicted class of each row. split, column: the indices of the fit's split and l2 value."""
         logits_NC = torch.addmm(self.bias_SLC[split, column], x_NF, self.weight_SLCF[split, column].T)
         return logits_NC.argmax(-1).cpu().numpy()
 

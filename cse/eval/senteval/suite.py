@@ -40,7 +40,7 @@ class Task:
 
 
 class SuiteSource(Source):
-    """The source of these scores. classifier: the classifier's settings. folds: each outer fold's accuracy, by task."""
+    """The source of these scores. classifier: the classifier's settings. folds: {task: accuracy of each outer fold}."""
 
     classifier: dict[str, object]
     folds: dict[str, list[float]]
@@ -140,7 +140,7 @@ def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> Non
 
 
 def scored_parts(parts: Parts) -> tuple[Examples, Examples]:
-    """Return the examples of a task's score, and of its dev score: dev, or folds of train, or folds of all examples."""
+    """Return (examples of the score, examples of the dev score: dev, or folds of train, or folds of all examples)."""
     tested = next(parts[part] for part in ("test", "all") if part in parts)
     chosen = next(parts[part] for part in ("dev", "train", "all") if part in parts)
     return tested, chosen
@@ -154,7 +154,7 @@ def embedded(encode: Encode, examples: Iterable[Examples]) -> MemoizedEncode:
 
 
 def features(parts: Parts, encode: Encode, scheme: str) -> tuple[Arrays, Arrays]:
-    """Return the classifier's features and the labels of each part."""
+    """Return ({part: features of the classifier}, {part: labels})."""
     x = {
         part: combined([np.asarray(encode(texts), np.float32) for texts in examples.sentences], scheme)
         for part, examples in parts.items()

@@ -73,7 +73,7 @@ def nested_cross_validation(features: Arrays, labels: Arrays, classifier: Logist
 
 
 def cross_validation(x: Arrays, y: Arrays, classifier: LogisticRegression, k: int) -> Accuracies:
-    """Score TREC or MRPC. k folds of train select the strength. A refit on all of train is scored on test."""
+    """Score TREC or MRPC. k folds of train select the strength. A refit on 95% of train is scored on test."""
     train, grid = classifier.place(x["train"]), classifier.l2
     folds = [classifier.fold(*rows) for rows in stratified_folds(y["train"], k)]
     scores = _mean_percent(classifier.fit(train, y["train"], folds, np.tile(grid, (k, 1))).accuracy_SL)
