@@ -28,7 +28,7 @@ NO_PLACE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
     *(errno.ENAMETOOLONG, errno.ELOOP),
 )
-"""The numbers of errors that mean a user's mistake: the path cannot be written even if the disk has space."""
+"""The values of errno that mean a user's mistake: the path cannot be written even if the disk has space."""
 
 
 def make_folder(path: Path, key: str) -> None:
@@ -47,7 +47,7 @@ def make_folder(path: Path, key: str) -> None:
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path with the ending of `path`. After the block, the file at this path replaces `path`.
+    """Yield a temporary path with the ending of `path`. After the block, the temporary file replaces `path`.
 
     An error in the block leaves the old file unchanged, and removes the temporary file. Raises cannot_write's errors.
     """
@@ -135,7 +135,7 @@ def file_lock(path: Path) -> Iterator[None]:
             yield
         finally:
             with contextlib.suppress(OSError):
-                lock.unlink()  # while this process holds the lock: a waiting process notices this, and makes a new lock
+                lock.unlink()  # while locked: a waiting process notices that the file is gone, and makes a new one
 
 
 def checksum(path: Path) -> str:

@@ -30,10 +30,10 @@ from cse.types import Encode, Evaluator
 CORRELATIONS = {"spearman": spearmanr, "pearson": pearsonr}
 
 Tasks = dict[str, list[Examples]]
-"""The subsets of each task: pairs and their human scores."""
+"""{task: its subsets}. A subset has sentence pairs and their human scores."""
 
 Readers = Mapping[str, Sequence[Callable[[DataFolder], Examples]]]
-"""The functions that read the subsets of each task."""
+"""{task: the functions that read its subsets}."""
 
 
 def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
 
 
 def correlations(subsets: list[Items], statistics: Iterable[str] = CORRELATIONS) -> list[Score]:
-    """Return Spearman and Pearson x100 of cosines with human scores, for subsets also as `mean` and `wmean`."""
+    """Return the scores `spearman` and `pearson`, x100; for several subsets also `<name>_mean` and `<name>_wmean`."""
     whole, sizes = subsets[0], [len(one.gold_N) for one in subsets]
     if len(subsets) > 1:
         values_N, gold_N = (np.concatenate(of) for of in zip(*((s.values_N, s.gold_N) for s in subsets), strict=True))
@@ -73,9 +73,9 @@ def correlations(subsets: list[Items], statistics: Iterable[str] = CORRELATIONS)
 class ScoredPairs(Evaluator):
     """Base class of evaluators of sentence pairs. A subclass defines `readers` and `protocol`.
 
-    The scores are `<task>/<statistic>` for each of `statistics`. The scores of the task `unnamed` have no `<task>/`.
-    averaged: the tasks of the average, which needs all of them. widths: for each width w, the first w numbers of each
-    vector are scored too, as `width<w>/<task>/<statistic>`.
+    The scores are `<task>/<statistic>` for each of `statistics`. If a task's name is the value of `unnamed`, its scores
+    have no `<task>/`. averaged: the tasks of the score `average`, which needs data for all these tasks. widths: for
+    each width w, the first w numbers of each vector are scored too, as `width<w>/<task>/<statistic>`.
     """
 
     splits: tuple[str, ...] = ("dev", "test")
@@ -89,7 +89,7 @@ class ScoredPairs(Evaluator):
         self.tasks: dict[str, Tasks] = {}
 
     def readers(self, split: str) -> Readers:
-        """Return the functions that read the subsets of each task."""
+        """Return {task: the functions that read its subsets} for a split."""
         raise NotImplementedError
 
     def prepare(self) -> None:
@@ -149,7 +149,7 @@ class ScoredPairs(Evaluator):
                     yield from pairs.texts()
 
     def source(self) -> Source:
-        """Return the protocol and the files."""
+        """Return the protocol, the place, the files and the problems of the data."""
         return self.folder.source(self.protocol)
 
 

@@ -24,7 +24,7 @@ LANGUAGES = ABOUT.languages
 
 
 class LanguageNeed(DatasetNeed):
-    """The need of one language of the data set. `name` is stsb_multi:LANGUAGE."""
+    """A need for the data set in one language. `name` is stsb_multi:LANGUAGE."""
 
     @property
     def language(self) -> str:
@@ -94,7 +94,7 @@ def repo_of_language(language: str, split: str) -> hub.Repo:
 
 
 def read_hub(folder: DataFolder, language: str, split: str) -> Examples:
-    """Return the pairs of one language and split of the hub's data set. The source has the checksum of these pairs.
+    """Return the pairs of one language and split of the hub's data set. Put the pairs' checksum into folder.files.
 
     Raises MissingResource if the hub cannot deliver the pairs.
     """

@@ -29,8 +29,8 @@ SIMCSE_SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")  # SimCSE, T
 class Transfer(Suite):
     """An evaluator with `<task>/accuracy` in percent. `<task>/dev_accuracy` selects the strength of the L2 penalty.
 
-    mode: the key in `classifiers`: "test" is SentEval's full procedure, "fast" SentEval's faster procedure. `average`
-    is the mean of SimCSE's seven tasks and needs all seven.
+    mode: a key of `classifiers`, "test" (SentEval's full procedure) or "fast" (SentEval's faster procedure). The score
+    `average` is the mean of SimCSE's seven tasks and needs all seven.
     """
 
     averaged = SIMCSE_SEVEN

@@ -54,7 +54,7 @@ class Finding(NamedTuple):
 
 
 Findings = dict[str, dict[str, Finding]]
-"""The findings by group (machine, packages, paths), then by the item's name."""
+"""{group: {item's name: its finding}}. The groups are machine, packages and paths."""
 
 
 def main() -> None:

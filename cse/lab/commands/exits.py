@@ -39,7 +39,7 @@ def exit_on_error() -> Iterator[None]:
     except (Exception, KeyboardInterrupt) as error:
         if is_follower():
             wait_for_the_first()
-            if isinstance(error, Interrupted):  # for error.code, srun --kill-on-bad-exit would kill the first process
+            if isinstance(error, Interrupted):  # after a code > 0, srun --kill-on-bad-exit would kill the first process
                 sys.exit(0)
         ended = message_and_code(error)
         if ended is None:

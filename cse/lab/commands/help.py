@@ -32,9 +32,9 @@ QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 def arguments_or_exit(page: str, kind: Kind | None = None, settings: Iterable[Entry] = ()) -> list[str]:
     """Return the arguments of this process without --config-dir, or print what --version or --help asks for and exit.
 
-    The folders of --config-dir are added to the user's own folders. page: the text of --help. kind: the kind of
-    cse-train or cse-eval, whose help also covers groups and choices; None for the other commands. settings: the
-    settings of another command, for its --help WORD.
+    The folders of --config-dir are added to the user's own folders. page: the text of --help. kind: "train" for
+    cse-train and "evaluate" for cse-eval, whose help also covers groups and choices; None for the other commands.
+    settings: for the other commands, the settings that --help WORD searches.
     """
     arguments = adopt_folders(normalized(sys.argv[1:]))
     shown = None
@@ -68,8 +68,8 @@ def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | No
 def help_on_page(page: str, arguments: Sequence[str], settings: Iterable[Entry]) -> str:
     """Return the help of a command without groups: the lines about the words given with --help, or the whole page.
 
-    If nothing mentions a word before --help, return the page: the word may be the start of a command. Raises UserError
-    if nothing mentions a word after --help.
+    If nothing mentions a word before --help, return the page: the word may be an argument of a command. Raises
+    UserError if nothing mentions a word after --help.
     """
     topics = [topic.partition("=")[0] for topic in topics_asked(arguments)]
     entries = list(settings) if topics else []
@@ -172,7 +172,7 @@ def help_on_sweep(name: str) -> str:
 
 
 def jobs_in_words(sweep: "Sweep") -> str:
-    """Return the number of a grid's jobs, or of a search's searches, in words."""
+    """Return the number of jobs of a grid, as "12 jobs", or of searches of any other sweep, as "3 searches"."""
     from cse.lab.sweep.axes import combinations
     from cse.lab.sweep.rows import ReadOnce, job_of_row
 

@@ -25,7 +25,7 @@ from cse.lab.settings.lookup import (
 from cse.lab.text_columns import at_width
 
 SHOWN = 4
-"""The largest number of choices beside a setting that they share, and of sentences about other trainers."""
+"""The most choices shown beside a setting that these choices share; also the most sentences about other trainers."""
 PARAGRAPHS = 15
 """The largest number of entries that one search shows."""
 
@@ -48,8 +48,8 @@ def search_help(kind: Kind, word: str, width: int) -> str:
 def search_page(page: str, word: str, settings: Sequence[Entry], width: int) -> str:
     """Return lines about a word, or "" if nothing mentions the word. width: a line's width in characters.
 
-    First come the lines of the command's page with the word, then the settings with the word in their name. If there
-    are neither, `matches_of` finds the entries.
+    First come the page's lines that have the word, then the settings whose names have the word. If there are neither,
+    `matches_of` finds the entries.
     """
     whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
     parts = re.sub(r"\n {20,}", "\0", page.partition("\n")[2]).splitlines()  # a command with its explanation
@@ -111,7 +111,7 @@ def with_name(entries: Sequence[Entry], word: str) -> list[Entry]:
 
 
 def with_parts(entries: Sequence[Entry], word: str) -> list[Entry]:
-    """Return the entries with a part of the name that is the word or, if there are none, that begins with the word."""
+    """Return the entries whose name has the word as a part or, if there are none, a part that begins with the word."""
     joined = re.sub(r"[\s-]+", "_", word)
     part = rf"(^|[._]){re.escape(joined)}"
     whole, begun = re.compile(rf"{part}($|[._])", re.IGNORECASE), re.compile(part, re.IGNORECASE)
@@ -138,9 +138,10 @@ def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:
 
 
 def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:
-    """Yield a paragraph for each entry. First come the settings that every command has, then keys with fewer dots.
+    """Yield a paragraph for each entry; equal settings of several choices of a group share one paragraph.
 
-    After PARAGRAPHS paragraphs, one line gives the number of the remaining entries and shows how to see the first one.
+    Settings of choices come last. In both parts, keys with fewer dots come first. After PARAGRAPHS paragraphs, one line
+    gives the number of the remaining paragraphs and shows how to see the first of these.
     """
     alike: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)  # the choices that share a setting
     for entry in sorted(matches, key=lambda entry: (bool(entry.choice), entry.key.count("."), entry.key)):

@@ -1,4 +1,4 @@
-"""The command cse-data mine, which finds hard negatives for pairs among the texts of the second column.
+"""The command cse-data mine. For pairs of texts, it finds hard negatives among the texts of the second column.
 
 The settings have the names and meanings of sentence-transformers' mine_hard_negatives (6.2). Q is the number of
 distinct queries, N the number of distinct documents, B the number of queries in a chunk, and K the number of ranks.
@@ -128,7 +128,7 @@ class Candidates:
                 yield cosine_K.masked_fill(out_K, -torch.inf), ranked_K
 
     def chosen(self, query: int, cosine_K: Tensor, ranked_K: Tensor) -> list[int]:
-        """Return the indices of a query's negatives: ranks range_min to range_max - 1 of the remaining documents."""
+        """Return the indices of a query's negatives, from ranks range_min to range_max - 1 of the documents left."""
         left = ranked_K[cosine_K > -torch.inf].tolist()[self.mining["range_min"] : self.last]
         if self.mining["sampling_strategy"] == "top" or len(left) <= self.mining["num_negatives"]:
             return left[: self.mining["num_negatives"]]

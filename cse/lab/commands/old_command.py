@@ -144,7 +144,7 @@ def in_grammar(key: str, value: str) -> str:
 
 
 def merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return the settings of several flags. For one key, lists are joined; of other values, the last value counts."""
+    """Return one dict of several. For a key in several dicts, lists are joined; of other values, the last counts."""
     result: dict[str, str] = {}
     for key, value in (pair for settings in several for pair in settings.items()):
         before = result.get(key, "")
@@ -203,7 +203,7 @@ def name_own_columns(old: Sequence[Old]) -> None:
 
 
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
-    """Return the choices that a row needs and that the command lacks. Only a row that a flag names in full counts."""
+    """Return the choices that the flags' rows need and the command lacks. A row counts if a flag names it in full."""
     free = {*groups(kind)} - {key_of(text) for text in [*settings_of(old), *ours]}
     rows = [
         one.answer for one in old if one.answer and simplified(one.given[0]) in map(simplified, one.answer.arguments)

@@ -90,9 +90,8 @@ def make_report(config: PlainConfig) -> None:
 def report_name(folders: list[Path], where: str | None) -> str:
     """Return the name of a report on these folders, such as A+B.
 
-    A and B are the last parts of the folders' paths: as many parts as they need to differ.
-
-    If where= is given, its settings follow, as in the name of a run's folder: A+B-lr_1e-5-0a1b2c3d.
+    A and B are the last parts of the folders' paths: as many parts as A and B need to differ. If where= is given, its
+    settings follow, as in the name of a run's folder: A+B-lr_1e-5-0a1b2c3d.
     """
     from cse.lab.report.any_runs.names import short_names
 

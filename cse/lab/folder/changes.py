@@ -75,7 +75,7 @@ def changed_settings(before: PlainConfig, now: PlainConfig) -> list[Change]:
 
 
 def deciding_settings(config: PlainConfig) -> PlainConfig:
-    """Return the settings that decide a run's numbers, by dotted key.
+    """Return {dotted key: value} of the settings that decide a run's numbers.
 
     These are settings that tables compare, settings that a resumed run must share, and settings that decide how a run
     is scored. config: resolved.

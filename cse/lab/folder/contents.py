@@ -38,7 +38,7 @@ Plain = dict[str, JsonValue]
 Number = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
 
 RUN, RESULTS, EVENTS = "run.yaml", "results.json", "metrics.jsonl"
-"""The names of the files that most readers of a run's folder use; see the list above."""
+"""The names of the files that most modules read from a run's folder; see the list above."""
 
 
 class RunFile(TypedDict):
@@ -128,7 +128,7 @@ class Results(TypedDict, total=False):
     metrics: dict[str, float | None]  # every score of the best checkpoint by name, x100; None: NaN
     scores: dict[str, AboutScore]  # the facts about each score
     untrained: Mapping[str, float | None]  # the dev scores of the encoder before training
-    items: "KeptItems"  # the entry of items.npz
+    items: "KeptItems"  # facts about items.npz
     data: dict[str, Source]  # the data of each evaluator
     overlap: "Overlap | None"  # training texts that are also in the evaluators' data
 

@@ -15,7 +15,7 @@ from cse.ranges import Mark
 
 @cache
 def code_digest() -> str:
-    """Return a digest (16 hex digits) of the installed code and of conf/, which identifies a version without git.
+    """Return a digest (16 hex digits) of the installed code and conf/: it identifies a version of cse without git.
 
     The digest is computed once for each process, because a process does not load its code again.
     """
@@ -27,7 +27,7 @@ def code_digest() -> str:
 
 
 def own_code(config: PlainConfig) -> dict[str, str]:
-    """Return the digest (16 hex digits) of each module of the user that a `_target_` names, by the module's name.
+    """Return {module's name: digest (16 hex digits)} of the user's modules that a `_target_` names.
 
     Only loaded modules whose file exists are included. Modules of cse and of installed packages are left out.
     """
@@ -43,7 +43,7 @@ def own_code(config: PlainConfig) -> dict[str, str]:
 
 
 def named_sums(config: PlainConfig) -> dict[str, str]:
-    """Return the checksum of each file and encoder on this machine that the settings name, by the setting's key."""
+    """Return {setting's key: checksum} of each file and encoder on this machine that the settings name."""
     sums: dict[str, str] = {}
     for key, name in keys_with(Mark.SUMMED, config).items():
         total = None if name is None else weights_sum(name)

@@ -38,7 +38,7 @@ class EventFile:
         self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (open as long as the run)
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
-        """Write the metrics of a step, by name."""
+        """Write a step's metrics, {name: value}."""
         self.step = step
         self._write("metrics", **metrics)
 

@@ -1,7 +1,7 @@
 """The facts that describe a run, by kind. cse.lab.folder.changes compares these facts. In the order of this file:
 
 Kind, Facts, as_facts    the types, {(kind, name): value}, and a function that makes facts
-facts                    returns all facts that a run recorded; the functions below `facts` return one kind each
+facts                    returns all facts that a run recorded; the functions below `facts` return parts of these
 scoring_facts            returns all facts that a run's scores depend on, except its encoder
 training_facts           returns the training data of a run
 """
@@ -27,7 +27,7 @@ LIBRARIES = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")
 
 
 def as_facts(kind: Kind, values: Mapping[str, object]) -> dict[tuple[Kind, str], object]:
-    """Return values by name as facts of one kind."""
+    """Return {name: value} as facts of one kind."""
     return {(kind, name): value for name, value in values.items()}
 
 
@@ -109,7 +109,7 @@ def processes_in_words(results: Results) -> str | None:
 
 
 def scoring_facts(run: Run) -> dict[str, str]:
-    """Return all facts that a run's scores depend on, except its encoder, as text, by name."""
+    """Return {name: text} of all facts that a run's scores depend on, except the run's encoder."""
     known = {library: str(run.versions[library]) for library in LIBRARIES if library in run.versions}
     if code := code_in_short(run):
         known["code"] = code
@@ -123,7 +123,7 @@ def scoring_facts(run: Run) -> dict[str, str]:
 
 
 def evaluator_data(run: Run) -> dict[str, str]:
-    """Return the data and the protocol of each evaluator that scored a run, by name."""
+    """Return {"data of E": digest, "protocol of E": protocol} of each evaluator E that scored a run."""
     data: dict[str, str] = {}
     for evaluator, source in run.data.items():
         data[f"data of {evaluator}"] = data_digest(source)[:8]
@@ -154,19 +154,19 @@ def training_facts(run: Run) -> Iterator[tuple[str, str, str]]:
 
 
 def trained_texts(run: Run) -> dict[str, TrainingData]:
-    """Return the recorded facts of each training text of a run, by the text's key: data, or data.sources.NAME."""
+    """Return {key: recorded facts} of each training text of a run. A key is data, or data.sources.NAME."""
     if sources := run.training_data.get("sources"):
         return {f"data.sources.{name}": text for name, text in sources.items()}
     return {"data": run.training_data}
 
 
 def file_sums(text: TrainingData) -> dict[str, str]:
-    """Return the checksum of each local file of a text, by name; {} for a published file, or without checksums."""
+    """Return {file's name: checksum} of a text's local files; {} for a published file, or without checksums."""
     sums = text.get("sha256")
     return sums if isinstance(sums, dict) else {}
 
 
 def content_digests(text: TrainingData) -> str | None:
-    """Return the sorted checksums of a text's files, without the files' names; None if the text has no checksum."""
+    """Return the sorted checksums of a text's files as one string, without names of files; None without a checksum."""
     digests = ", ".join(sorted(map(str, file_sums(text).values()))) or text.get("sha256")
     return str(digests) if digests else None

@@ -69,7 +69,7 @@ class PlanEntry:
 
 
 def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
-    """Return the planned jobs at or below the folders whose own folders have neither results.json nor run.yaml.
+    """Return each planned job at or below these folders, if the job's own folder has no results.json and no run.yaml.
 
     Each job is a Run with the settings that its arguments give. The jobs are sorted by folder.
     """
@@ -82,7 +82,7 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
 
 
 def planned_below(place: Path) -> Iterator[tuple[Path, PlanEntry]]:
-    """Yield (folder, job) of the planned jobs at or below a folder. If a job occurs twice, its plan entry is first."""
+    """Yield (folder, job) of the planned jobs at or below a folder. If a job comes twice, its plan entry is first."""
     if (job := planned_in(place.parent).get(place)) is not None:  # `place` may be the folder of one job
         yield place, job
     for above, _, files in os.walk(place):
@@ -98,7 +98,7 @@ def has_files(folder: Path) -> bool:
 
 
 def planned_in(folder: Path) -> dict[Path, PlanEntry]:
-    """Return the jobs of a folder's plan, by the job's folder. Each trial that a search has not made is a job, too."""
+    """Return {job's folder: job} of a folder's plan. Each trial that a search has not made is a job, too."""
     jobs: dict[Path, PlanEntry] = {}
     trials: dict[str, int] = {}
     for line in json_lines(folder / PLAN):

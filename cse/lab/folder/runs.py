@@ -147,7 +147,7 @@ class Run:
 
     @property
     def first_logged_at(self) -> float:
-        """The time of the run's first logged score, in seconds since 1970; 0 if unknown."""
+        """The time of the run's first metric event, in seconds since 1970; 0 if unknown."""
         return next((event.get("time") or 0.0 for event in self.events()), 0.0)
 
 
@@ -186,7 +186,7 @@ def read_run(folder: Path) -> Run:
 
 
 def arguments_in(folder: Path, results: Results) -> Sequence[str]:
-    """Return the settings in the command that results.json records; [] and a warning if a quote in it is not closed."""
+    """Return the arguments KEY=VALUE of the command in results.json; [] and a warning if a quote is not closed."""
     command = results.get("command", "")
     try:
         texts = command.split() if UNQUOTED.fullmatch(command) else shlex.split(command)  # shlex is slow

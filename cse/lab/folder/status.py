@@ -48,7 +48,7 @@ class Status(NamedTuple):
 
 
 def status_of(folder: Path, results: Results, beat: Beat | None, now: float | None = None) -> Status:
-    """Return the state of a run at the time `now`, in seconds since 1970; None: the present. beat: the last beat."""
+    """Return the state of a run at `now` (seconds since 1970, or None for the present). beat: the run's last beat."""
     error = " ".join(str(results.get("error") or "").split())
     match results["status"]:
         case "done":

@@ -27,7 +27,7 @@ The docstring of each folder gives the order of reading. Several folders use the
                 has no verdict. A row of a paper's table without a test is tied if seeds alone explain the difference.
     equivalent  of two settings: TOST shows that they differ by less than a margin
     unlike      of runs: different in code, training files or scoring, so a mean over these runs is doubtful
-    modified    of a score: measured on incomplete or modified data (allow_partial). In files the word is `partial`.
+    modified    of a score: measured on incomplete or modified data (allow_partial). In CSV files the word is `partial`.
     note        a line below a whole table
     remark      a note on one row of a table
     legend      the meaning of a table's signs

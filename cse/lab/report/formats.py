@@ -21,7 +21,7 @@ def format_of(values: Iterable[float]) -> str:
 
 
 def digits_of(form: str, sizes: Iterable[float]) -> int | None:
-    """Return the decimals for differences of a score with this format; None: as few as each difference needs."""
+    """Return how many decimals differences of a score with this format have; None: as few as each difference needs."""
     if form == "z.2e":
         return None
     return 4 if form == "z.4f" or max(map(abs, sizes)) < 0.1 else 2

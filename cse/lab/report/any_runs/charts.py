@@ -40,7 +40,7 @@ TEMPLATE = go.layout.Template(
 
 
 def draw_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.Figure]:
-    """Return each chart that has data, by its title. curves: the points that `curves_of` returns."""
+    """Return {title: chart} of the charts that have data. curves: the points that `curves_of` returns."""
     scored = [name for name in comparison.scores.shown if any(name in setting.means for setting in comparison.settings)]
     charts = score_charts(comparison, scored) if scored else {}
     return charts | curve_charts(comparison, curves)
@@ -66,7 +66,7 @@ def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.
 
 
 def keys_as_axes(comparison: Comparison) -> tuple[dict[Key, dict[Setting, float]], list[Key]]:
-    """Return (the keys that have a numeric axis, each with the number of every setting; the other keys).
+    """Return ({key with a numeric axis: {setting: its number}}, [the other keys]).
 
     Charts show the values of the other keys as categories.
     """
@@ -77,7 +77,7 @@ def keys_as_axes(comparison: Comparison) -> tuple[dict[Key, dict[Setting, float]
 
 
 def as_axis(comparison: Comparison, key: Key, is_search: bool) -> dict[Setting, float] | None:
-    """Return each setting's number at a key; NaN for a setting without the key.
+    """Return {setting: its value of a key, as a number}; NaN for a setting without the key.
 
     Return None if a value is not a number. Without a search, return None also for at most CATEGORIES distinct numbers.
     """
@@ -157,7 +157,7 @@ def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.
 
 
 def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence[str]) -> go.Figure:
-    """Return a heat map for each score. A cell shows mean and standard deviation for a pair of values of two keys."""
+    """Return a chart with a heat map for each score. A cell shows mean and sd for a pair of values of two keys."""
     traces = {score: [heat_map_of(comparison, across, down, score)] for score in scored}
     rows = len({setting.values[down.dotted] for setting in comparison.settings})
     layout: dict[str, object] = {
@@ -213,7 +213,7 @@ def cells_of(comparison: Comparison, across: Key, down: Key, score: str) -> pd.D
 
 
 def seeds_of(comparison: Comparison, score: str, keys: Sequence[Key] = ()) -> pd.DataFrame:
-    """Return a row for each seed of each setting with the score: setting, score, and the setting's values at `keys`.
+    """Return a row for each seed of each setting that has the score: setting, score, the setting's values at `keys`.
 
     The values of a key are ordered categories: first numbers by size, then words in the order of the table.
     """

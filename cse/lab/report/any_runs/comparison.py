@@ -170,7 +170,7 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
 def compare_without_smoke(
     runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str
 ) -> list[Comparison]:
-    """Return a comparison of the real runs and one of the smoke runs, if any. patterns: see `compare_runs`."""
+    """Return [comparison of real runs, comparison of smoke runs], without empty ones. patterns: see `compare_runs`."""
     parts = [[run for run in runs if run.is_smoke == is_smoke] for is_smoke in (False, True)]
     return [compare_runs(part, folders, patterns, seed_key) for part in parts if part]
 

@@ -33,8 +33,8 @@ def lines_by_metric(curves: pd.DataFrame, comparison: Comparison) -> dict[str, l
 def panels_of(points: pd.DataFrame) -> list[list[int]]:
     """Return groups of settings with values of similar size: the losses of two objectives may be 1 and 300.
 
-    A group has its settings' places in the table. points: the points of one metric. The settings are sorted by their
-    largest absolute value. A value more than FARTHER times the value before it begins a group, up to PANELS groups.
+    A group lists its settings' places in the table. points: the points of one metric. The settings are sorted by their
+    largest absolute value. If a value is above FARTHER times the value before it, a group begins, up to PANELS groups.
     """
     sizes = points["value"].abs().groupby(points["setting"]).max().sort_values()
     group = (sizes > FARTHER * sizes.shift()).cumsum().clip(upper=PANELS - 1)

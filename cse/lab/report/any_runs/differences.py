@@ -37,7 +37,7 @@ class Terms:
 
     within: the margin of equivalence; None: no test of equivalence.
     level: the significance level of a single test, (1 - confidence) divided by the number of tests.
-    spread: the standard deviation over seeds, pooled over all settings.
+    spread: the standard deviation over seeds, pooled over the reference and the compared settings.
     """
 
     confidence: float

@@ -76,9 +76,9 @@ def differences_table(differences: Differences) -> pd.DataFrame:
 def differences_frame(differences: Differences) -> pd.DataFrame:
     """Return the table of differences.csv: a row for each compared setting.
 
-    p: the p of one comparison; empty if there are no seeds to test. p_holm: p, Holm-corrected over all rows. tied:
-    whether p_holm detects no difference; "" without a verdict. seeds_to_tell: see `Difference`. equivalent: whether the
-    difference is less than `within=`, by equivalent_p_holm. paired_NAME: the column NAME, by a paired test.
+    p: the p of one comparison; empty without a test. p_holm: p, Holm-corrected over all rows. tied: whether p_holm
+    detects no difference; "" without a verdict. seeds_to_tell: see `Difference`. equivalent: whether the difference is
+    less than `within=`, by equivalent_p_holm. paired_NAME: the column NAME, by a paired test.
     """
     rows = []
     for line in differences.lines:

@@ -62,7 +62,7 @@ def judge_gate(
 def compare_with_others(
     comparison: Comparison, score: str, first: Setting, others: Sequence[Setting], *, least: float, confidence: float
 ) -> Gate:
-    """Return the gate between the first setting and each other setting. All these settings have the score."""
+    """Return the gate that compares the first setting with each other setting. All these settings have the score."""
     sign = -1 if comparison.lower_is_better(score) else 1
     ours = first.compared[score]
     groups = [setting.compared[score] for setting in others]
@@ -102,7 +102,7 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
 
 
 def seeds_without(score: str, setting: Setting, seed_key: str) -> str:
-    """Return a line on the seeds of a setting without the score (failed, diverged, not done); "" if all have the score.
+    """Return a line on a setting's seeds that lack the score (failed, diverged, not done); "" if all have the score.
 
     A mean over only the other seeds is not the score of the setting.
     """

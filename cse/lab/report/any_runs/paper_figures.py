@@ -203,7 +203,7 @@ def spread_of(settings: Sequence[Setting], score: str) -> str:
 
 
 def the_best_of(shown: int, every: int, noun: str) -> str:
-    """Return the part of a title about the choice of the best data; "" if the figure shows all data."""
+    """Return "the best 20 of 45 settings" for a figure's title; "" if the figure shows all of them."""
     return f"the best {shown} of {every:,} {noun}" if shown < every else ""
 
 

@@ -68,7 +68,7 @@ def is_trial(run: Run, seed_key: str) -> bool:
 
 
 def is_of_search(run: Run, search: PastSearch, seed_key: str) -> bool:
-    """Return whether a search asked for the values of a run, and has the run's other settings.
+    """Return whether a search asked for a run's values, and the run's command does not contradict `search.fixed`.
 
     If the search sets no seed, a run whose command sets a seed is not a trial, but a further seed of a trial.
     """

@@ -61,7 +61,7 @@ def places(folder: Path) -> list[Path]:
 
 
 def folder_above(folder: Path) -> Path:
-    """Return the folder itself if it exists, else the folder in which its name searches as a glob."""
+    """Return the folder itself if it exists; for a glob, the folder above the first part with a wildcard."""
     if folder.exists():
         return folder
     return Path(*takewhile(lambda part: not glob.has_magic(part), folder.parts))

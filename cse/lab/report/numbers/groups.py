@@ -37,7 +37,7 @@ class Measure:
     select: str = ""
 
     def numbers_of(self, runs: Iterable[Run]) -> list[float]:
-        """Return the numbers of the runs. The result leaves out runs without the number.
+        """Return the measured number of each run. The result leaves out runs without the number.
 
         For example, a run without an auxiliary modality lacks the settings of the modality.
         """
@@ -48,7 +48,7 @@ class Measure:
         return [number for number in numbers if number is not None]
 
     def number_of_seed(self, runs: Sequence[Run]) -> float:
-        """Return the number of one seed, from its runs. Each run must have the number."""
+        """Return the measured number of one seed, from the seed's runs. Each run must have the number."""
         if self.aggregate == "best":
             return self.numbers_of([best_run(runs, self.select)])[0]
         return float(STATISTICS[self.aggregate](self.numbers_of(runs)))
@@ -95,7 +95,7 @@ class Group:
         return self.aggregate == "mean" and any(run.no_better for run in self.runs)
 
     def without_seeds(self) -> "Group":
-        """Return the same runs as one encoder that is only scored. The value is the mean over the seeds."""
+        """Return the group as one encoder that is only scored. Its one value is the mean over the seeds."""
         return replace(self, value_by_seed={"": float(np.mean(self.values))}, only_scored=True)
 
 
@@ -141,7 +141,7 @@ def without_copies(runs: Sequence[Run], seed_key: str) -> list[Run]:
 
 
 def one_run_of(copies: Sequence[Run]) -> Run:
-    """Return a run with the mean scores of its copies."""
+    """Return one run that replaces these copies: the first copy, with the mean scores of all copies."""
     return copies[0] if len(copies) == 1 else replace(copies[0], metrics=mean_scores(copies))
 
 

@@ -64,7 +64,7 @@ def groups_shared(runs: Sequence[Run]) -> set[str]:
 
 
 def has_several_values(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> bool:
-    """Return whether a key has several values among runs with equal values at the keys `within`."""
+    """Return whether two runs have different values at `key`, and equal values at each key in `within`."""
     values: dict[tuple[str, ...], set[str]] = {}
     for run in runs:
         place = tuple(value_in_words(run, other) for other in within)
@@ -92,7 +92,7 @@ def keys_of_settings(runs: Sequence[Run], seed_key: str) -> list[str]:
 
     A run's command gave such a key. The key has several values, and training or scores depend on the key. If another
     key has several values, these values follow from the given keys and the seed, or from another version of the code
-    (see cse.lab.report.numbers.unlike). If several folders are compared, the key `origin` comes first.
+    (see cse.lab.report.numbers.unlike). If `runs=` names several folders, the key `origin` (`with_origin`) is first.
 
     A case replaces the keys that it sets: if case=a sets lr=1 and case=b sets lr=2, the runs of both differ only in the
     key `case`. A case does not replace the keys of added arguments: case=a lr=1 and case=a lr=2 differ in lr.
@@ -113,7 +113,7 @@ def keys_of_settings(runs: Sequence[Run], seed_key: str) -> list[str]:
 
 
 def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
-    """Return the axes that change no score, such as workers: all runs of a folder give the key, with several values.
+    """Return the axes that change no score, such as workers. All runs of a folder set such a key, to several values.
 
     So workers=2 and workers=4 are two settings only if one command has both values: workers=2,4. A run's name in a
     tracker is not an axis.
@@ -151,7 +151,7 @@ def arguments_of_case(sweep: str, case: str) -> list[str]:
 
 
 def keys_of_cases(runs: Sequence[Run], seed_key: str, added: Collection[str]) -> list[str]:
-    """Return the keys that name a run's case: `case`; or `case` and `sweep`, if two sweeps have a case of one name.
+    """Return the keys that name a run's case: `case`, and also `sweep` if two sweeps have a case of the same name.
 
     Return [] if all runs have the same case, or if `case` is the key of the seeds. added: see `keys_added_to_cases`.
     """
@@ -162,7 +162,7 @@ def keys_of_cases(runs: Sequence[Run], seed_key: str, added: Collection[str]) ->
 
 
 def keys_that_decide(key: str, of_cases: Sequence[str], seed_key: str) -> list[str]:
-    """Return the keys whose values decide a run's value at `key`. key: no key of `keys_added_to_cases`.
+    """Return the keys whose values decide a run's value at `key`, which is not one of `keys_added_to_cases`.
 
     Usually the case alone decides. Each seed has its own checkpoint, so the case and the seed together decide the value
     of `checkpoint`. of_cases: see `keys_of_cases`.

@@ -45,9 +45,9 @@ def seen_in_training(runs: Sequence[Run]) -> list[str]:
 
 
 def nearest_captions(runs: Mapping[str, Run]) -> list[str]:
-    """Return the captions that each run retrieved for each query, the nearest first, as in NonLing-CSE's Table C.1.
+    """Return lines with the captions that each run retrieved for each query, nearest first (NonLing-CSE, Table C.1).
 
-    runs: for each row of a table, the name of the row and one of its runs.
+    runs: {name of a table's row: one run of this row}.
     """
     tops = {row: cast("Json", run.data.get("retrieval", {})).get("top", {}) for row, run in runs.items()}
     lines = []

@@ -52,7 +52,7 @@ class Value:
 
 
 TEST_NAMES = {"Welch": "Welch's t-test", "one-sample t": "one-sample t-test"}
-"""The names of tests in text, where these differ from those in CSV files."""
+"""{name of a test in CSV files: its name in text}. A test that is not here has the same name in both."""
 
 
 class Effect(NamedTuple):
@@ -63,7 +63,7 @@ class Effect(NamedTuple):
     size: the difference; None if nothing was compared.
     low, high: the interval.
     n: the number of seeds or items, in words.
-    test: the name of the test, as reports show it.
+    test: the name of the test, as CSV files show it (see TEST_NAMES).
     why: why there is no p; "" with a p.
     """
 
@@ -114,9 +114,9 @@ Side = Mapping[str, float] | float
 def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
     """Return the mean of `ours` minus the mean of `theirs`, tested two-sided against a difference of `shift`.
 
-    The test is Welch's test, even if both sides have the same seeds. Two methods share only the number of a seed, and
-    pairing would halve the degrees of freedom. Against one score without seeds, the test is a one-sample t-test. There
-    is no test if a side has one seed, if neither side has seeds, or if the scores do not vary.
+    The test is Welch's test, even if both sides have the same seeds. A seed seldom affects two methods in the same way,
+    and pairing would halve the degrees of freedom. Against one score without seeds, the test is a one-sample t-test.
+    There is no test if a side has one seed, if neither side has seeds, or if the scores do not vary.
     """
     a, b = scores_in(ours), scores_in(theirs)
     if len(a) > 1 and len(b) > 1:
