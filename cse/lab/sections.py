@@ -110,7 +110,7 @@ class Section:
 
 
 class GridCell(NamedTuple):
-    """A cell of a paper's table, as text. ours: the number of our runs. difference: ours minus the published number."""
+    """A cell of a paper's table, as text. ours: our number. difference: our number minus the published number."""
 
     ours: str
     published: str
@@ -146,7 +146,7 @@ class PaperSection(Section):
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:
-    """Return the content of report.md. title: the title of the report, with the text after the title."""
+    """Return the content of report.md. title: the title of the report, and the text below the title."""
     return "\n".join([f"# {title}\n", *(section.markdown() for section in sections)])
 
 

@@ -25,8 +25,8 @@ ABSENT = "-"
 def section_of_two(folders: Sequence[Path]) -> Section:
     """Return the facts that differ between two runs, A and B, by kind. Facts that change results come first.
 
-    Between a training and an evaluation, only scores and facts that both have are compared. Raises UserError for a
-    folder without a run, and for the same folder twice.
+    Between a training and an evaluation, only scores are compared, and facts that both runs have. Raises UserError for
+    a folder without a run, and for the same folder twice.
     """
     check_two(folders)
     runs = [read_run(folder) for folder in folders]

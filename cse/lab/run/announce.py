@@ -1,7 +1,7 @@
 """The first lines that a run logs: the encoder, the data, the steps and the device.
 
-Start at `announce`. The functions below it return its lines, in the same order. A function `..._in_words` returns one
-line, or "".
+Start at `announce`. The functions below `announce` return its lines, in the same order. A function `..._in_words`
+returns the text of one line; "" leaves the line out. `method_in_words` returns two lines.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ NEXT_LINE = "\n" + 11 * " "  # between the lines of one field
 
 
 def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
-    """Log a description of the run. plain: the settings. overlap: the number of training texts that are also scored."""
+    """Log a description of the run. plain: the settings. overlap: the counts of training texts that are also scored."""
     parts, choice = training.parts, plain["choices"]["augmentation"]
     batches, evaluators = parts.batches, parts.evaluators
     scored_too = for_each_text(batches, lambda own: overlap_in_words(overlap_of(own, overlap))) if evaluators else ""
@@ -54,7 +54,7 @@ def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
 
 
 def for_each_text(batches: Steps, in_words: Callable[[Batches], str]) -> str:
-    """Return the line about a run's text or, for a mixture, a line for each text that begins with the text's name."""
+    """Return the line about a run's only text or, for a mixture, a line for each text, after the name of the text."""
     lines = {name: in_words(own) for name, own in batches.sources.items()}
     if len(lines) == 1:
         return next(iter(lines.values()))
@@ -67,7 +67,7 @@ def overlap_of(batches: Batches, overlap: Overlap) -> Overlap:
 
 
 def method_in_words(plain: PlainConfig) -> dict[str, str]:
-    """Return two lines: the choices of the method, and the recipes of the hyper-parameters."""
+    """Return {field: line} for two lines: the choices of the method, and the recipes of the hyper-parameters."""
     choices = plain["choices"]
     second = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
     return {

@@ -39,7 +39,7 @@ from cse.training.settings import Parts, State
 
 log = logging.getLogger("cse")
 
-SAMPLE, TOLERANCE = 32, 1e-4  # the number of texts encoded again; the largest difference of a number in other batches
+SAMPLE, TOLERANCE = 32, 1e-4  # the texts encoded again; how much a vector's numbers may change with the batch
 
 
 def recover_best(training: Training) -> None:
@@ -91,7 +91,7 @@ def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
 def finish_run(record: Record, training: Training, state: State) -> None:
     """Score best/, and write and log the results of a finished run.
 
-    If no score selected a step, first export the encoder of the last step, and set it as the state's best step.
+    If no score selected a step, first export the encoder of the last step, and make this step the state's best step.
     """
     parts, trackers = training.parts, record.trackers
     if state.best_step == 0:
@@ -124,7 +124,7 @@ def finish_run(record: Record, training: Training, state: State) -> None:
 
 
 def score_best(record: Record, training: Training, step: int) -> KeptItems:
-    """Load best/ as a user will, and score it on all splits of every evaluator. Return the entry of items.npz.
+    """Load best/ as a user will, and score it on all splits of every evaluator. Return results.json's entry `items`.
 
     step: the step of best/. The training may still have vectors that its encoder made at this step. If a sample of
     these vectors equals the vectors of best/, all of them are used again.

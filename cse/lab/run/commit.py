@@ -73,6 +73,6 @@ def installed(name: str) -> str | None:
 
 
 def versions_of(names: Iterable[str]) -> dict[str, str]:
-    """Return the versions of the packages that are installed, by name."""
+    """Return {name: version} of the packages that are installed."""
     versions = {name: installed(name) for name in names}
     return {name: known for name, known in versions.items() if known is not None}

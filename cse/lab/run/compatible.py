@@ -51,7 +51,7 @@ def check_combination(cfg: DictConfig) -> None:
 def check_text(learned: TextWithObjective, batch_size: int) -> None:
     """Refuse a batch with too few rows for the loss.
 
-    Also refuse text without scores if the objective learns from scores, and text with scores if it ignores scores.
+    Also refuse text without scores for an objective that learns from scores, and text with scores for other objectives.
     """
     text, objective, key = learned.text, learned.objective, learned.text_key
     name = learned.described_objective

@@ -181,9 +181,9 @@ def run_of_checkpoint(cfg: DictConfig) -> Run | None:
 
 
 def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
-    """Return the number of a run's training texts that are scored now, or None if the text is no longer in the cache.
+    """Return the counts of a run's training texts that are scored now; None if unknown, as without the text's cache.
 
-    Log this number, and the number of dev pairs that selected the run's checkpoint and are test pairs now.
+    Log these counts, and the number of dev pairs that selected the run's checkpoint and are test pairs now.
     """
     try:
         with explaining([], "train"):

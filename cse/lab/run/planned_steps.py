@@ -29,7 +29,7 @@ def steps_of(trainer: DictConfig, batches: int) -> int:
 
 
 def expected_rows(data: DictConfig) -> int | None:
-    """Return the number of rows in the settings, else the published number for a corpus, else None."""
+    """Return the number of rows within data.limit: from the settings, else as published for the corpus, else None."""
     published = DATASETS.get(data.name)
     rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
     rows = rows or (published.rows[0] if published and published.rows else None)

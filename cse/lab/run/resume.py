@@ -3,7 +3,7 @@
     earlier_run            returns the run that the arguments name
     config_of_run          returns the config: the run's settings (recorded_settings) override the settings of conf/
                            for the same choices (laid_over), and the arguments override both (override)
-    complete_arguments     returns the arguments that start the same run without the earlier run's folder
+    complete_arguments     returns the arguments that start the same run and do not name the earlier run
     log_ignored_variables  logs the environment variables that this run ignores
     resume_hint            returns how to continue a stopped run
 
@@ -108,7 +108,7 @@ def recorded_settings(run: EarlierRun) -> PlainConfig:
 
 
 def is_about_start(argument: Argument) -> bool:
-    """Return whether an argument names the earlier run or is one of Hydra. All other arguments change settings."""
+    """Return whether an argument names the earlier run or is for Hydra. All other arguments change settings."""
     return argument.key in ("resume", "rerun") or argument.key.startswith("hydra")
 
 
@@ -139,7 +139,7 @@ def recorded_choices(recorded: PlainConfig) -> list[str]:
 
 
 def arguments_about_folder(run: EarlierRun, arguments: Sequence[Argument]) -> list[Argument]:
-    """Return the arguments of Hydra and, for rerun=, of the new run's folder. A resumed run has its folder already."""
+    """Return Hydra's arguments, with resume= for a repeated run, and without hydra.run.dir for a resumed run."""
     of_hydra = [argument for argument in arguments if argument.key.startswith("hydra")]
     if run.key == "rerun":  # with resume=auto, a later start continues the new run in the new run's folder
         return [*of_hydra, *(argument for argument in arguments if argument.key == "resume")]
@@ -202,9 +202,9 @@ def delete_key(config: DictConfig, argument: Argument) -> None:
 
 
 def complete_arguments(run: EarlierRun, arguments: Sequence[Argument]) -> list[Argument]:
-    """Return the arguments that start the same run without the earlier run's folder.
+    """Return the arguments that start the same run and do not name the earlier run.
 
-    First come the arguments of the earlier run, then the given arguments.
+    First come the arguments of the earlier run that no given argument replaces, then the given arguments.
     """
     given = [argument for argument in arguments if argument.key != run.key]
     replaced = {"resume", "rerun", *(argument.key for argument in given)}

@@ -46,7 +46,7 @@ def start_evaluation(arguments: Sequence[Argument]) -> None:
 def one_job(kind: Kind, arguments: Sequence[Argument], folder: str | Path | None = None) -> Iterator[Job]:
     """Make and check a job, and give it to the block, which logs into the job's log file. Raises UserError."""
     given = without_added(arguments)
-    with explaining(texts_of(given), kind):  # without the work: an error in the user's own code needs its traceback
+    with explaining(texts_of(given), kind):  # not around the work: an error in the user's own code needs its traceback
         run = earlier_run(arguments, kind)
         config = unchecked_config(kind, arguments, run)
         check_needs(needs_before_torch(config))  # importing torch takes seconds

@@ -47,7 +47,7 @@ def quiet() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages for tensors on a CPU: fewer page faults in a step
-    for name in ("HF_HUB_VERBOSITY", "DATASETS_VERBOSITY"):  # these libraries read them at import, maybe later
+    for name in ("HF_HUB_VERBOSITY", "DATASETS_VERBOSITY"):  # a library reads its variable when it is imported
         os.environ.setdefault(name, "error")
     warnings.filterwarnings("ignore")
     for name in TALKATIVE:

@@ -5,7 +5,7 @@
     prepare       makes the training, compares its inputs with a run that it repeats, and logs the run's plan
     log_forecast  with dry_run: measures time and memory, and ends
     take_folder   takes the run's folder, and starts or resumes the training; the first write
-    begin_record  starts results.json and the trackers with the facts that are known before the first step
+    begin_record  makes the Record (results.json, trackers) with the facts that are known before the first step
     training.run  does the steps (cse.training.loop), and saves best/ and last/ meanwhile
     finish_run    scores best/, and writes the files of a finished run
 
@@ -106,7 +106,7 @@ def receiving_signals(job: Job) -> Iterator[Signals]:
 
 
 def set_up_torch(cfg: DictConfig) -> None:
-    """Join the run's other processes, and set torch's global settings, which are the same in every run."""
+    """Join the run's other processes, and set torch's global settings, which an earlier run may have changed."""
     torch.use_deterministic_algorithms(False)  # an earlier run in this process may have set True
     if cfg.trainer.deterministic:
         from transformers.trainer_utils import enable_full_determinism
@@ -151,9 +151,9 @@ def build_parts(job: Job, accelerator: Accelerator) -> Parts:
 
 
 def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training, Overlap | None]:
-    """Return the training before its start, and the number of training texts that are also evaluation texts.
+    """Return the training before its start, and the counts of training texts that are also evaluation texts.
 
-    Only the first process counts these texts; the number is None on the other processes. Logs the run's plan, and
+    Only the first process counts these texts; on the other processes, the counts are None. Logs the run's plan, and
     writes nothing. Raises UserError if a run with rerun= would read other data than the earlier run.
     """
     plain = resolved(job.cfg)
@@ -192,7 +192,7 @@ def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
 
 
 def begin_record(job: Job, training: Training, overlap: Overlap | None) -> Record:
-    """Return the record of a training that has started. overlap: the number of its texts that are evaluation texts."""
+    """Return the record of a training that has started. overlap: the counts of its texts that are evaluation texts."""
     is_first = training.accelerator.is_main_process
     record = Record(
         job,
@@ -226,7 +226,7 @@ def encoder_and_inputs(training: Training) -> Results:
 def kept_of_before(plain: PlainConfig, training: Training) -> Results:
     """Return the entries of results.json that a resumed run keeps from its earlier starts. Warns of changed code.
 
-    These are each earlier code and number of processes that has changed, and the hub's facts about the first weights.
+    The entries are each replaced code and number of processes, and the license and language of the initial encoder.
     """
     step, processes = training.state.step, training.accelerator.num_processes
     before: Results = read_run(training.folder).results if step else {}

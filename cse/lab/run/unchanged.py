@@ -118,7 +118,7 @@ def groups_behind(name: str) -> set[str]:
     from cse.training.teacher import TEACHER
 
     if name == CONFIGURATION:
-        return {"model", "augmentation"}  # it has the encoder's dropout
+        return {"model", "augmentation"}  # the configuration has the dropout that augmentation.model_dropout sets
     if name in (VOCABULARY, WEIGHTS, FROZEN_WEIGHTS):
         return {"model"}
     return {"objective"} if name.startswith(TEACHER) else set()  # the digest has the teacher's pooling
@@ -128,7 +128,7 @@ def groups_behind(name: str) -> set[str]:
 
 
 def log_same_inputs(folder: Path, before: dict[str, str], now: dict[str, str]) -> None:
-    """Log the number of equal inputs, and the names of replaced inputs. before, now: digests of the inputs by name."""
+    """Log the number of equal inputs, and the names of replaced inputs. before, now: {name of an input: its digest}."""
     digests = set(now.values())
     other = [name for name, digest in before.items() if digest not in digests]
     but = f"; other inputs replace {', '.join(other)}" if other else ""

@@ -88,7 +88,7 @@ class Argument:
 # From texts to arguments, and back
 
 RUN_ALONE = Argument("hydra.mode=RUN", by="sweep")
-"""Hydra's argument for a single run. Each job of a sweep needs this argument, because its file may set another mode.
+"""Hydra's argument for a single run. Each job of a sweep has this argument, because a sweep may set another mode.
 
 RUN_ALONE is the last argument that the sweep gives. So its place shows who gave an argument in a job's command, in
 run.yaml and in a plan.
@@ -136,12 +136,12 @@ def keys_of_person(arguments: Iterable[Argument]) -> list[str]:
 
 
 def merged(arguments: Iterable[Argument]) -> list[Argument]:
-    """Return the last argument of each key, at the place of its first. So the command line overrides a case."""
+    """Return the last argument of each key, at the place of the key's first. So the command line overrides a case."""
     return list({argument.key: argument for argument in arguments}.values())
 
 
 def settings_of_arguments(arguments: Iterable[Argument]) -> tuple[PlainConfig, dict[str, str]]:
-    """Return the settings, and the choices by group, that the arguments alone give. Hydra's arguments are left out."""
+    """Return (the settings, {group: choice}) that the arguments alone give. Hydra's arguments are left out."""
     settings: PlainConfig = {}
     chosen: dict[str, str] = {}
     for argument in arguments:

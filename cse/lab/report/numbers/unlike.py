@@ -46,7 +46,7 @@ def notes_on_unlike_runs(what: str, runs: Sequence[Run], noted: Collection[str])
 def may_not_differ(key: str) -> bool:
     """Return whether a key must have the same value in all runs of one number.
 
-    Such keys decide what a run learns. The settings of evaluators may differ: `scoring_differences` reports them.
+    Such a key decides what a run learns, and is no seed. `scoring_differences` reports the settings of evaluators.
     """
     is_seed = "seed" in key.rpartition(".")[2]
     return role_of(key).is_science and key.partition(".")[0] != "eval" and not is_seed
@@ -55,8 +55,8 @@ def may_not_differ(key: str) -> bool:
 def changed_training_data(runs: Sequence[Run], same_file_names_only: bool = False) -> list[str]:
     """Return the training data (text, images, sound) whose files were not the same in all runs: "the files of NAME".
 
-    same_file_names_only: compare only runs whose settings name the same files. The runs of an axis over data.path do
-    not.
+    same_file_names_only: compare only runs whose settings name the same files. The runs of an axis over data.path name
+    different files.
     """
     contents_of: dict[tuple[str, str], set[str]] = {}
     for run in runs:
@@ -66,9 +66,9 @@ def changed_training_data(runs: Sequence[Run], same_file_names_only: bool = Fals
 
 
 def scoring_differences(runs: Sequence[Run]) -> list[str]:
-    """Return the differences between runs that may have changed scores, with all values: "torch (2.11.0 | 2.10.0)".
+    """Return the facts about scoring that differ between runs, with all values: "torch (2.11.0 | 2.10.0)".
 
-    These are differences in code, in libraries, in an evaluator's settings, and in the checksum of an evaluator's data.
+    These are facts about code, libraries, an evaluator's settings, and the checksum of an evaluator's data.
     """
     values: dict[str, dict[str, None]] = {}
     for run in runs:

@@ -1,12 +1,12 @@
 """The cells of a paper's table: the published number, our number, and a verdict.
 
-Start at `cells_of`, which makes a `Cell` for each row and column of the published table (`published_cell`). If runs may
-fill the cell, `filled_cell` adds our number: the mean over seeds of the group of runs that fills the cell. Our number
-is compared with three things:
+Start at `cells_of`, which makes a `Cell` for each row and column of the published table (`published_cell`). Runs may
+fill a cell if the `report:` block has the row and the column. Then `filled_cell` adds our number: the mean over seeds
+of the group of runs that fills the cell. Our number is compared with three things:
 
 - the published number (`difference_to`, with a verdict: `verdict_on_cell`);
 - our own runs of the cell's baseline (`gain_in`);
-- the other rows of the column (`RankedColumn`): which row is the best, and which rows are tied with this row (`ties`).
+- the other rows of the column (`RankedColumn`): which row is the best, and which rows are tied with the best (`ties`).
 
 cse.lab.report.paper.paper_table makes a table of the cells.
 """
@@ -60,7 +60,7 @@ class Cell:
     gain: our number minus our number of the baseline, by Welch's test, which does not assume equal variances.
     p_student: the p of the gain by Student's test, as in NonLing-CSE's Table 3.
     tied_with_best: whether the cell is the best in its RankedColumn or tied with the best; None without runs.
-    is_marked: whether the cell is the best or tied with the best, and both have enough seeds for a verdict.
+    is_marked: whether `tied_with_best` is true, and the cell and the best cell have enough seeds for a verdict.
     """
 
     row: str
@@ -86,7 +86,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class RankedColumn:
-    """The rows of a column that can be ranked, because they have the same score and statistic.
+    """Rows of one column with the same score and statistic, so that the rows can be ranked.
 
     groups: the runs of each row.
     spread: the variation over seeds in the rows with several seeds; None without such rows.
@@ -111,7 +111,7 @@ class RankedColumn:
 
 
 def ranked_columns(groups: Mapping[CellPlace, Group], confidence: float) -> list[RankedColumn]:
-    """Return the cells that runs may fill, ranked within each column, score and statistic."""
+    """Return a RankedColumn for each column, score and statistic. groups: the group of each cell that runs may fill."""
     alike: dict[tuple[str, str | None, str], dict[str, Group]] = {}
     for (row, column), group in groups.items():
         alike.setdefault((column, group.metric, group.aggregate), {})[row] = group
@@ -124,7 +124,7 @@ def ranked_columns(groups: Mapping[CellPlace, Group], confidence: float) -> list
 
 
 def cells_of(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[Cell]:
-    """Return the cells in the order of the published table. ranked: the columns of the cells that runs may fill."""
+    """Return the cells in the order of the published table. ranked: the result of `ranked_columns`."""
     ranked_at = {(row, column.column): column for column in ranked for row in column.groups}
     cells = []
     for row, numbers in sweep.published.cells.items():
@@ -136,9 +136,9 @@ def cells_of(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[Cell]:
 
 
 def published_cell(row: str, column: str, sweep: SweepRuns) -> Cell:
-    """Return a cell of the published table that no run may fill.
+    """Return a cell of the published table, without our runs.
 
-    Its verdict is "" if runs may fill other columns of the row.
+    The verdict is PUBLISHED ONLY in a row of `others`, "" in a row of the `report:` block, and NOT RUN in other rows.
     """
     table, baseline = sweep.published, sweep.block.baseline_of(row, column)
     number, base = table.cells[row][column], table.cells[baseline][column] if baseline else None
@@ -244,9 +244,9 @@ def noise_of(groups: Sequence[Group], seed_sd: float | None) -> float | None:
 def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) -> list[str]:
     """Return the best row of a column, and the rows that may differ from the best row by noise alone.
 
-    Return [] if fewer than two rows have runs. p is Holm-corrected over the column. Without a test (one seed), a row is
-    tied if seeds alone can explain its distance from the best row. Between two encoders that are only scored, seeds
-    explain no distance. groups: the group of each row. seed_sd: see `noise_of`.
+    Return [] if fewer than two rows have runs. The p of each row's test against the best row is Holm-corrected over the
+    column. Without a test (one seed), a row is tied if seeds alone can explain its distance from the best row. Between
+    two encoders that are only scored, seeds explain no distance. groups: {row: its group}. seed_sd: see `noise_of`.
     """
     filled = {row: group for row, group in groups.items() if group.values and group.metric}
     if len(filled) < 2:

@@ -141,7 +141,7 @@ class JudgedClaim(TestedClaim):
 
     @property
     def verdict_with_parts(self) -> str:
-        """The verdict. If only some parts decide the verdict, the text has their number: HOLDS (1 of 3 parts)."""
+        """The verdict. If only some parts are behind it (`parts_measured`), with their number: HOLDS (1 of 3 parts)."""
         number, parts = self.parts_measured, len(self.parts)
         return f"{self.verdict} ({number} of {parts} parts)" if 0 < number < parts else self.verdict
 
@@ -224,8 +224,8 @@ def effect_between(claim: Claim, sides: tuple[Group, Group], confidence: float) 
 def why_no_test(claim: Claim, sides: tuple[Group, Group], block: ReportBlock) -> str:
     """Return why these runs do not test a claim; "" if they do.
 
-    A claim is tested only on its own score, by runs in the paper's setting with enough seeds on each trained side. A
-    claim with a margin needs a control.
+    A test needs a score of the quantity that the paper measured, runs in the paper's setting, and enough seeds on each
+    side whose runs train an encoder. A claim with a margin also needs a control.
     """
     if claim.quantity:
         instead = sides[0].metric or sides[1].metric or "ours"

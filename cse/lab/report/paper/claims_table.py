@@ -17,7 +17,7 @@ ORDER = (SEE_FIGURE, NOT_TESTED, NOT_RUN, INCONCLUSIVE, HOLDS, CONTRADICTED)
 
 
 def claims_section(claims: Sequence[JudgedClaim]) -> Section:
-    """Return the section of claims: a table without empty columns. A terminal and a page show a paragraph for each."""
+    """Return the section of claims, without empty columns. A terminal and a page show a paragraph for each claim."""
     rows = [
         {"claim": judged.claim.says, "source": judged.claim.source, "verdict": judged.verdict_with_parts}
         | claim_facts(judged)
@@ -86,7 +86,7 @@ def claims_frame(claims: Sequence[JudgedClaim]) -> pd.DataFrame:
 
 
 def digits_of_claim(judged: JudgedClaim) -> int | None:
-    """Return the decimals of our difference and of the published difference; None: as few as each number needs."""
+    """Return how many decimals our and the published difference have; None: as many as each number needs."""
     values = [value for part in judged.parts for side in part.sides for value in side.values]
     sizes = [size for size in (judged.effect.size, judged.published) if size]
     return digits_of(format_of(values), sizes or [1.0])
@@ -122,7 +122,7 @@ def missing_cells(judged: JudgedClaim) -> str:
 
 
 def each_part(judged: JudgedClaim) -> str:
-    """Return the verdict on each part; "" for a claim with a single part."""
+    """Return the verdict on each measured part, as one text; "" for a claim with a single part."""
     if not judged.verdicts_of_parts:
         return ""
     both = zip(judged.measured, judged.verdicts_of_parts, strict=True)
@@ -136,7 +136,7 @@ def quantity_of(judged: JudgedClaim) -> str:
 
 
 def data_of(judged: JudgedClaim) -> str:
-    """Return whether the measured parts use complete or modified data; "" without a measured part."""
+    """Return "partial" if a measured part uses scores on modified data, else "whole"; "" without a measured part."""
     if not judged.measured:
         return ""
     return "partial" if judged.modified else "whole"

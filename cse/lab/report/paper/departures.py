@@ -65,7 +65,7 @@ def notes_on_departures(runs: list[Run], paper_setting: Where) -> list[str]:
 def mark_departures(runs: Sequence[Run], sweep: str, seed_key: str) -> list[Run]:
     """Return the runs, each with its departures from its sweep. A smoke run gets no departures.
 
-    sweep: the sweep of runs whose command names no sweep.
+    sweep: the name of the sweep with which a run is compared if the run's command names no sweep.
     """
     plans = Plans(seed_key)
     marked = []
@@ -81,7 +81,7 @@ def named_sweep(run: Run, otherwise: str) -> str:
 
 
 def departures_from_sweep(run: Run, name: str, plans: Plans) -> tuple[str, ...]:
-    """Return `KEY=VALUE` of each departure of a run from a sweep, in the order of this file's docstring."""
+    """Return `KEY=VALUE` of each departure of a run from a sweep, by kind, in the order of this file's docstring."""
     if name not in choices("sweep"):
         return (f"sweep={name}",)
     sweep, case = load_sweep(name), run.get("case")
@@ -112,7 +112,7 @@ def outside_axes(run: Run, sweep: Sweep, seed_key: str) -> list[str]:
 
 
 def is_on_axis(values: str, value: object) -> bool:
-    """Return whether an axis lists a value or has an interval around it. values: the axis, in Hydra's notation."""
+    """Return whether an axis, which is a list or an interval, has this value. values: the axis in Hydra's notation."""
     axis = Argument(f"axis={values}")
     interval = interval_of(axis)
     if interval is not None:

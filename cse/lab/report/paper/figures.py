@@ -284,7 +284,7 @@ def value_on(run: Run, axis: str) -> object:
 
 
 def over_seeds(frame: pd.DataFrame, value: str, by: Sequence[object], statistic: str = "mean") -> pd.DataFrame:
-    """Return the mean and the sd over seeds (`mean` and `std`) of a statistic of each seed's runs.
+    """Return the mean and the sd over seeds (columns `mean` and `std`) of a statistic of each seed's runs.
 
     A seed with two runs has the same weight as a seed with one run. by: the values by which runs are grouped into rows.
     """

@@ -214,7 +214,7 @@ def cells_frame(cells: Sequence[Cell]) -> pd.DataFrame:
 
 
 def data_of_group(group: Group) -> str:
-    """Return whether a group's runs were scored on complete or on modified data; "" without runs."""
+    """Return "partial" if a run of the group was scored on modified data, else "whole"; "" without runs."""
     if not group.values:
         return ""
     return "partial" if group.modified else "whole"
@@ -226,7 +226,7 @@ def known_p(p: float) -> float | None:
 
 
 def unscored_cells(sweep: SweepRuns) -> list[str]:
-    """Return a line for each cell whose finished runs lack the score, or a number at the key."""
+    """Return a line for each cell with finished runs that lack the cell's score, or a number at its config key."""
     lines = []
     for (row, column), group in sweep.groups.items():
         what = group.metric or f"a number at {sweep.block.columns[column].config}"

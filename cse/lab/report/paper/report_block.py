@@ -20,7 +20,7 @@ Start at `checked_block`, which makes a `ReportBlock` with its `Row`s, `Column`s
       seed: seed                      # the config key in which repetitions differ
       baseline: SimCSE-BERT-base      # the row that rows are tested against, or {row: its baseline}
       setting: {model: bert}          # the values that the paper held fixed; runs with other values than these,
-                                      # or than the sweep's, get the verdict OTHER SETTING
+                                      # or than the sweep's, fill a cell (OTHER SETTING) only if no other run does
       tolerance: 0.1                  # PASS: at most this difference; a column may set its own; default: cse-report's
       claims:                         # the paper's claims about this table or figure; see Claim
         - {says: m = 3 beats m = 2, source: Section 5.3, more: {row: "3"}, than: {row: "2"}}
@@ -288,7 +288,7 @@ class ReportBlock(BaseModel):
 
     @property
     def baselines(self) -> dict[str, str]:
-        """{row: its baseline}. The baseline is the row with which the row is compared."""
+        """{row: its baseline}. The baseline of a row is another row, against which the row is tested."""
         base = self.baseline
         return base if isinstance(base, dict) else {row: base for row in self.rows if row != base}
 

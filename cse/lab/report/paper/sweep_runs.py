@@ -33,8 +33,8 @@ class SweepRuns:
     block: the sweep's `report:` block, checked.
     published: the paper's table; empty if the sweep draws figures only.
     every_run: all runs: runs of full size, with their departures, and smoke runs.
-    expected: the axes of every planned job.
-    confidence: the confidence of tests and intervals.
+    expected: {axis: value} of every planned job.
+    confidence: the confidence level of tests and intervals.
     name: the name of the sweep.
     places: the searched folders.
     """

@@ -37,8 +37,8 @@ class Picture:
 class Best:
     """The best setting.
 
-    by: the score that ranks settings.
-    leading: the score that is shown.
+    by: the name of the score that ranks settings.
+    leading: the name of the score that is shown.
     score: the value of the shown score, as text.
     doubt: why the setting is not significantly better than all others; "" if it is.
     again: the command that trains more seeds of the setting.
@@ -57,7 +57,7 @@ class Report:
     """The content of a report.
 
     sections: tables with notes, on the terminal and in every file except CSV files.
-    csv: the unrounded table for each file name; None removes the file of an earlier report.
+    csv: {file name: the unrounded table}; None removes the file of an earlier report.
     best: the best setting; None if there is none.
     pending: the state, the folder and the reason of each unfinished run or planned job.
     hint: a line on the terminal about where to find the scores that the tables do not show.
@@ -67,7 +67,7 @@ class Report:
     log: the origin of the numbers of all runs, on the page.
     link: the paper's address.
     start: the command that makes the runs, if no run is done.
-    gate: the result of a gate, as lines.
+    gate: the result of the check gate= (cse.lab.report.any_runs.gate), as lines.
     is_passed: False if the gate is not passed.
     """
 

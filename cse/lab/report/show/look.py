@@ -54,7 +54,7 @@ PAPER = {
 
 FONT = 'system-ui, "Segoe UI", Roboto, sans-serif'
 CHART_HEIGHT, CHART_FONT, CHART_ROW, CHART_PANEL, CHART_MARGINS = 440, 13, 90, 190, 130  # pixels; ROW: of a heat map
-CHART_PRINTED = 470  # pixels: half the width of A4 and of Letter, on their long side
+CHART_PRINTED = 470  # pixels: the width of a printed chart, so that A4 or Letter in landscape has two in a row
 
 LIGHT = {"ground": "#fff", "ink": "#1c1e21", "dim": "#63676e", "line": "#dfe1e4", "soft": "#f2f3f5"}
 DARK = {"ground": "#15171a", "ink": "#e6e8ea", "dim": "#9aa0a8", "line": "#363a40", "soft": "#22262b"}
@@ -71,7 +71,7 @@ class Tone(NamedTuple):
     terminal: the colour on the terminal, by its name in rich.
     ground: the background colour on the page, mixed with the colour of the page; "" for dimmed text without a
         background.
-    percent: the share of this colour in the mixture.
+    percent: the share of `ground` in the mixture.
     """
 
     name: str

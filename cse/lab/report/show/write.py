@@ -173,7 +173,7 @@ def html_of_sortable(section: Section) -> Markup:
     """Return the section's table without empty columns, as HTML. DataTables sorts and filters the table.
 
     `packed` compresses the rows of a long table. A column of scores is sorted by the number at the beginning of its
-    cells. If the charts have colours for the rows, each row begins with its number in this colour, not with a star.
+    cells. If the charts have colours for the rows, each row begins with its number in its colour, not with a star.
     """
     colours = section.colours
     table = section.table.drop(columns="", errors="ignore")
