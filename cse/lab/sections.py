@@ -54,7 +54,7 @@ class Section:
     notes: lines below the table.
     legend: lines that explain the table's signs, and further text for a caption.
     label_columns: the number of columns at the left of `shown` that name a row.
-    bold: the best cells, by row and column of `shown`.
+    bold: (row, column) of each best cell in `shown`.
     missing: the missing runs, with reasons.
     caption: the caption in LaTeX; "": the title.
     label: the name for \\ref, after "tab:"; "" for a table that no paper would publish.
@@ -163,7 +163,7 @@ def to_markdown(table: "pd.DataFrame") -> str:
 
 
 def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, list[tuple[int, int]]]":
-    """Return a grid as a table of text, and the row and column of its best cells.
+    """Return (a grid as a table of text, (row, column) of each best cell in this table).
 
     Each row of the paper becomes a line of published numbers and, if our runs have a number in this row, a line of our
     numbers below.

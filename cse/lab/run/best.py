@@ -127,7 +127,7 @@ def score_best(record: Record, training: Training, step: int) -> KeptItems:
     """Load best/ as a user will, and score it on all splits of every evaluator. Return results.json's entry `items`.
 
     step: the step of best/. The training may still have vectors that its encoder made at this step. If a sample of
-    these vectors equals the vectors of best/, all of them are used again.
+    these vectors equals the vectors of best/, all vectors that the training has are used again.
     """
     device, known = training.accelerator.device, training.known(step)
     encode = MemoizedEncode(refuse_nan(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode))

@@ -160,7 +160,7 @@ def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
 
 
 def note_training(record: Record, cfg: DictConfig, evaluators: dict[str, Evaluator]) -> None:
-    """Record the seed of the scored run, and the number of its training texts that are also scored.
+    """Record the seed of the scored run, and the counts of its training texts that are also scored.
 
     If the encoder is not from a run, both are None.
     """

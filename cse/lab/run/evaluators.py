@@ -24,12 +24,12 @@ log = logging.getLogger(__name__)
 
 
 def make_evaluators(nodes: Mapping[Any, Any] | None) -> dict[str, Evaluator]:
-    """Return the evaluators by config key, without data. nodes: the settings of each evaluator; None: no evaluator."""
+    """Return {config key: evaluator}, without data. nodes: the settings of each evaluator; None: no evaluator."""
     return {str(name): make(node) for name, node in (nodes or {}).items()}
 
 
 def build_evaluators(nodes: Mapping[Any, Any] | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
-    """Return the evaluators by config key, after finding and checking their data.
+    """Return {config key: evaluator}, after finding and checking the data of the evaluators.
 
     nodes: the settings of each evaluator; None: no evaluator. splits: the splits to score; None: all splits. An
     evaluator without any of these splits is left out. Raises UserError if all evaluators are left out, and one

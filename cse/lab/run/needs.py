@@ -83,7 +83,7 @@ def needs_of_part(key: str, node: DictConfig, config: DictConfig) -> Iterator[Ne
 
 
 def in_config(need: Need, part: str, config: DictConfig) -> Need:
-    """Return a need of a part with the config's cache, and with the key that the user gives. part: the part's key."""
+    """Return a part's need, with the config's cache and the key that the user gives. part: the part's key."""
     setting = need.setting(part)
     key = user_key(config, setting) if setting else ""
     return replace(need, cache=Path(config.paths.cache), key=key)

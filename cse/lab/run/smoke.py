@@ -57,7 +57,7 @@ def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
 
 
 def values_given(cfg: DictConfig, keys: Iterable[str]) -> Json:
-    """Return the values that the user gives, by key, without mappings of a mixture's texts.
+    """Return {key: value} of the values that the user gives, without mappings of a mixture's texts.
 
     Each text in such a mapping becomes small.
     """
@@ -110,7 +110,7 @@ class SmokeTest:
     world: Path
 
     def values(self) -> Json:
-        """Return the value of each key that a smoke test sets. The values of `data` and `eval` are whole nodes."""
+        """Return {key: value} of all keys that a smoke test sets. The values of `data` and `eval` are whole nodes."""
         evaluators = self.evaluators()
         values = self.encoder() | {"eval": evaluators}
         if "trainer" not in self.cfg:
@@ -144,7 +144,7 @@ class SmokeTest:
         return cast("Json", OmegaConf.to_container(made[key]))
 
     def encoder(self) -> Json:
-        """Return the settings of a synthetic encoder of the same family and width; {} if the user's encoder is here.
+        """Return settings of a synthetic encoder of the same family and width; {} if the user gives a local encoder.
 
         The synthetic encoder is always bidirectional, has a token for each byte, and has none of the settings that the
         real encoder's folder records.

@@ -226,7 +226,7 @@ def encoder_and_inputs(training: Training) -> Results:
 def kept_of_before(plain: PlainConfig, training: Training) -> Results:
     """Return the entries of results.json that a resumed run keeps from its earlier starts. Warns of changed code.
 
-    The entries are each replaced code and number of processes, and the license and language of the initial encoder.
+    The entries are each replaced code and number of processes, and the licence and language of the initial encoder.
     """
     step, processes = training.state.step, training.accelerator.num_processes
     before: Results = read_run(training.folder).results if step else {}

@@ -30,7 +30,7 @@ class ClaimPart(NamedTuple):
 
     name: the row or column that distinguishes this part from other parts; "" for a single part.
     sides: the groups of both cells.
-    lacks: the cells without scores.
+    lacks: "ROW with COLUMN" of each cell without scores.
     published: the difference of the published numbers; None if the paper does not publish both numbers.
     effect: the difference of our numbers. If our runs do not test the claim, p is NaN, and `why` has the reason.
     """

@@ -37,7 +37,7 @@ def headline(claims: Sequence[JudgedClaim]) -> str:
 
 
 def claim_facts(judged: JudgedClaim) -> dict[str, str]:
-    """Return the numbers behind a claim's verdict, as text; "" for an unknown number."""
+    """Return {name: text} of the numbers behind a claim's verdict; "" for an unknown number."""
     effect, digits = judged.effect, digits_of_claim(judged)
     return {
         "published": published_difference(judged, digits),

@@ -79,7 +79,7 @@ def draw_figure(plot: Plot, block: ReportBlock, runs: list[Run]) -> Figure | Non
 
 
 def series_of(plot: Plot, block: ReportBlock, runs: list[Run]) -> dict[str, list[Run]]:
-    """Return the runs of each series of the plot.
+    """Return {name of a series: its runs}.
 
     If the plot does not set `series`, the series of a scatter, path or cosines are the table's rows. Any other kind
     then has a single series.

@@ -32,8 +32,8 @@ from cse.lab.settings.values import PlainConfig
 def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
     """Return a sweep's runs beside the paper's table, with the claims and figures.
 
-    If the sweep names no table, its runs are compared with each other. folders: the folders of the runs; []: the folder
-    in which `cse-train sweep=...` trains.
+    If no run fills a cell of the table, the runs are compared with each other. folders: the folders of the runs; []:
+    the folder in which `cse-train sweep=...` trains.
     """
     sweep = read_sweep_runs(config, folders)
     block = sweep.block
@@ -56,7 +56,7 @@ def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
 
 
 def beside_each_other(sweep: SweepRuns) -> Section | None:
-    """Return a section that compares the runs by the figures' scores; None without runs, or if a run fills a cell."""
+    """Return a section that compares the runs by the scores in figures; None without runs, or if a run fills a cell."""
     if not sweep.runs or any(group.values for group in sweep.groups.values()):
         return None
     label, expected = (f"{sweep.name}-runs", []) if sweep.block.table else (sweep.name, sweep.expected)

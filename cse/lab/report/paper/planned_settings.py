@@ -28,8 +28,8 @@ GROUPS = (*ONE_CHOICE_ONLY, "data")
 class PlannedSettings:
     """The settings of a sweep's job that change a table's numbers, without the sweep's axes.
 
-    choices: the choice in each of GROUPS. settings: the value of each dotted key. derived: the keys whose values refer
-    to other keys.
+    choices: {group: choice}, for GROUPS. settings: {dotted key: value}. derived: the keys whose values refer to other
+    keys.
     """
 
     choices: dict[str, str]
@@ -45,7 +45,7 @@ class Plans:
     composed: dict[tuple[str, ...], PlannedSettings | None] = field(default_factory=dict)
 
     def of(self, sweep: Sweep, case: str | None, chosen: Mapping[str, str]) -> PlannedSettings | None:
-        """Return the settings of a sweep's job with this case and these choices; None without a plan.
+        """Return the settings of a sweep's job with this case and these choices; None: see `planned_settings`.
 
         case: None for a sweep without cases.
         """

@@ -7,14 +7,14 @@
         columns: [...]               # the names as published
         rows: {name: [...]}          # numbers in the order of columns; null: not published, or lost in the paper's text
                                      # {mean, sd, n}: a number with its standard deviation over n seeds
-        others: [row, ...]           # rows with models of other groups; no run fills these rows
+        others: [row, ...]           # rows with models of other authors; no run fills these rows
         decimals: 2                  # the decimals as published; 2 by default
         column_decimals: {column: 2} # for columns with other decimals
         counts: [column]             # columns of integers that are no scores (parameters, widths) and have no split
         averages:                    # the columns in each mean; [a, b] counts as one column
           Avg.: {of: [...], table: the columns' table (default: this), weights: {column: weight} in place of `of`}
         category_means: {table, rows, of}   # another table publishes means over rows of this table, for each column
-        differences: {column: {of: column, from: row, sign}}
+        differences: {column: {of: column, from: row, sign}}  # sign * (`of` in this row - `of` in the row `from`)
         exceptions: [{row, column, computed, reason}]     # published averages that are not the computed averages
         unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles (printed), and how this
                                      # project reads them; columns: [] if none of the row's numbers is garbled
@@ -79,7 +79,7 @@ class PublishedTable(BaseModel):
 
     @property
     def p_values(self) -> dict[tuple[str, str], str]:
-        """The published p of each row's test against its baseline, by (row, column)."""
+        """{(row, column): the published p, as text}. p is from the test of the row against its baseline."""
         p_values = {}
         for test in self.tests:
             p = f"<{probability(test['p_below'])}" if "p_below" in test else probability(test["p"])

@@ -7,7 +7,7 @@ Start at `checked_block`, which makes a `ReportBlock` with its `Row`s, `Column`s
     report:
       paper: whitenedcse              # cse/lab/report/paper/published/<paper>.yaml
       table: table4                   # a table of the paper; left out if the sweep draws only figures
-      rows:                           # each published row, and the values or choices of groups that its runs have
+      rows:                           # each published row, and the values or choices that select the runs of the row
         VisualCSE-BERT-base: {case: visual_bert}
         Barlow Twins BERT q75: {where: {objective: barlow, model: bert}, aggregate: q75}
       columns:                        # each published column, and what fills the column:

@@ -114,7 +114,7 @@ def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) ->
 
 
 def planned_axes(sweep: sweeps.Sweep, seed_key: str) -> list[PlainConfig]:
-    """Return the values of the axes for every job of a grid, the seed last.
+    """Return {axis: value} of every job of a grid, with the seed as the last axis.
 
     Return [] for a search, because trials are unknown before a search.
     """
@@ -131,7 +131,7 @@ def planned_axes(sweep: sweeps.Sweep, seed_key: str) -> list[PlainConfig]:
 
 
 def groups_of(block: ReportBlock, runs: list[Run]) -> dict[CellPlace, Group]:
-    """Return the group of every cell that runs may fill, in the order of the published table.
+    """Return {(row, column): group} of every cell that runs may fill, in the order of the published table.
 
     The row and the column of a cell select finished runs. The selected runs without departures fill the cell. If all
     selected runs have departures, all of them fill the cell.

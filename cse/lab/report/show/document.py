@@ -59,9 +59,9 @@ class Report:
     sections: tables with notes, on the terminal and in every file except CSV files.
     csv: {file name: the unrounded table}; None removes the file of an earlier report.
     best: the best setting; None if there is none.
-    pending: the state, the folder and the reason of each unfinished run or planned job.
+    pending: (state, folder, reason) of each unfinished run or planned job.
     hint: a line on the terminal about where to find the scores that the tables do not show.
-    charts: the charts of the page, by title.
+    charts: {title: chart} of the page.
     pictures: figures, as files. The page also shows the figures of the sweep's paper.
     all_runs: a table of all runs, on the page.
     log: the origin of the numbers of all runs, on the page.

@@ -128,7 +128,7 @@ def tone_of(text: str) -> Tone | None:
 
 
 def verdict_places(table: pd.DataFrame) -> set[tuple[int, int]]:
-    """Return the row and column of each cell with a verdict or a run's state. Reports colour these cells.
+    """Return (row, column) of each cell with a verdict or a run's state. Reports colour these cells.
 
     Such a cell is in a column named "verdict" or "state", or in a row whose second cell is one of these words. In any
     other cell, a word such as PASS is a name that a user chose.
@@ -143,5 +143,5 @@ def verdict_places(table: pd.DataFrame) -> set[tuple[int, int]]:
 
 
 def legend_of(is_used: Mapping[str, object]) -> list[str]:
-    """Return the meaning of the signs in a table. is_used: for each sign, whether the table has it."""
+    """Return a line for each sign in a table, with the sign's meaning. is_used: {sign: whether the table has it}."""
     return [f"{sign}: {SIGNS[sign]}." for sign, used in is_used.items() if used]
