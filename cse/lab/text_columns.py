@@ -27,7 +27,7 @@ BETWEEN = "  "  # the blanks between two columns
 
 
 def to_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
-    """Return rows as lines. Each column is as wide as its widest cell. right: the numbers of right-aligned columns."""
+    """Return rows as lines. Each column is as wide as its widest cell. right: the indices of right-aligned columns."""
     return "\n".join(BETWEEN.join(cells).rstrip() for cells in aligned(rows, right))
 
 
@@ -43,7 +43,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
 def in_column(head: str, text: str, width: int) -> str:
     """Return a head and a text, which is wrapped at the width in a column that begins at the head's end.
 
-    A word stays whole, even if it is wider.
+    A word stays whole, even if it is wider than the column.
     """
     wrapper = textwrap.TextWrapper(width, head, " " * len(head), break_long_words=False, break_on_hyphens=False)
     return wrapper.fill(text)
@@ -118,7 +118,7 @@ def command_at_width(words: Sequence[str], indent: str, width: int) -> str:
 
 
 def list_at_width(head: str, values: str, width: int) -> str:
-    """Return a head and values that commas separate. A line ends only after a comma, and no blank is added."""
+    """Return a head and comma-separated values, wrapped at the width only after commas. No blank follows a comma."""
     return in_column(head, values.replace(",", ", "), width).replace(", ", ",")
 
 

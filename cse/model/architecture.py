@@ -51,7 +51,7 @@ def dropout_of(config: PretrainedConfig) -> dict[str, float]:
 
 
 def first_position(config: PretrainedConfig) -> int:
-    """Return the row of the position table that a text's first token reads."""
+    """Return the index of the row of the position table that a text's first token reads."""
     return config.pad_token_id + 1 if config.model_type in POSITIONS_AFTER_PADDING else 0
 
 
@@ -89,7 +89,7 @@ def reads_types(backbone: PreTrainedModel) -> bool:
 def mlm_head(whole: PreTrainedModel) -> nn.Module:
     """Return the head of an AutoModelForMaskedLM, which maps hidden states (n, D) to logits (n, V).
 
-    Raises UserError if the head is not one chain of submodules.
+    Raises UserError if MLM_HEADS lacks the architecture, and the head is not a single submodule.
     """
     kind = whole.config.model_type
     if kind in MLM_HEADS:

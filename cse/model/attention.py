@@ -2,7 +2,7 @@
 
 N is the number of tokens in the batch, n of tokens in a block, b of rows in a block, and H of heads. t is the length of
 the block's longest row, D the width, and d = D / H. Autograd would keep three tensors (b, H, t, t): probabilities,
-mask, and probabilities after dropout. Here autograd keeps only the probabilities. Dropped ones have a negative sign.
+mask, and probabilities after dropout. Here it keeps only the probabilities. Dropped probabilities have a negative sign.
 """
 
 import math
@@ -20,8 +20,8 @@ BLOCK = 2**21  # b * H * t * t; in bf16 4 MB of scores
 
 @dataclass(frozen=True)
 class Block:
-    """The rows with the tokens `start` to `stop` of the batch. shape: (b, t). index_n: the places of the tokens among
-    the b * t cells. keys_b11t: True for real tokens. Without padding index_n and keys_b11t are None."""
+    """The rows with the tokens start:stop of the batch. shape: (b, t). index_n: the places of the tokens among the
+    b * t cells. keys_b11t: True for real tokens. Without padding index_n and keys_b11t are None."""
 
     start: int
     stop: int
@@ -44,7 +44,7 @@ class Block:
 
 
 def blocks_of(lengths: Sequence[int], heads: int) -> list[Block]:
-    """Return blocks of at most BLOCK scores, or of one row. lengths: the tokens of each row, in ascending order."""
+    """Return blocks of at most BLOCK scores, or of one row. lengths: the number of tokens of each row, ascending."""
     blocks: list[Block] = []
     first = start = 0
     for row, length in enumerate(lengths):

@@ -152,7 +152,7 @@ class Encoder(nn.Module):
         return "flash" in self.backbone.config._attn_implementation and self.backbone.dtype == torch.float32
 
     def forward(self, tokens: Tokens | None = None, x_BTD: Tensor | None = None) -> Encoded:
-        """Encode tokens, or image or audio tokens x_BTD."""
+        """Encode text `tokens`, or image or audio tokens x_BTD."""
         if tokens is None:
             assert x_BTD is not None
             return self.from_embeddings(x_BTD)
@@ -209,7 +209,7 @@ class Encoder(nn.Module):
             return self.head(exact_BD)
 
     def masked_losses(self, hidden_BTD: Tensor, tokens: Tokens) -> dict[str, Tensor]:
-        """Return mlm_nll_B and mlm_count_B of Encoded for the last layer's output; {} if the tokens have no labels."""
+        """Return {"mlm_nll_B": ..., "mlm_count_B": ...} for Encoded.known; {} if the tokens have no labels."""
         labels_BT, masked_N = tokens.labels_BT, tokens.masked_N
         if labels_BT is None:
             return {}

@@ -43,12 +43,12 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
     """Write the encoder, its tokenizer, its pooling, its own head, and the objective's `head` that stays at test time.
 
     SentenceTransformer(folder) and AutoModel.from_pretrained(folder) load the folder. Both compute in float32, as cse
-    does. If only one linear layer and tanh follow the pooling, they are written as 2_Dense for SentenceTransformer. If
-    the architecture has a pooler, they are also written as the backbone's own pooler (`pooler_output`) for AutoModel.
-    In all other cases this pooler is the identity. Unit length, prompts and similarity stay as the checkpoint records
-    them, except prompts that the prefix changes. An adapter is merged into the weights in float32, and is also saved
-    alone in adapter/. config.json has the dropout of the checkpoint, which may differ from the run's dropout. card: the
-    text of README.md. Raises FileExistsError for a folder that is not empty.
+    does. For SentenceTransformer, each module after the pooling is a folder, such as 2_Dense. For AutoModel, the
+    backbone's own pooler (`pooler_output`), if the architecture has one, is the linear layer and tanh after the pooling
+    or, if other modules or none follow the pooling, the identity. Unit length, prompts and similarity stay as recorded
+    by the checkpoint, except prompts that the prefix changes. An adapter is merged into the float32 weights, and also
+    saved alone in adapter/. config.json has the dropout of the checkpoint, which may differ from the run's dropout.
+    card: the text of README.md. Raises FileExistsError for a folder that is not empty.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):

@@ -67,7 +67,7 @@ class DeclutrHead(nn.Module):
     channels.
 
     kind: "none" (z = e, the paper's main setting), "linear" (sigma is the identity) or "relu".
-    The paper gives one width for each point. The numbers of parameters (100k to 1M) fit a hidden layer of this width.
+    The figure has one width for each point. The numbers of parameters (100k to 1M) fit a hidden layer of this width.
     """
 
     def __init__(self, dim: int, kind: Literal["none", "linear", "relu"], width: Count):

@@ -56,7 +56,7 @@ def check_files(folder: Path) -> None:
 
 
 def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:
-    """Raise UserError unless a checkpoint has the tensors of the model that its configuration describes.
+    """Raise UserError unless a checkpoint has, as finite floats, the tensors of the model in its configuration.
 
     name: the name of the model, for messages. model: loaded with ignore_mismatched_sizes. keys: from_pretrained's
     loading info. fewer_layers: whether layers of the checkpoint are left out on purpose. A head or a pooler may be

@@ -71,8 +71,8 @@ def meaning_of(key: str) -> str:
 def check_nodes(settings: PlainConfig, types: type, helpers: Collection[str]) -> list[CheckedNode]:
     """Check the keys that no part takes, then each part, also a part inside another part.
 
-    helpers: the top-level keys that exist only for references of other values, such as my_lr in `my_lr: 1e-3,
-    trainer.lr: ${my_lr}`.
+    helpers: the top-level keys that are no settings of cse, and to which other values refer, such as my_lr in
+    `my_lr: 1e-3, trainer.lr: ${my_lr}`.
     """
     top = {key: value for key, value in settings.items() if key not in helpers}
     nodes = [check_node("", top, types)]
@@ -83,7 +83,7 @@ def check_nodes(settings: PlainConfig, types: type, helpers: Collection[str]) ->
 
 
 def unread_keys(settings: PlainConfig, helpers: Collection[str], referred: Collection[str]) -> Iterator[Violation]:
-    """Yield a Violation for each key below `helpers`, and each new key of `paths`, to which no value refers.
+    """Yield a Violation for each key in or below `helpers`, and each key added to `paths`, to which no value refers.
 
     helpers: see check_nodes. referred: the keys to which values refer.
     """
@@ -99,7 +99,7 @@ def unread_keys(settings: PlainConfig, helpers: Collection[str], referred: Colle
 
 
 def sentences_of(violations: Iterable[Violation], config: DictConfig) -> Iterator[str]:
-    """Yield a sentence for each wrong setting: KEY=VALUE or KEY, the mistake, and the line of the user's own file."""
+    """Yield a sentence for each wrong setting: KEY=VALUE or KEY, the mistake, and FILE:LINE if a user's file set it."""
     reasons: dict[tuple[str, str | None], list[str]] = defaultdict(list)
     for key, reason, value in violations:
         if reason not in reasons[key, value]:
@@ -113,8 +113,8 @@ def sentences_of(violations: Iterable[Violation], config: DictConfig) -> Iterato
 def with_converted(config: DictConfig, nodes: Sequence[CheckedNode], written: PlainConfig) -> DictConfig:
     """Return a copy of the config with the converted values of its checked nodes.
 
-    written: the config's values with unresolved references. If the value that a reference gives is the converted value,
-    the reference remains.
+    written: the config's values with unresolved references. A reference remains if its value is right after all
+    other conversions.
     """
     checked = deepcopy(config)
     converted = {key: value for node in nodes for key, value in node.converted.items()}

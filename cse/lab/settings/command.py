@@ -1,6 +1,6 @@
 """Read a command of cse-train or cse-eval, or a call in Python, into its arguments and its flags.
 
-1. `normalized` writes each text in Hydra's grammar. All other code reads this result, also for --help and --config-dir.
+1. `normalized` writes each text in Hydra's grammar. All other code, also for --help and --config-dir, reads its result.
 2. `read_command` makes a Command of the result: `split_flags` finds the flags, `read_arguments` reads the arguments.
 3. `from_python` and `texts_of_settings` make texts from the Python values of a call.
 """
@@ -59,7 +59,7 @@ def normalized(texts: Sequence[str]) -> list[str]:
 
 
 def check_letters(names: Sequence[str]) -> None:
-    """Raise UserError for a text or a folder's name that cannot be written in UTF-8, the encoding of a run's files."""
+    """Raise UserError for a name that is not UTF-8 or, if Python reads names in another encoding, is not ASCII."""
     encoding = sys.getfilesystemencoding()
     for name in names:
         if encoding == "utf-8" and name != name.encode(errors="replace").decode():
@@ -78,7 +78,7 @@ class Command:
     """A command.
 
     texts: the whole command, as `normalized` returns it. arguments: the settings. flags: the flags, such as -m. The
-    value of a flag follows the flag.
+    value of a flag is the text after the flag.
     """
 
     kind: Kind
@@ -98,7 +98,7 @@ def read_command(texts: Sequence[str], kind: Kind) -> Command:
 
 
 def split_flags(texts: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return a command's settings, and its flags with their values. Hydra's parser needs the settings first."""
+    """Return (settings, flags with their values) of a command. Hydra's parser needs the settings before the flags."""
     settings: list[str] = []
     flags: list[str] = []
     rest = iter(texts)
@@ -190,8 +190,8 @@ def without_evaluators(arguments: Sequence[Argument], kind: Kind) -> list[Argume
     """Return the arguments. For `eval=null` or `eval=[]`, the result has eval=[] and no selection by a score.
 
     A run with eval=[] has no score that could select a checkpoint. So arguments that make trainer.select and
-    trainer.watch empty are added, if these keys are not given. The giver of the added arguments is "person": a run
-    records them, and smoke=true does not change them.
+    trainer.watch empty are added, if these keys are not given. Like arguments of a person, the added arguments are in
+    the run's record, and smoke=true does not change them.
     """
     given = values_of(arguments)
     if given.get("eval") not in ("", "null", "[]"):

@@ -49,8 +49,8 @@ def composed(kind: Kind, texts: Sequence[str]) -> DictConfig:
 def composed_by_hydra(kind: Kind, texts: Sequence[str]) -> DictConfig:
     """Return the config that Hydra composes.
 
-    Its node `hydra` also has, for errors and notes, the user's files in the config, and the values in these files that
-    later files replace.
+    For errors and notes, the config's node `hydra` also has the user's files, and sentences on their values that later
+    files replace.
     """
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
@@ -124,7 +124,7 @@ def names_choices(argument: Argument) -> bool:
 
 
 def complete_sources(config: DictConfig) -> None:
-    """Give each source of data=mixture all settings of a text, and all settings of the objective that the source names.
+    """Give each source of data=mixture all settings of data=text, and all settings of the source's own objective.
 
     Hydra cannot do this, because a source is not a choice of a group. A complete source does not change. Raises
     UserError for a source that is not a mapping, for a key that belongs to the mixture, and for an unknown objective.
@@ -151,8 +151,8 @@ def complete_sources(config: DictConfig) -> None:
 def whole_objective(config: DictConfig, key: str, objective: Any) -> DictConfig | None:
     """Return the settings of an objective that a source names as NAME or as {choice: NAME, KEY: VALUE}.
 
-    Return None for a source that names no objective: it has the run's objective. config: the config of the run, whose
-    encoder may have a recipe for the objective. key: the key of the source's objective.
+    Return None for a source that names no objective, and so has the run's objective. config: the config of the run,
+    whose encoder may have a recipe for the objective. key: the key of the source's objective.
     """
     if objective is None or (OmegaConf.is_dict(objective) and "_target_" in objective):
         return objective

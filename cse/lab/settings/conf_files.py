@@ -45,7 +45,7 @@ def declared_package(file: Path) -> str | None:
 
 
 class DefaultsList(NamedTuple):
-    """The defaults list of a file. lines: the numbers of its lines, from 0."""
+    """The defaults list of a file. lines: the indices of the list's lines in the file, from 0."""
 
     entries: "Sequence[yaml.Node]" = ()
     lines: range = range(0)
@@ -68,7 +68,7 @@ def defaults_in(text: str) -> DefaultsList:
 
 
 def last_line(node: "yaml.Node") -> int:
-    """Return the number of the last line of a node's text.
+    """Return the index of the last line of a node's text, from 0.
 
     PyYAML's mark for the end of a block is too late, because it is below the comments that follow the block.
     """
@@ -93,7 +93,7 @@ class Default(NamedTuple):
 
 
 def groups_listed(file: Path) -> dict[str, Default]:
-    """Return the default of each group in the defaults list of conf/train.yaml or evaluate.yaml, null as "null"."""
+    """Return {group: Default} from the defaults list of conf/train.yaml or evaluate.yaml. The choice null is "null"."""
     text = text_of(file)
     lines = text.splitlines()
     listed: dict[str, Default] = {}
@@ -108,7 +108,7 @@ def groups_listed(file: Path) -> dict[str, Default]:
 
 
 def names_listed(file: Path) -> list[str]:
-    """Return the choices of the same group in a choice's defaults list. `_self_` means the choice's own settings."""
+    """Return the names in the defaults list of a choice's file: choices of its group, and `_self_`, the file itself."""
     return [entry.value for entry in defaults_in(text_of(file)).entries if entry.id == "scalar"]
 
 
@@ -133,7 +133,7 @@ def body(file: Path, comment: bool = False) -> list[str]:
 
 
 def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (dotted key, value, comment) of each line of YAML that has a key; "" for a value below its key's line.
+    """Yield (dotted key, value, comment) of each line of YAML that has a key; the value is "" if it is on later lines.
 
     The comment may be on the key's line, continue below this line, or be above it.
     """

@@ -64,7 +64,7 @@ def section_of(group: str, file: Path) -> list[str]:
 
 
 def included(file: Path) -> list[Path]:
-    """Return a choice's file, and the files of the same group in its defaults list, in the order of Hydra's reading."""
+    """Return a choice's file and, in Hydra's order, the files of its group that it includes, also indirectly."""
     listed = names_listed(file)
     files: list[Path] = []
     for name in listed if "_self_" in listed else [*listed, "_self_"]:

@@ -2,7 +2,7 @@
 
 1. `settings_of_command` and `all_choices` list the names of cse, read from the text of conf/.
 2. `meant` returns the names of cse for a wrong name. `nearest` returns the hint with these names for an error.
-3. `answer_to` finds another trainer's name in other_trainers.yaml. `note_on` returns the differences in cse.
+3. `answer_to` finds the row of another trainer's name in other_trainers.yaml. `note_on` returns the row as a sentence.
 
 No import is slow. In this module, `ours` is a collection of the keys or choices of cse.
 """
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
 
 def all_choices(kind: Kind) -> Iterator[Entry]:
-    """Yield each choice of each group, with the first sentence of its file."""
+    """Yield each choice of each group, except `default`, with the first sentence of the choice's file."""
     for group in groups(kind):
         for choice in choices(group):
             if choice != "default":
@@ -55,7 +55,7 @@ def all_choices(kind: Kind) -> Iterator[Entry]:
 
 
 def settings_of_command(kind: Kind) -> Iterator[Entry]:
-    """Yield every setting of a kind of command and of every choice of its groups."""
+    """Yield every setting of a kind of command, and of every choice of its groups except GLOBAL_GROUPS."""
     own = settings_of_file(Path(CONF_DIR, f"{kind}.yaml"), "", "")
     yield from (setting for setting in own if setting.value != "{}")  # eval: {}, to which each evaluator adds settings
     for group in groups(kind):
@@ -89,7 +89,7 @@ def keys_of_command(kind: Kind) -> dict[str, list[str]]:
 
 
 def nearest(name: str, ours: Collection[str]) -> str:
-    """Return ` (did you mean NAME?)` with the name in `ours` for a wrong name; "" if no name is near."""
+    """Return ` (did you mean NAME?)` with the names in `ours` that a wrong name may mean; "" if no name is near."""
     return did_you_mean(meant(name, ours))
 
 
@@ -99,7 +99,7 @@ def did_you_mean(names: Sequence[str]) -> str:
 
 
 def meant(name: str, ours: Collection[str]) -> list[str]:
-    """Return the names in `ours` for a wrong name: the result of the first of GUESSES that finds any.
+    """Return the names in `ours` that a wrong name may mean: the result of the first of GUESSES that finds any.
 
     Return several choices if these share the name, and [] if no name is near.
     """
@@ -186,11 +186,11 @@ class Answer(NamedTuple):
         return self.first.partition("=")[0]
 
     def sentence(self) -> str:
-        """Return the arguments of cse and the note as text for a terminal."""
+        """Return the row's arguments of cse and its note as text for a terminal."""
         return ": ".join(part for part in (self.type, self.note.replace("`", "")) if part)
 
     def arguments_for(self, value: str) -> list[str] | None:
-        """Return the arguments of cse for a trainer's value, "" for no value; None if only the note names arguments."""
+        """Return the arguments of cse for a trainer's value ("": no value); None if only the note names arguments."""
         if self.values is None:
             if "=" in self.type and value.lower() in ("false", "0"):  # a switch that is off
                 return []
@@ -214,7 +214,7 @@ def trainers() -> dict[str, tuple[str, list[Answer]]]:
 
 
 def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
-    """Return the table's row of these arguments. Its note also has the arguments of cse for each plain value."""
+    """Return the table's row of the arguments `names`. Its note also has the arguments of cse for each plain value."""
     given = part["arguments"][names]
     columns: dict[str, Any] = {"type": given} if isinstance(given, str) else given
     values = {str(value): ours for value, ours in columns.get("values", {}).items()}
@@ -239,7 +239,7 @@ def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
 
 @cache
 def rows_by_name() -> dict[str, list[Answer]]:
-    """Return the rows by each name that a person may give: a trainer's argument, with its group and without.
+    """Return {name: rows} for each name that a person may give: a trainer's argument, with its group and without.
 
     An argument without a note is left out if the setting of cse has the same name.
     """
@@ -265,7 +265,7 @@ def simplified(name: str) -> str:
 
 
 def answer_to(name: str, ours: Collection[str] = (), kind: Kind | None = None) -> Answer | None:
-    """Return the table's row on a name, or on its last part if the setting of cse has another last part; else None.
+    """Return the table's row on a name; else a row on its last part, if the row's key has another last part; else None.
 
     Of several rows, prefer a row for this kind of command, then a row whose setting is in `ours`.
     """

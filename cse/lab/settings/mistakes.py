@@ -215,7 +215,7 @@ def to_add(having: Sequence[str], texts: Sequence[str]) -> str:
 
 
 def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Collection[str]) -> str:
-    """Return the nearest of all keys; "" if the command's choices have it, or a near key with the same last part."""
+    """Return the key nearest to `key`; "" if the command's choices have it, or another near key with its last part."""
     near = next(iter(meant(key, keys)), "")
     near_ones = [last_part(guess) for guess in meant(key, keys_of_choices)]
     return "" if near in keys_of_choices or last_part(near) in near_ones else near

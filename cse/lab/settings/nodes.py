@@ -136,7 +136,7 @@ def setting_at(error: ErrorDetails, node: PlainConfig) -> tuple[str, str | None]
 
 
 def reason_of(error: ErrorDetails, settings: Sequence[str] = ()) -> str:
-    """Return the mistake in words, of pydantic or of cse. settings: the existing names, for a suggestion."""
+    """Return the mistake in pydantic's or cse's words. settings: the names of existing settings, for a suggestion."""
     if error["input"] is NESTED:
         return f"is one part, but a group of parts is needed: begin its YAML with # @package {error['loc'][0]}.NAME"
     match error["type"]:

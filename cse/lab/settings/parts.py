@@ -78,7 +78,7 @@ def types_of(target: str, extras: type | None = None) -> type:
     """Return a TypedDict of the settings that a class or function takes.
 
     No key is required, because cse itself passes some of the arguments. extras: a TypedDict of further keys. Raises
-    UnusablePart for a class that cannot be imported.
+    UnusablePart for a class that cannot be imported, or whose annotations cannot be read.
     """
     try:
         takers = takers_of(get_object(target))

@@ -82,7 +82,7 @@ def written_at(config: DictConfig, key: str, value: object) -> str:
 def find_overridden(config: DictConfig, files: Sequence[UserFile], given: Collection[str]) -> list[str]:
     """Return a sentence for each value in these files that a later file of cse replaces.
 
-    config: the config from Hydra, before cse writes some values in another form. given: the keys of the command.
+    config: the config from Hydra, before cse writes some values in another form. given: the keys that the command sets.
     """
     sentences: dict[str, str] = {}
     for file in files:

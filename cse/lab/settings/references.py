@@ -1,7 +1,7 @@
 """References: a value may refer to another key, ${other.key}, or to an environment variable, ${oc.env:NAME}.
 
 1. `resolved` fills in the references of a config, and `written_values` keeps them. `referred_keys` returns the keys
-   that values refer to. `given_key` returns the key that sets a value: the key that the value refers to, or its own.
+   that values refer to. `given_key` returns the key that sets a value: the key that it refers to, or its own key.
 2. `user_key` returns the key or the variable that a user gives to set a value. Errors name this key or variable.
 3. `fill_in_environment` reads variables. Code that reads variables runs in `guarded_environment`, which keeps secrets
    out of a run's files.
@@ -50,7 +50,7 @@ def given_key(key: str, written: PlainConfig) -> str:
 
 
 def referred_key(key: str, dots: str, name: str) -> str:
-    """Return the key that a reference in the value of `key` refers to. dots, name: the groups of REFERENCE."""
+    """Return the key that a reference in the value of `key` refers to. dots, name: what REFERENCE captures."""
     mapping = key.split(".")[: -len(dots)] if dots else []
     return ".".join([*mapping, name])
 
@@ -78,7 +78,7 @@ def user_key(config: Container, key: str) -> str:
 
 
 def naming_user_keys(node: DictConfig) -> AbstractContextManager[None]:
-    """Return a context manager whose UserErrors name the keys that a user gives. node: the settings of a part."""
+    """Return a context manager: a UserError in its block names the key that a user gives. node: a part's settings."""
     key, config = node._get_full_key(None), node._get_root()
     return renaming(lambda parameter: user_key(config, f"{key}.{parameter}".lstrip(".")))
 

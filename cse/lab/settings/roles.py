@@ -35,7 +35,7 @@ SCHEMA = "cse.lab.settings.schema"
 
 @dataclass(frozen=True)
 class Role:
-    """The role of a key. marks: the marks of the key's annotation, and of the annotations of the keys above it."""
+    """The role of a key. marks: the marks that apply to the key, some from keys above it (see role_by)."""
 
     marks: frozenset[Mark]
 
@@ -65,7 +65,7 @@ class Role:
 
     @property
     def names_a_job(self) -> bool:
-        """Whether the hash in the name of a job's folder depends on the value, which then must not change."""
+        """Whether the key's value is in the hash of a job's folder name, so that another value means another job."""
         return self.is_science or Mark.NAMED in self.marks
 
     @property
@@ -182,12 +182,12 @@ def configs_of_choices(group: str, folders: Sequence[Path]) -> list[PlainConfig]
 
 
 def keys_with(mark: Mark, settings: Mapping[str, object]) -> dict[str, object]:
-    """Return the settings, by dotted key, that have a mark."""
+    """Return {dotted key: value} of the settings that have this mark."""
     return {key: value for key, value in flattened(settings).items() if mark in role_of(key, settings).marks}
 
 
 def fixed_settings(settings: Mapping[str, object]) -> dict[str, object]:
-    """Return the settings, by dotted key, that may not change when a run is resumed. settings: resolved.
+    """Return {dotted key: value} of the settings that a resumed run may not change. settings: a resolved config.
 
     Among the settings of evaluators, only those of the evaluator that selects the checkpoint may not change.
     """
@@ -199,7 +199,7 @@ def fixed_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
-    """Return the evaluators' settings, by dotted key, without allow_partial and paths of data. settings: resolved."""
+    """Return {dotted key: value} of a resolved config's evaluators, without allow_partial, paths and verbatim texts."""
     flat = flattened(settings)
     paths = [value for key, value in flat.items() if key.startswith("paths.") and value is not None]
     scoring: dict[str, object] = {}
@@ -211,6 +211,6 @@ def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def repeats_a_run(text: str) -> bool:
-    """Return whether the command that repeats a run needs an argument, because it is of science, a sweep or data."""
+    """Return whether a command that repeats a run needs the argument: its purpose is science, or its mark REPEATED."""
     role = role_of(key_of(text))
     return not text.startswith("~") and (role.is_science or Mark.REPEATED in role.marks)

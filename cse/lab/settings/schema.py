@@ -67,7 +67,7 @@ class Card(TypedDict):
 
 
 class Shared(TypedDict):
-    """The keys of cse-train and cse-eval that no part takes."""
+    """The keys that no part takes and that both cse-train and cse-eval have."""
 
     allow_partial: Annotated[bool, Mark.MACHINE, Mark.NAMED, Mark.REPEATED]  # a fact of the data; marked in the scores
     smoke: Annotated[bool, Mark.UNFIXED]
@@ -151,7 +151,7 @@ class HydraSettings(TypedDict):
 
 
 class OnlyMarks(TypedDict):
-    """The marks of keys whose types are checked elsewhere: paths by Shared, sweep by the sweep, hydra by Hydra."""
+    """The marks of keys whose types are checked elsewhere: paths by Shared, sweep by cse.lab.sweep, hydra by Hydra."""
 
     sweep: Annotated[str, Mark.BOOKKEEPING, Mark.START, Mark.REPEATED]
     paths: Annotated[Paths | dict[str, Folder | None], Mark.MACHINE, Mark.NAMED, Mark.REPEATED]

@@ -84,9 +84,9 @@ def full_name_of(name: str, module: str) -> str:
 
 @cache
 def definition_of(target: str) -> tuple[str, ast.FunctionDef | ast.ClassDef | None]:
-    """Return (full name, source) of a class or function, even if the module of `target` only imports it.
+    """Return (full name, definition) of a class or function, even if the module of `target` only imports it.
 
-    For any other name, the source is None.
+    For any other name, the definition is None.
     """
     followed: set[str] = set()
     while target not in followed:

@@ -26,7 +26,7 @@ def flattened(config: Mapping[str, object], prefix: str = "") -> PlainConfig:
 
 
 def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (dotted key, value) of a tree of mappings and lists, then of its children and of their children."""
+    """Yield (dotted key, value) of each node in a tree of mappings and lists, a node before its children."""
     yield key, tree
     children: list[tuple[object, object]] = []
     if isinstance(tree, dict):

@@ -118,7 +118,7 @@ def training_in_words(record: Results) -> str:
 
 
 def learned_from(config: PlainConfig, trained: TrainingData) -> str:
-    """Return a description of the training data, with the licence of a published corpus. trained: the run's record."""
+    """Return a description of the training data, with a published corpus's licence. trained: the record of the data."""
     name = config["data"]["name"]
     if name in DATASETS:
         text = f"`{name}`: {DATASETS[name].about} ({DATASETS[name].licence})"
@@ -140,7 +140,7 @@ def sources_named(config: PlainConfig) -> list[str]:
 
 
 def facts_of_own_text(config: PlainConfig, trained: TrainingData) -> list[str]:
-    """Return the number of rows, the digest and the licence of the user's own text, if they are known."""
+    """Return facts about the user's own text: the number of rows and the digest, if known, and the licence."""
     facts = []
     if "rows" in trained:
         facts.append(f"{trained['rows']:,} rows")

@@ -28,7 +28,7 @@ STYLE = {
 
 
 def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | None) -> dict[str, Path]:
-    """Draw every figure that has data into folder/plots, as PNG and SVG, and return the PNG files by name.
+    """Draw, into folder/plots as PNG and SVG, every figure that has data, and return {name: PNG file}.
 
     select: the selection metric, which is drawn first. best_step: the step of best/. seed: the seed, for the titles.
     Raises RunError if the disk refuses a file.
@@ -84,7 +84,7 @@ def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure
 
 
 def cosines_by_gold(folder: Path) -> dict[str, Figure]:
-    """Return a figure of cosines by gold score before and after training, for each task and split that has both."""
+    """Return {name: figure} of cosines by gold score, for each task and split scored before and after training."""
     before, after = read_cosines(folder, "before"), read_cosines(folder, "after")
     figures: dict[str, Figure] = {}
     for name, splits in before.items():
@@ -103,7 +103,7 @@ def cosines_by_gold(folder: Path) -> dict[str, Figure]:
 def cosine_histograms(
     columns: Mapping[str, Sequence[Sequence[float]]], edges: Sequence[float], label: str, low: float | None = None
 ) -> Figure:
-    """Return histograms of cosines, one for each range of gold scores (noncontrastive's Figure 4). A line is a mean.
+    """Return histograms of cosines, one for each range of gold scores (noncontrastive's Figure 4). Lines mark means.
 
     columns: {title: (cosines, gold scores)}. edges: the edges of the ranges. Each range is a row of the figure. low:
     the start of the cosine axis; None: the lowest cosine of each column.

@@ -93,7 +93,7 @@ def write_score_files(
 
 
 def suite_tables(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFrame]":
-    """Return a table of text for each evaluator and split, with a column for each task. The average is the last column.
+    """Return {"EVALUATOR, SPLIT": table of texts}, with a column for each task, and the average as the last column.
 
     The encoder is one row. If scores use only the first channels of the vectors (width64/...), each width is a row.
     """
@@ -123,7 +123,7 @@ def row_and_column(name: str, encoder: str) -> tuple[str, str]:
 
 
 def suite_table(cells: Mapping[tuple[str, str], str]) -> "pd.DataFrame":
-    """Return a table of cells. The first column has the names of the rows, and the last column has the average."""
+    """Return a table of {(row, column): cell}, with the rows' names as the first column and any average as the last."""
     import pandas as pd
 
     names = dict.fromkeys(row for row, _ in cells)

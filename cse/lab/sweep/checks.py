@@ -41,9 +41,9 @@ COMPUTING = ("seed", "case", "trainer", "objective", "augmentation", "masking")
 def check_jobs(jobs: Sequence[PlannedJob], trials: int = 1) -> None:
     """Check the settings and the selection of the jobs before the first job starts.
 
-    trials: the number of runs of each job. Raises UserError if a key or a choice in some job does not exist, if no job
-    has valid settings, or if several runs would have the same W&B id. If a value is invalid only in some jobs, these
-    jobs fail and the other jobs run.
+    trials: the number of runs that each job stands for: a search's number of trials, else 1. Raises UserError if a key
+    or a choice in some job does not exist, if no job has valid settings, or if several runs would have the same W&B id.
+    If a value is invalid only in some jobs, these jobs fail and the other jobs run.
     """
     for job in unlike_jobs(jobs, what_composing_depends_on):
         try:
@@ -55,7 +55,7 @@ def check_jobs(jobs: Sequence[PlannedJob], trials: int = 1) -> None:
 
 
 def check_some_valid(jobs: Sequence[PlannedJob]) -> None:
-    """Raise the first mistake if no job has valid settings.
+    """Raise the mistake of the first job if no job has valid settings.
 
     The jobs with an argument that no earlier job has are checked first. If all these jobs have the same message, the
     mistake is in an argument of every job. If messages differ, a job that combines other arguments may be valid. So all
@@ -146,7 +146,7 @@ def unlike_jobs(jobs: Sequence[PlannedJob], told: Callable[[Argument], str]) -> 
 
 
 def what_composing_depends_on(argument: Argument) -> str:
-    """Return the part of an argument that decides whether a config composes: the key of a plain value, else all parts.
+    """Return what decides whether a config composes: an argument's key if its value is plain, else the argument.
 
     Composing accepts any plain value. But a choice adds its own keys, the name of an objective in a mixture's source
     adds the objective's settings, and Hydra's own keys have types.
@@ -160,7 +160,7 @@ def what_composing_depends_on(argument: Argument) -> str:
 def alike_in(keys: Sequence[str], jobs: Sequence[PlannedJob]) -> list[list[PlannedJob]]:
     """Return groups of jobs. The jobs of a group have the same values at these keys, because equal arguments set them.
 
-    If a value refers to another key, each job is a separate group. The jobs must compose.
+    If the value of one of these keys is a reference, each job is a separate group. The jobs must compose.
     """
 
     @cache
@@ -186,7 +186,7 @@ def sets_any(argument: Argument, keys: Sequence[str]) -> bool:
 
 
 def is_reference(config: DictConfig, key: str) -> bool:
-    """Return whether a key, or a key above it, refers to another key."""
+    """Return whether the value of a key, or of a key above it, is a reference."""
     parent, _, last = key.rpartition(".")
     if parent and is_reference(config, parent):
         return True
@@ -200,12 +200,12 @@ def most_devices(jobs: Sequence[PlannedJob]) -> int:
 
 
 def one_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable]) -> list[PlannedJob]:
-    """Return the first job of each key."""
+    """Return the first job for each result of `key`."""
     return list(first_of_each(jobs, key).values())
 
 
 def first_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable]) -> dict[Hashable, PlannedJob]:
-    """Return the first job of each key, by the key."""
+    """Return {result of `key`: the first job with this result}."""
     first: dict[Hashable, PlannedJob] = {}
     for job in jobs:
         first.setdefault(key(job), job)

@@ -127,7 +127,7 @@ class OnNode(Checkpointable):
 
 
 def run_beside_first_task(job: PlannedJob, folder: Path, signals: SignalForwarder) -> None:
-    """Run the process of another task until the process ends or the first task has an outcome.
+    """Run the process of a task other than the first, until this process ends or the first task has an outcome.
 
     Only the first task checks whether the job may run: another node may see an older state of the folder.
     """

@@ -19,7 +19,7 @@ from cse.training.signals import SignalForwarder
 
 
 def run_sweep(given: Command) -> int:
-    """Run the jobs of a command, or show them (dry_run=true). Returns 0, or 1 if a job failed.
+    """Run the jobs of a command, or show them (dry_run=true). Returns 1 if a job failed or would be refused, else 0.
 
     Before the first job starts, raises UserError for a mistake (`Plan.check`). Raises Interrupted after a signal.
     """

@@ -2,8 +2,8 @@
 
 The checks of a job come in this order:
 
-1. `PlannedJob.config` checks that the job's keys and choices exist. A mistake in any job refuses the command.
-2. `PlannedJob.checked` checks the values. A mistake in every job refuses the command.
+1. `PlannedJob.config` checks that the job's keys and choices exist. The command is refused if any job has a mistake.
+2. `PlannedJob.checked` checks the values. The command is refused if every job has a mistake.
 3. `PlannedJob.rehearse` checks that the job would reach its first step. Only a dry run does this.
 4. The job's own process checks its data and weights.
 
@@ -59,7 +59,7 @@ class PlannedJob:
 
     @property
     def trains_in_full(self) -> bool:
-        """Whether the job trains in its config's sizes. A smoke test has other sizes and another selection score."""
+        """Whether the job trains with its config's sizes. A smoke test has other sizes and another selection score."""
         return self.program == "cse-train" and not self.config.smoke
 
     def checked(self) -> DictConfig:
@@ -90,7 +90,7 @@ class PlannedJob:
         return steps_in_words(config)
 
     def count_devices(self) -> int:
-        """Return the number of the job's devices; 1 if the job's own process will refuse the given number."""
+        """Return the job's number of devices: 1 for scoring, by default for a smoke test, and for an invalid number."""
         trains = self.trains_in_full or (
             self.program == "cse-train" and "trainer.devices" in keys_of_person(self.arguments)
         )

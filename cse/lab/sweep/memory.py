@@ -49,9 +49,9 @@ def past_searches(folder: Path) -> list[PastSearch]:
 
 @cache
 def memory_as_written(file: Path, written: int) -> PastSearch:
-    """Return the search in a file.
+    """Return the search in a file. written: the time of the file's last write.
 
-    The file is read again only after a new write, because a report calls this function for each of its runs.
+    The file is read again only after a new write, because a report calls this function for each run in the report.
     """
     return read_memory(file)
 

@@ -58,7 +58,7 @@ class Start:
 
     @property
     def failure(self) -> Outcome | None:
-        """The first job that failed or was killed."""
+        """The outcome of the first recorded job that ended without success; None without such a job."""
         return next((outcome for outcome in list(self.outcomes.values()) if outcome.failed), None)
 
     def why_not_started(self) -> str:

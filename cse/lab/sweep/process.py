@@ -114,7 +114,7 @@ def start_process(command: Sequence[str], folder: Path, gpus: str | None = None)
 
 
 def running_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
-    """Return the outcome of a job that a process runs at this moment; None for another job."""
+    """Return the outcome of a job that a process runs at this moment; None if no process runs the job."""
     beat = read_beat(folder)
     if beat is None or not beat.is_alive(time.time()):
         return None
@@ -122,7 +122,7 @@ def running_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
 
 
 def command_of(job: PlannedJob, folder: Path) -> list[str]:
-    """Return the command of a job's process. It sets the program's name for results, and W&B's group and name."""
+    """Return the command of a job's process, with the program as sys.argv[0], and with W&B's group and name."""
     command = f"cse.lab.commands.{job.kind}"
     start = f"import sys; sys.argv[0] = {job.program!r}; from {command} import main; main()"
     names = []

@@ -141,7 +141,7 @@ def run_scoring(case: Case, given: Sequence[Argument], run: ScoredRun) -> CaseJo
 def scored_run(
     sweep: Sweep, place_of_case: str, arguments: Sequence[Argument], folder: Path, once: ReadOnce
 ) -> ScoredRun:
-    """Return the run that a case of a sweep scores. place_of_case: PAPER/TABLE/CASE.
+    """Return the run of the case `place_of_case`, PAPER/TABLE/CASE, which a case of `sweep` scores.
 
     arguments: the arguments of the command that scores the run. The run has these arguments, too, except the arguments
     for scoring alone. folder: the folder of the command's jobs, and of the run if both sweeps share a folder.
@@ -224,7 +224,7 @@ def folder_name(shown: Sequence[Argument], hashed: Iterable[str], first: str = "
 
 
 def names_by_hash(folder: Path) -> dict[str, list[str]]:
-    """Return the names in a folder of jobs, by the hash at the end of each name; {} if there is no such folder."""
+    """Return {hash: the names that end with this hash} for a folder of jobs; {} if there is no such folder."""
     names: dict[str, list[str]] = {}
     with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
         for name in os.listdir(folder):

@@ -110,7 +110,7 @@ class Requested(NamedTuple):
 
     @property
     def gpus(self) -> int:
-        """The GPUs of all nodes of a job."""
+        """The number of GPUs on all nodes of a job."""
         return self.nodes * self.gpus_per_node
 
 

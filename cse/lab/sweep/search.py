@@ -1,6 +1,6 @@
 """hydra/sweeper=smac: Bayesian optimisation by SMAC's ask and tell.
 
-This is the search for VICReg in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade: a Sobol design for a
+Pappadopulo & Farina 2024 search VICReg's settings in this way, with SMAC's hyper-parameter facade: a Sobol design for a
 quarter of the trials (at least five), then a random forest and expected improvement. A restarted search continues: the
 jobs of its stored points (memory.py) come first, as in a restarted grid.
 
@@ -116,7 +116,7 @@ class Search:
         return self.command.job(first_values(self.arguments))
 
     def check_values(self, axis: Argument) -> None:
-        """Raise UserError if the key of an axis cannot have some value of the axis.
+        """Raise UserError if a value of an axis is invalid for the axis's key.
 
         A mistake that also occurs without the axis is about another argument. check_jobs finds such a mistake.
         """
@@ -198,7 +198,7 @@ class Search:
 
 
 def optimiser_of(axes: Sequence[Argument], settings: DictConfig, folder: Path) -> "Facade":
-    """Return a SMAC optimiser over the axes of the search. SMAC writes files into `folder`, which nothing reads."""
+    """Return a SMAC optimiser over the axes of the search. SMAC writes files into `folder`; cse reads none of them."""
     from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
     from smac import HyperparameterOptimizationFacade as Facade
     from smac import Scenario

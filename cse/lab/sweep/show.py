@@ -41,7 +41,7 @@ def show_plan(command: SweepCommand, plan: Plan, place: Place) -> int:
 
 
 def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
-    """Print the data that the jobs lack, and the command that fetches these data. Then print mistakes in other data."""
+    """Print the names of missing data, and the command that fetches the data. Then print mistakes in existing data."""
     missing: list[str] = []
     mistakes: list[str] = []
     for need in needs_of_jobs(jobs):
@@ -103,7 +103,7 @@ def print_best(outcomes: Sequence[Outcome]) -> None:
 
 
 def report_command(command: SweepCommand, start: Start) -> str:
-    """Return the command that reports the runs, beside the paper's table if the sweep's report names their scores."""
+    """Return the command that reports the runs: beside the paper's table, if the sweep's report names a run's score."""
     scores = {name for run in start.runs_done() for name in run.metrics}
     sweep = command.sweep
     if sweep is None or scores.isdisjoint(sweep.names_in_report):

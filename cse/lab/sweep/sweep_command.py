@@ -62,7 +62,7 @@ class SweepCommand:
 
     @property
     def search_each(self) -> list[str]:
-        """The axes that no search varies."""
+        """The keys of the axes that no search varies."""
         return [] if self.sweep is None else self.sweep.search_each
 
     @property
@@ -78,7 +78,7 @@ class SweepCommand:
 
     @cached_property
     def axis_keys(self) -> list[str]:
-        """The keys of the axes that were given."""
+        """The keys of the axes in `given`."""
         return axis_keys_of(self.given)
 
     @cached_property
@@ -106,7 +106,7 @@ def starts_many(arguments: Sequence[Argument], flags: Sequence[str]) -> str:
 
 
 def read_sweep_command(command: Command) -> SweepCommand:
-    """Return the command as a SweepCommand, also without -m.
+    """Return a command as a SweepCommand, even if the command has no -m.
 
     Raises UserError if the command cannot start jobs. Raises MissingResource if the command needs a missing package."""
     program = PROGRAMS[command.kind]

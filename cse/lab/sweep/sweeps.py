@@ -46,7 +46,7 @@ class Case(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def from_list(cls, content: object) -> object:
-        """Return the case with its keys. A plain list has the arguments of a case that trains."""
+        """Return a case's content as a mapping. A plain list becomes {"set": list}: a case that trains."""
         return {"set": content} if isinstance(content, list) else content
 
     @model_validator(mode="after")

@@ -2,7 +2,7 @@
 
 run_info      the facts of a run that a tracker shows in addition to its numbers
 trackers      sends every event to metrics.jsonl and to each tracker, even if a tracker fails or hangs
-tensorboard   a short tracker
-wandb         a long tracker, which is offline if it has no API key or if its server does not answer
+tensorboard   the tracker for TensorBoard, a short example of a tracker
+wandb         the tracker for W&B, which is offline without an API key or an answer from the server
 wandb_folder  the facts about a W&B run in the run's folder, and the command that uploads an offline run
 """

@@ -52,7 +52,7 @@ Call = Callable[[EventSink], None]
 class BackgroundTracker:
     """A tracker whose methods are called in a separate thread, so that the run waits for the tracker only at the end.
 
-    If the tracker raises an error, or if its last call takes longer than its patience, one warning is logged, and the
+    If the tracker raises an error, or if `end` waits in vain for its queued calls, one warning is logged, and the
     tracker is abandoned. A later error of the tracker gives no further warning.
     """
 
@@ -70,7 +70,7 @@ class BackgroundTracker:
             self.calls.put(call)
 
     def end(self, patience: float) -> None:
-        """Wait until the last call returns, but at most `patience` seconds. Then abandon the tracker."""
+        """Wait at most `patience` seconds for the last call. If it does not return in time, abandon the tracker."""
         self.calls.put(None)
         if not self.ended.wait(patience):
             self._abandon(TimeoutError(f"no end within {patience:g} s"))
@@ -126,7 +126,7 @@ class EventLog:
         self._call(lambda tracker: tracker.table(name, columns, rows))
 
     def finish(self, exit_code: int, summary: Json, patience: float = math.inf) -> None:
-        """End the logs, see EventSink.finish. patience: a limit in seconds for each tracker, in addition to its own."""
+        """End the logs, see EventSink.finish. patience: the most seconds for a tracker; its own limit may be less."""
         try:
             self._call(lambda tracker: tracker.finish(exit_code, summary))
         finally:

@@ -1,10 +1,10 @@
-"""The tracker for Weights & Biases (W&B). It is offline without an API key, or if the server does not accept the run.
+"""The tracker for Weights & Biases (W&B). Mode online logs offline without an API key, or if W&B refuses the run.
 
-If W&B is offline, a warning says so, and the log has the `wandb sync` command for a later upload. W&B's own step
-counter drops the steps that a resumed run repeats. Therefore, `train/step` is a logged metric, and the x axis of all
-other metrics. The config of a W&B run has the choice of each group under the group's name, so that dashboards can group
-runs by `objective`. All settings are below `settings`. The summary has the best value so far of each dev score, which
-W&B's sweeps can read.
+A warning then says so, and the log has the `wandb sync` command for a later upload. W&B's own step counter drops the
+steps that a resumed run repeats. Therefore, `train/step` is a logged metric, and the x axis of all other metrics. The
+config of a W&B run has the choice of each group under the group's name, so that dashboards can group runs by
+`objective`, and all settings below `settings`. The summary has the best value so far of each dev score, which W&B's
+sweeps can read.
 """
 
 import logging
@@ -66,8 +66,8 @@ class Wandb:
         about        the facts of the run; they replace some null keys below
         resume_step  the step of the checkpoint; not None: the run is resumed, and continues its W&B run
     The keys of conf/tracker/wandb.yaml, each a setting tracker.wandb.KEY:
-        mode         online (offline after init_timeout seconds without an answer), offline (never uses the network),
-                     disabled (logs nothing), or auto: online with an API key, else disabled
+        mode         online (offline without an API key, or without an answer in init_timeout seconds), offline (never
+                     uses the network), disabled (logs nothing), or auto: online with an API key, else disabled
         project, entity, id        the place of the run at W&B; a null id is drawn at random
         group, job_type            null: RunInfo's group and kind
         name, notes                null: RunInfo's name and command
@@ -227,7 +227,7 @@ def has_key() -> bool:
 def service_folders(folder: Path) -> Iterator[None]:
     """During the block, put W&B's cache and staging area into the run's folder, if the user has not set them.
 
-    After the block, the places are unset, so a later run of this process does not write into this folder.
+    After the block, the environment variables are unset, so a later run of this process does not use this folder.
     """
     places = {"WANDB_CACHE_DIR": "cache", "WANDB_DATA_DIR": "staging"}
     unset = {name: place for name, place in places.items() if name not in os.environ}
