@@ -46,7 +46,7 @@ class Need:
         self.check()
 
     def find(self) -> Place:
-        """Return the place of the resource. Downloads nothing if the hub's clients use only the cache."""
+        """Return the place of the resource. Inside hub.cache_only() nothing is downloaded."""
         raise NotImplementedError
 
     def fetch(self) -> Place:

@@ -60,7 +60,7 @@ def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None 
 
 @contextmanager
 def live(transient: bool) -> Iterator["Progress"]:
-    """Yield the bars of the enclosing block or, without such a block, new bars.
+    """Yield the bars of the enclosing `live` block or, without such a block, new bars.
 
     transient: remove new bars when the block ends. Without a terminal, and in every process of a run except the first,
     no bars are shown, and lines are logged instead.

@@ -1,7 +1,7 @@
 """Types of settings with their ranges, for the signatures of parts: `lr: Positive`, `p: Share`, `seed: Seed`.
 
-Only the signature of a part declares the valid values. The laboratory checks a config against it before any work. The
-type of one of several names is a Literal, or a OneOf if a table already has the names. NaN and infinity are refused.
+Only the signature of a part declares the valid values. The laboratory checks a config against it before any work. A
+setting that is one of several names is a Literal, or a OneOf if a table has the names. NaN and infinity are refused.
 
 A signature also declares the purpose of a setting (cse.lab.settings.roles). A setting without a mark of purpose is
 science: it determines training or scores. Any other setting has such a mark beside its type, as in `workers:

@@ -19,7 +19,7 @@ class Items:
     kind: the statistic of values_N and gold_N. The score is this statistic times 100. cosines, spearman: Spearman's
     correlation of cosines, or of other numbers, with human scores. accuracy, f1, macro_f1: of the predicted classes;
     f1 is the F1 of class 1, macro_f1 the mean F1 of all classes. mean: the mean of values from 0 to 1, such as each
-    query's nDCG. units_UN: the numbers of each item's units, if items share units (pairs share documents); None if
+    query's nDCG. units_UN: the indices of each item's units, if items share units (pairs share documents); None if
     items are independent. digest: a digest of the texts and units, which identifies the same items; "": unknown.
     """
 
@@ -118,7 +118,7 @@ def renamed(prefix: str, items: Behind) -> Behind:
 
 
 def values(scores: Iterable[Score]) -> dict[str, float]:
-    """Return the values of the scores, by the scores' names."""
+    """Return {name: value} of the scores."""
     return {score.name: score.value for score in scores}
 
 

@@ -73,7 +73,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Batch:
-    """All views of one step, joined in one padded block. The encoder reads the block at once.
+    """All views of a batch's rows, joined in one padded block. The encoder reads the block at once.
 
     sizes: the number of rows of each view; `tokens` has the rows of all views. known: see Encoded. source: in a mixture
     of several sources, the name of the source of the rows.
@@ -92,7 +92,7 @@ class Encoded:
     mlm_nll_B, mlm_count_B: for a view with labels, the sum of -log p(original token) over the masked tokens of a row,
     and the number of these tokens. targets_B: for text with scores (data.scores), the score of a row, from 0 to 1.
     teacher_BE: the teachers' vectors. The product of two such vectors is the weighted mean of the teachers' cosines.
-    momentum_BD: the momentum encoder's vector of the row. rows_B: for an objective with `reads_rows`, the number of the
+    momentum_BD: the momentum encoder's vector of the row. rows_B: for an objective with `reads_rows`, the index of the
     row in the data. missing_B: for text in which some rows have no hard negative, whether the row has no text in this
     view's column. The vector of such a row is the vector of an empty text.
     """
@@ -136,7 +136,7 @@ class Objective(Part, nn.Module, ABC):
     The loop gathers the global batch from all processes, with gradients, and calls the objective with this batch. So
     code for one process is exact on several processes. In an equation of cse.objective each process computes a share of
     the rows, so every process must call the equation with the same rows. Random numbers must be equal on all processes:
-    they depend only on the objective's seed and buffers. The constructor takes `dim`, the encoder's width, and the keys
+    they depend only on the objective's seed and buffers. The constructor takes `dim` (the encoder's width) and the keys
     of the YAML.
     """
 
@@ -203,7 +203,7 @@ class Objective(Part, nn.Module, ABC):
 
 
 class Rows(Protocol):
-    """The prepared text that an augmentation reads, by row number and column."""
+    """The prepared text that an augmentation reads, by row index and column."""
 
     @property
     def num_columns(self) -> int:
@@ -241,7 +241,7 @@ class Augmentation(Part):
     """Whether the augmentation leaves texts unchanged. Then only dropout makes two views of one column differ."""
 
     def inputs(self) -> dict[str, str]:
-        """Return the digests of the data that the augmentation reads, by the names that messages use."""
+        """Return {name in messages: digest} of the data that the augmentation reads."""
         return {}
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
@@ -252,7 +252,7 @@ class Augmentation(Part):
         self.longest = min(self.longest, longest)
 
     def usable_rows(self, text: Rows) -> np.ndarray:
-        """Return the numbers (int64) of the rows that can have views; by default of all rows."""
+        """Return the indices (int64) of the rows that can have views; by default of all rows."""
         return np.arange(len(text))
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
@@ -292,7 +292,7 @@ class AuxModality(Part, nn.Module):
         """Share the objective's head, if head_mode requires this. Called once, before the optimizers are made."""
 
     def inputs(self) -> dict[str, str]:
-        """Return digests of the data, by the names that messages use. A digest does not depend on the data's folder."""
+        """Return {name in messages: digest} of the data. A digest does not depend on the data's folder."""
         return {}
 
     def provenance(self) -> dict[str, object]:
@@ -300,9 +300,9 @@ class AuxModality(Part, nn.Module):
         return {}
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
-        """Yield this process's part of every batch from number `first` on, without end. Each epoch has its own order.
+        """Yield this process's part of every batch from index `first` on, without end. Each epoch has its own order.
 
-        The items of a batch depend only on the seed and the batch's number.
+        The items of a batch depend only on the seed and the batch's index.
         """
         raise NotImplementedError
 

@@ -66,12 +66,12 @@ def load_encoder(
 
     name: a hub name, a folder, or package://MODULE/PATH.
     pooling: None reads pooling and dense head from the checkpoint (cse's `best/`, any sentence-transformers folder). If
-    the checkpoint records no pooling, `unrecorded` is used. Any other value drops the dense head, with a warning.
-    Normalisation, prompts and the maximum length always come from the checkpoint. "pooler" is CLS through the
-    checkpoint's own pooler (supervised SimCSE as released).
-    dropout: the probability of every dropout in the stack; None keeps the dropout of the checkpoint. mlm: whether to
-        load the language-model head. packed: takes effect on a CPU, if packing.ARCHITECTURES has the architecture, all
-        weights are trained, gradient checkpointing is off, and all token types are 0. lora: see Lora. template, prefix:
+    the checkpoint records no pooling, `unrecorded` is used. If `pooling` is set, the dense head is dropped, with a
+    warning. "pooler" is CLS through the checkpoint's own pooler (supervised SimCSE as released). For every pooling,
+    normalisation, prompts and maximum length come from the checkpoint; only `prefix` changes prompts.
+    dropout: the probability of every dropout layer; None keeps the dropout of the checkpoint. mlm: whether to load the
+        language-model head. packed: compute without padding on a CPU, if packing.ARCHITECTURES has the architecture,
+        `lora` is None, gradient checkpointing is off, and all token types are 0. lora: see Lora. template, prefix:
         None keeps the checkpoint's template and prefix. conf/model/_base.yaml explains the other arguments.
 
     Raises MissingResource if the weights are not available, and UserError if weights and settings do not fit.
@@ -143,8 +143,8 @@ def read_checkpoint(
 ) -> Encoder:
     """Return the checkpoint's encoder. All weights are trainable, and `packed` is off.
 
-    changes: the arguments of `configure`. weights: dtype and attn_implementation, for from_pretrained. The other
-    arguments and the errors are as in load_encoder.
+    changes: dropout, num_layers and bidirectional, for `configure`. weights: dtype and attn_implementation, for
+    from_pretrained. The other arguments and the errors are as in load_encoder.
     """
     from tokenizers import normalizers
     from transformers import AutoConfig, AutoTokenizer
@@ -192,7 +192,7 @@ def read_checkpoint(
 
 
 def ending_of_checkpoint(name: str, folder: Path, pooling: str | None, unrecorded: str | None) -> Ending:
-    """Return the records of a checkpoint's folder. `pooling` replaces the recorded pooling, with a warning.
+    """Return what a folder records. `pooling` replaces the recorded pooling, with a warning if this drops modules.
 
     Raises UserError if the folder records no pooling, and both `pooling` and `unrecorded` are None.
     """
@@ -217,7 +217,7 @@ def configure(
     num_layers: int | None,
     bidirectional: bool,
 ) -> dict[str, float]:
-    """Change the configuration. Return its previous dropout probabilities, by configuration key.
+    """Change the configuration. Return its previous dropout, {configuration key: probability}.
 
     Raises UserError for an encoder-decoder, for more layers than the model has, for dropout in a model without dropout,
     and for a direction that does not fit: CLS pooling of a causal decoder, or bidirectional for an encoder.
@@ -267,7 +267,7 @@ def configure(
 def read_weights(
     name: str, folder: Path, settings: Mapping, *, head: Head, has_all_layers: bool
 ) -> tuple[PreTrainedModel, nn.Module | None]:
-    """Return the transformer, and the requested head: the masked-language-model head, or the pooler.
+    """Return (transformer, head). The requested head is the masked-language-model head, the pooler, or None.
 
     settings: config, dtype and attn_implementation, for from_pretrained. has_all_layers: whether the configuration has
     as many layers as the checkpoint.
@@ -306,7 +306,7 @@ def read_weights(
 def own_pooler(name: str, backbone: Any, missing: Collection[str]) -> nn.Module:
     """Remove the pooler from the backbone and return it. missing: the names of weights that the checkpoint lacks.
 
-    Raises UserError if the checkpoint has no pooler, or only the identity that cse.model.export writes.
+    Raises UserError if the checkpoint has no pooler, or only the identity matrix that cse.model.export writes.
     """
     (linear,) = [module for module in backbone.pooler.modules() if isinstance(module, nn.Linear)]
     is_idle = torch.equal(linear.weight, torch.eye(len(linear.weight), dtype=linear.weight.dtype))

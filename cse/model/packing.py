@@ -34,7 +34,7 @@ ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert")  # same submodul
 @dataclass(frozen=True)
 class Places:
     """The places of the N tokens in a (B, T) batch. index_N: each token's cell, from 0 to B * T - 1. cls_B: for each
-    row, the number of its first token among the N. keys_B11T: True for real tokens. Without padding N = B * T, and
+    row, the index of its first token among the N. keys_B11T: True for real tokens. Without padding N = B * T, and
     index_N and keys_B11T are None. blocks: the rows that attention with dropout computes together."""
 
     shape: tuple[int, int]

@@ -1,6 +1,6 @@
 """Read what a sentence-transformers folder records in addition to the transformer: pooling, head, lengths, prompts.
 
-If a file is damaged, a reader may raise any error. `cse.model.integrity.loading` turns this error into one message.
+On a damaged file these functions may raise any error. `cse.model.integrity.loading` turns this error into one message.
 """
 
 import json
@@ -46,8 +46,8 @@ OTHERS = {
 
 @with_config(STRICT)
 class Prefixes(TypedDict):
-    """Two prefixes. query: the text before the first column of the data, and before queries. document: the text before
-    the other columns, and before documents."""
+    """Two prefixes. query: the prefix of queries, and of texts in the data's first column. document: the prefix of
+    documents, and of texts in the other columns."""
 
     query: str
     document: str
@@ -60,7 +60,7 @@ class Ending:
     head: the trained head. unit_length: whether vectors are scaled to length 1. longest: the largest number of tokens
     of a text; None: not recorded. lowercase: whether texts are lower-cased. settings: the keys of KEPT, and
     `include_prompt` of the pooling. transformer: the folder of the weights, inside the checkpoint's folder. dropped:
-    the recorded modules that are not used, because they were trained for another pooling."""
+    the modules and settings (KEY=VALUE) that are not used, because another pooling replaces the recorded pooling."""
 
     pooling: str
     head: nn.Sequential | None = None
@@ -78,7 +78,7 @@ class Ending:
 
 
 def prompts_of(recorded: Json, prefix: str) -> Json:
-    """Return the prompts that an export writes: the recorded prompts, and the prefix as the default prompt.
+    """Return `prompts` and `default_prompt_name` of an export: the recorded prompts, and the prefix as the default.
 
     `encode_query` and `encode_document` of sentence-transformers (5 and later) never use the default prompt. They use
     the prompts `query` and `document`, or no prompt if these are not written. So if there is a prefix, an export also
@@ -101,7 +101,7 @@ def prompts_of(recorded: Json, prefix: str) -> Json:
 
 
 def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
-    """Return the records of a folder with the layout of sentence-transformers; None for another folder.
+    """Return the records of a folder with the layout of sentence-transformers; None for a folder of another layout.
 
     pooling: replaces the recorded pooling. Then the head is dropped, because it was trained for the recorded pooling.
     Raises UserError for a module, an order of modules or a pooling that cse does not have.
@@ -192,7 +192,7 @@ def check_reads_mask(file: Path, pooling: str) -> None:
 
 
 def reads_embedding(folder: Path) -> bool:
-    """Return True. Raises UserError if a Normalize module scales other vectors, such as the vectors of tokens."""
+    """Return True. Raises UserError if a Normalize module scales other vectors than the embedding, such as tokens'."""
     file = folder / "config.json"  # older releases do not write it
     config = json.loads(file.read_bytes()) if file.is_file() else {}
     if names := {config.get(key) or EMBEDDING for key in ("module_input_name", "module_output_name")} - {EMBEDDING}:

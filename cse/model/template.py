@@ -6,9 +6,9 @@
 
 The tokenizer puts the ids of the template around the ids of a text, like special tokens. In a long row only the text is
 truncated. The template is in tokenizer.json, so every program that loads an export uses the template. A text is
-tokenised alone, as in PromptBERT's train.py. With BERT's tokenizer this gives the same ids as the whole sentence.
+tokenised alone, as in PromptBERT's train.py. BERT's tokenizer gives the same ids if it reads template and text at once.
 
-B is the number of rows, T of tokens in a row, t of tokens in a template, and L of lengths of a text. D is the width.
+Shapes: B rows, T tokens in a row, t tokens in a template, L possible lengths of a text, D the encoder's width.
 """
 
 import json
@@ -51,7 +51,7 @@ class Around:
     types: tuple[tuple[int, ...], int, tuple[int, ...]] | None = None
 
     def is_like(self, other: "Around") -> bool:
-        """Return whether one row could have these ids and the ids of `other` around a text, although they differ."""
+        """Return whether one row could begin and end with the ids of both, self and `other`, although these differ."""
         begin = zip(self.before, other.before, strict=False)
         end = zip(reversed(self.after), reversed(other.after), strict=False)
         return self != other and all(a == b for a, b in (*begin, *end))
@@ -118,7 +118,7 @@ def own_words(hf: "PreTrainedTokenizerBase") -> Iterator[str]:
 
 
 def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool:
-    """Make the tokenizer add the first and the last token of tokenizer_config.json if tokenizer.json lacks them.
+    """Make the tokenizer add the BOS and EOS tokens that tokenizer_config.json asks for, if tokenizer.json lacks them.
 
     transformers 5 does not add them. asked: the content of tokenizer_config.json. Return whether a token was added."""
     own = around(hf)
@@ -159,7 +159,7 @@ def surround(hf: "PreTrainedTokenizerBase", parts: Mapping[str, Sequence[int]]) 
 
 
 def pieces(hf: "PreTrainedTokenizerBase") -> dict[str, tuple[int, ...]]:
-    """Return the named lists of ids that a tokenizer puts around a text; {} if the ids have no names."""
+    """Return {name: ids} of the ids that a tokenizer puts around a text; {} if these ids have no names."""
     processor = hf.backend_tokenizer.post_processor
     named = {} if processor is None else json.loads(processor.__getstate__()).get("special_tokens", {})
     return {name: tuple(one["ids"]) for name, one in named.items()}
@@ -171,7 +171,7 @@ def length(hf: "PreTrainedTokenizerBase") -> int:
 
 
 def ids_of(hf: "PreTrainedTokenizerBase", key: str, template: str) -> tuple[list[int], list[int]]:
-    """Return the ids of a template before and after the text. Raises UserError with the key for a bad template."""
+    """Return the ids of a template before and after the text. Raises UserError, with `key`, for a bad template."""
     if template.count(TEXT) != 1:
         raise UserError(f"it needs {TEXT} exactly once, in place of the text", key=key, value=repr(template))
     if MASK in template and hf.mask_token is None:

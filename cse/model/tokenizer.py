@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 KEPT_WORDS = 2**19  # words that by_words keeps: about 100 MB
 HEAD, HEAD_A_TOKEN = 2_000, 20
-"""Only the start of a long text is tokenised first: at least HEAD characters, or HEAD_A_TOKEN for each requested token.
+"""Of a long text only max(HEAD, HEAD_A_TOKEN * max_length) characters are tokenised first.
 The tokenizer needs 100 bytes of memory for each character, too much for a line of 30 MB."""
 GROWTH, MOST = 4, 2**20  # a start with too few tokens grows by the factor GROWTH, up to MOST characters
 TRIED = 64  # words that are put after a prefix, to count the prefix's own tokens
@@ -36,9 +36,9 @@ class Tokenizer:
     number of tokens that the encoder can read; None: no limit. prefix: a text before every input, for instruction-tuned
     encoders ("query: "). prefixes: the texts before a Query and before a Document, instead of `prefix`.
     documents_follow: whether the columns after the first are documents in training. templates: the templates of the
-    first view and of the other views, if they differ. changed: whether hf has rules that its own class would not build;
-    an export then names the class PreTrainedTokenizerFast. If hf has no padding token (decoders), its end token or
-    another special token is the padding. Padding is always masked.
+    first view and of the other views, if they differ. changed: whether cse added rules to hf (lower case, BOS, EOS);
+    if so, an export names the class PreTrainedTokenizerFast, because hf's own class drops added rules. If hf has no
+    padding token (decoders), its end token or another special token is the padding. Padding is always masked.
     """
 
     def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = "", positions: int | None = None):
@@ -98,7 +98,7 @@ class Tokenizer:
         return words if 2 * len(words) >= room else part
 
     def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
-        """Return the same ids as a call. Each word is tokenised once, which saves time if texts share words.
+        """Return the same ids as __call__. Each word is tokenised once, which saves time if texts share words.
 
         Only the first words of a long text are read. A text is tokenised whole if its tokens may cross blanks, or if
         its first words have too few tokens.
@@ -173,7 +173,7 @@ class Tokenizer:
 
     @property
     def room(self) -> int | None:
-        """The most ids of a row in the first template, so that it also fits in the second template. None: no limit."""
+        """The most ids of a row with the first template, so that its text also fits in the second. None: no limit."""
         if self.positions is None:
             return None
         lengths = [len(one.before) + len(one.after) for one in (self._around, *self.templates)]

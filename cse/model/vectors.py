@@ -26,7 +26,7 @@ class WordVectors:
     path: each line has a word and its D numbers, separated by single blanks. fastText's first line is "<words> <D>".
     A call of `encode` with new words reads the file once, and keeps only the vectors of these words. So memory grows
     with the sentences, not with the file. lowercase: whether to look words up in lower case, for vectors of lower-case
-    words (glove.6B). Raises MissingResource if the file does not exist, and UserError with the line for a bad file.
+    words (glove.6B). Raises MissingResource if the file does not exist, and UserError for a damaged file or a bad line.
     """
 
     def __init__(self, path: Path, lowercase: bool):

@@ -22,11 +22,11 @@ _PROCESS = ContextVar("the rank of this process and the number of processes that
 
 @contextmanager
 def shared_rows() -> Iterator[None]:
-    """Make `blockwise`, during the block, compute on each process a contiguous share of the rows, and join the shares.
+    """Make `blockwise`, inside this `with`, compute a contiguous share of rows on each process, and join the shares.
 
-    Only the loss of the global batch is computed in this block (cse.training.step). All processes must make the same
-    calls with the same rows. Every process gets the rows of all processes. The gradient of a process covers its own
-    share, multiplied by the number of processes. So the mean of the gradients over processes is the exact gradient.
+    Only the loss of the global batch is computed inside it (cse.training.step). All processes must make the same calls
+    with the same rows. Every process gets the results of all rows. The gradient of a process covers its own share,
+    multiplied by the number of processes. So the mean of the gradients over processes is the exact gradient.
     """
     token = _PROCESS.set((dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1))
     try:
@@ -36,7 +36,7 @@ def shared_rows() -> Iterator[None]:
 
 
 class _Join(torch.autograd.Function):
-    """Join the rows of one process, from number `first` on, with the rows of the other processes: (num_rows, ...)."""
+    """Join the rows of one process, from index `first` on, with the rows of the other processes: (num_rows, ...)."""
 
     @staticmethod
     def forward(ctx, rows: Tensor, first: int, num_rows: int, world: int) -> Tensor:

@@ -8,7 +8,7 @@ from cse.types import Encoded, Loss, Objective
 
 
 class BySource(Objective):
-    """An objective for each source of a mixture. Each objective has its own parameters. objectives: by source name.
+    """An objective for each source of a mixture, with its own parameters. objectives: {source: objective}.
 
     No objective has a head at test time, because all train one embedding.
     """

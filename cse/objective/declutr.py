@@ -1,10 +1,10 @@
 """DeCLUTR (arXiv:2006.03659v1), Eq. 1: NT-Xent between anchor spans and the mean of their positive spans, plus MLM.
 
     l(i, j) = -log  exp(sim(e_i, e_j) / t)  /  sum_{k != i} exp(sim(e_i, e_k) / t)
-    L_contrastive = mean over i of  l(i, i + N) + l(i + N, i)  over the 2N rows [anchors; mean positives]
+    L_contrastive = mean of the 2N losses  l(i, i + N)  and  l(i + N, i);  the 2N rows are [anchors; mean positives]
 
-All rows except i and its partner are negatives, also rows of the same document. The paper's text takes the sum over i,
-the authors' code the mean. N is the number of anchors in the whole batch (documents x anchors per document), P of
+All rows except i and its partner are negatives, also rows of the same document. The paper's text takes the sum, the
+authors' code the mean. N is the number of anchors in the whole batch (documents x anchors per document), P of
 positives per anchor, R = 2N of rows, and Q of rows in the memory bank. D is the width.
 """
 
@@ -154,7 +154,7 @@ class Declutr(Objective):
         self.register_load_state_dict_post_hook(Declutr._forget_held)
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Return the weighted sum of the unweighted parts. View 0 has the anchors, view 1 each anchor's positives."""
+        """Return the weighted sum of the losses, and each loss unweighted. View 0: anchors; view 1: their positives."""
         anchors, positives = views[:2]
         anchors_ND = self.head(anchors.pooled_BD)
         positives_NPD = self.head(positives.pooled_BD).unflatten(0, (len(anchors_ND), -1))

@@ -33,7 +33,7 @@ def esimcse(
 ) -> Tensor:
     """Return the mean of l_i, a scalar. A row of zeros in the queue is an empty place, and is ignored.
 
-    rows_B, rows_Q: the row numbers of the anchors and of the queue in the data. A row is never its own negative.
+    rows_B, rows_Q: the indices of the anchors and of the queue's vectors in the data. A row is never its own negative.
 
     For example:
 
@@ -60,10 +60,10 @@ def esimcse(
 class Esimcse(Objective):
     """ESimCSE on two views. The first view is the unchanged sentence.
 
-    head: a partial of a module; it is called with `dim`, and used in training only. momentum: the momentum of the
-    second encoder. memory_size: the number of rows in the queue. After each loss, the batch replaces the queue's oldest
-    rows. The loss of a row leaves out copies of the same row from an earlier epoch. The authors train for one epoch, so
-    their queue has no such copies.
+    head: a partial of a module; it is called with `dim`, and used in training only. momentum: the coefficient of
+    cse.training.momentum. memory_size: the number of rows in the queue. After each loss, the batch replaces the queue's
+    oldest rows. The loss of a row leaves out copies of the same row from an earlier epoch. The authors train for one
+    epoch, so their queue has no such copies.
     """
 
     num_views = 2

@@ -26,7 +26,7 @@ Reading = Literal["released", "angle"]
 
 @equation(targets_B=finite)
 def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> Tensor:
-    """Return CoSENT, a scalar. Of two pairs with different scores, the higher score should have the higher similarity.
+    """Return CoSENT, a scalar. It is small if a pair with a higher score also has a higher similarity.
 
     For example:
 
@@ -72,7 +72,7 @@ def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperatu
 
 @equation(D=even)
 def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
-    """Return the similarity (B,) of vectors, each read as C complex numbers z or w, with real parts in the first half.
+    """Return similarities of x and y, (B,), read as C complex numbers z and w. The first half are the real parts.
 
     The paper's |z / w * |w| / |z|| is 1 for any two numbers and has no gradient. `reading` says what is computed
     instead. "released": the authors' code, |sum Re(z w*) + sum Im(z w*)| of unit vectors. This sum of a cosine and a

@@ -36,7 +36,7 @@ def leading(view: Encoded, width: int) -> Encoded:
 
 
 class Matryoshka(Objective):
-    """The weighted sum of an objective's losses at several widths. Each width has its own state.
+    """The weighted sum of an objective's losses at several widths. Each width has its own copy of the objective.
 
     make: builds the objective; it is called with `dim`, and with `head` if all widths share a head. widths: M, in any
     order. weights: c_m; None means 1 each. Raises UserError unless the largest width is the width of the encoder.

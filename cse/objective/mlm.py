@@ -7,7 +7,7 @@ from cse.types import Encoded, Loss, Objective
 
 
 class Mlm(Objective):
-    """The masked-language-model loss on view 0, the only view. There is no head."""
+    """The masked-language-model loss on view 0, the only view. The objective adds no projection head."""
 
     num_views = 1
     masking = "first"

@@ -24,14 +24,14 @@ from cse.types import Encoded, Loss, Objective
 
 
 def off_diagonal(x_bB: Tensor, start: int) -> Tensor:
-    """Return each row without its diagonal entry, (b, B - 1). start: the number of the block's first row."""
+    """Return each row without its diagonal entry, (b, B - 1). start: the index of the block's first row."""
     rows, columns = x_bB.shape
     own_b1 = torch.arange(start, start + rows, device=x_bB.device)[:, None]
     return torch.where(torch.arange(columns - 1, device=x_bB.device) < own_b1, x_bB[:, :-1], x_bB[:, 1:])
 
 
 def divergences(p_bB: Tensor, q_bB: Tensor) -> Tensor:
-    """Return the Jensen-Shannon divergence of two distributions in each row, (b,), from their log-probabilities."""
+    """Return the Jensen-Shannon divergence of each row, (b,). p, q: the log-probabilities of the two distributions."""
     middle_bB = torch.logaddexp(p_bB, q_bB) - math.log(2)
     return (p_bB.exp() * (p_bB - middle_bB) + q_bB.exp() * (q_bB - middle_bB)).sum(1) / 2
 
@@ -54,7 +54,7 @@ def consistency(similarities_BB: Tensor, temperature: Positive) -> Tensor:
 def listnet_costs(
     student_bB: Tensor, teacher_bB: Tensor, temperature: float, teacher_temperature: float, start: int
 ) -> Tensor:
-    """Return `listnet` of each row, (b,). start: the number of the block's first row."""
+    """Return `listnet` of each row, (b,). start: the index of the block's first row."""
     target = (off_diagonal(teacher_bB, start) / teacher_temperature).softmax(1)
     return -(target * (off_diagonal(student_bB, start) / temperature).log_softmax(1)).sum(1)
 
@@ -99,7 +99,7 @@ class Rankcse(Objective):
 
     teacher, second_teacher: any checkpoints that model.name accepts; None: no second teacher. teacher_weight: alpha,
     the weight of the first teacher. teacher_pooling: the pooling of both teachers; None: the pooling that each
-    records. head: a partial of a module; it is called with `dim`, and dropped at test time.
+    teacher records. head: a partial of a module; it is called with `dim`, and dropped at test time.
     """
 
     num_views = 2
@@ -158,7 +158,7 @@ class Rankcse(Objective):
         return Loss(parts["contrastive"] + weighted, parts)
 
     def rank(self, student_bB: Tensor, teacher_bB: Tensor, start: int) -> Tensor:
-        """Return L_rank of each row, (b,). start: the number of the block's first row."""
+        """Return L_rank of each row, (b,). start: the index of the block's first row."""
         if self.ranking == "listnet":
             temperatures = self.student_temperature, self.teacher_temperature
             return listnet_costs(student_bB, teacher_bB, *temperatures, start=start)

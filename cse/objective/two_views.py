@@ -32,7 +32,7 @@ class TwoViews(Objective):
 
 
 class Contrast(TwoViews):
-    """Base class of losses that compare each row with all rows of the other view."""
+    """Base class of contrastive losses. By default, each row of view 0 is compared with all rows of view 1."""
 
     def negatives(self, anchors: int) -> int:
         """Return the number of other rows in view 1."""

@@ -130,7 +130,7 @@ def whiten_views(
 
 
 def valid_groups(width: int, rows: int, eps: float) -> list[int]:
-    """Return every k that divides D into groups of so few channels that B rows can span a group."""
+    """Return every k that divides D, if B rows span a group of D / k channels or eps is at least SINGULAR_EPS."""
     divisors = [k for k in range(1, width + 1) if width % k == 0]
     return [k for k in divisors if width // k < rows or eps >= SINGULAR_EPS]
 

@@ -182,7 +182,7 @@ def from_nltk(name: str, folder: Path) -> Path:
 
 
 def write_captions(url: str, target: Path) -> None:
-    """Write a part of Multi30k in the format of eval=retrieval, `image TAB index TAB caption`, unless it exists.
+    """Write a part of Multi30k in the format of eval=retrieval, `image TAB index TAB caption`, unless `target` exists.
 
     Multi30k has one file with the names of the images, and one file for each of the five captions of an image.
     """

@@ -88,7 +88,7 @@ def cache_of(repo: Repo) -> Path:
 
 @contextmanager
 def cache_only() -> Iterator[None]:
-    """Let the hub's clients of this process use only the cache in the block."""
+    """Make the hub's clients of this process use only the cache until the block ends."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE

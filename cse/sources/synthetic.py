@@ -1,4 +1,4 @@
-"""Small synthetic resources for smoke=true: an encoder, text, pictures, speech and score sets, each written once."""
+"""Small synthetic resources for smoke=true: an encoder, text, pictures, audio and scored pairs, each written once."""
 
 import random
 from collections.abc import Sequence

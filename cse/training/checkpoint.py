@@ -45,7 +45,7 @@ class About(TypedDict):
 class Saver:
     """A writer of a run's last/, in a thread, one write at a time. Its `with` block ends after the last write.
 
-    If the disk refuses a write, the old checkpoint stays, and the next `save` or `wait` raises the RunError.
+    If the disk refuses a write, the old checkpoint stays, and the next `save` or `wait` raises RunError.
     """
 
     def __init__(self, folder: Path):
@@ -78,7 +78,7 @@ class Saver:
         self.saved = time.monotonic()
 
     def age(self) -> float:
-        """Return the seconds since the last save, or before the first save since the start."""
+        """Return the seconds since the last save. Before the first save, return the seconds since the start."""
         return time.monotonic() - self.saved
 
     def wait(self) -> None:
@@ -129,7 +129,7 @@ def read_last(folder: Path) -> tuple[dict[str, Tensor], Json]:
 def explain_damage(folder: Path) -> Iterator[None]:
     """Turn an error in the block, which reads a checkpoint, into a UserError.
 
-    The checkpoint is damaged, or from another experiment.
+    The message says that the checkpoint is damaged, or from another experiment.
     """
     try:
         yield

@@ -2,7 +2,7 @@
 
 W is the number of processes. Every process has a contiguous part of the global batch, and gathers the vectors of all
 rows. A process computes the similarities of its share of the rows with all rows (cse.objective.blockwise). Then the
-processes exchange the reduced rows, so all processes have the same loss. Each process has a part of the gradient of the
+processes exchange the results, so all processes have the same loss. Each process has a part of the gradient of the
 loss. The mean of these parts over processes is the exact gradient. `gather_views` sums the gradients of the rows over
 processes, and `average_gradients` divides by W. The result is exactly the gradient of one process with the whole batch,
 for the encoder and for the objective's own parameters.
@@ -46,7 +46,7 @@ TEXTS_PER_SHARE = 256  # texts that a process encodes before it checks for a sig
 
 
 def join_processes() -> PartialState:
-    """Join the run's process group. Raises UserError if this machine has fewer GPUs than processes.
+    """Join the run's process group. Raises UserError if there are GPUs, but fewer GPUs than processes.
 
     Remove the environment variables of accelerate, so that only the run's settings decide how the run trains.
     """
@@ -67,7 +67,7 @@ def leave_processes() -> None:
 
 @lru_cache(1)
 def cpu_group() -> dist.ProcessGroup:
-    """Return a gloo group of the run's processes, for slow messages between CPUs. All processes call this at once."""
+    """Return a gloo group of the run's processes, for slow messages between CPUs. All processes call this together."""
     return dist.new_group(backend="gloo", timeout=HOST_TIMEOUT)
 
 
@@ -108,10 +108,10 @@ class _Gather(torch.autograd.Function):
 def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
     """Return every view with the rows of the global batch.
 
-    scale: "exact" gives the gradient of one process. "paper" gives the gradient of SimCSE's and DeCLUTR's code. There
-    each process computes the whole loss, and only the process's own rows carry gradient. After averaging, the gradient
-    is 1 / W of the true gradient. Adam's updates hardly change, but clipping and sums do. The language-model loss in
-    their code uses each process's own rows with the full gradient. So the ratio of the two losses is 1 : W.
+    scale: "exact" gives the gradient of a run on one process. "paper" gives the gradient of SimCSE's and DeCLUTR's
+    code: each process computes the whole loss, and only the process's own rows carry gradient. After averaging, the
+    gradient is 1 / W of the true gradient. Adam's updates hardly change, but clipping and sums do. The language-model
+    loss in their code keeps its full gradient, so the contrastive loss counts W times less against it.
     """
     if world_size() == 1:
         return views
@@ -209,7 +209,7 @@ def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[N
 
 
 def follow_encoding(encode: Encode) -> None:
-    """Encode, on every other process, a share of all texts, until the main process leaves `lead_encoding`."""
+    """Encode a share of all texts on each other process, until the main process leaves `lead_encoding`."""
     while (texts := _broadcast(None)) is not None:
         _encode_together(encode, texts)
 

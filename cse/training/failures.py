@@ -22,8 +22,8 @@ LOST = (  # from gloo, NCCL and torch's store, when the other end of a connectio
 def explain_failures(settings: Mapping[str, Any], resume_hint: Callable[[], str]) -> Iterator[None]:
     """Turn an error in the block into a RunError, if `explanation` has a message for this error.
 
-    settings: the run's settings, nested. resume_hint: returns the end of the message, for an error after which a resume
-    needs no other settings.
+    settings: the run's settings, nested. resume_hint: returns the end of the message, for an error after which the run
+    can resume with unchanged settings.
     """
     try:
         yield

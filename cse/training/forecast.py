@@ -24,9 +24,9 @@ SAMPLE = 256  # texts
 
 
 class Forecast(NamedTuple):
-    """The costs of a run: the number of timed steps; the seconds of a step, of one evaluation on dev, and of the scores
-    at the end; the peak memory in bytes; the FLOP of a step. On a CPU the FLOP leave out the products of attention.
-    """
+    """The costs of a run. timed: the number of timed steps. step: the seconds of one step. dev_score: the seconds of an
+    evaluation on dev. last_scores: the seconds of the scores at the end. memory: the peak, in bytes. flop: the FLOP of
+    one step; on a CPU, without the matrix products of attention."""
 
     timed: int
     step: float
@@ -37,7 +37,7 @@ class Forecast(NamedTuple):
 
 
 def forecast(training: Training) -> Forecast:
-    """Measure a Training that has steps left, in one process.
+    """Measure the costs of a Training, see Forecast. The Training must have steps left, and run in one process.
 
     The last timed steps read batches sorted by their number of tokens. On a CPU these steps need as much memory as a
     long run: a tensor longer than all earlier tensors does not fit the memory that the previous step has freed.

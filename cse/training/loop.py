@@ -66,7 +66,7 @@ checksum of the exported weights, or None."""
 
 
 def save_seconds(trainer: Trainer, device: torch.device) -> float:
-    """Return the smallest age of last/, in seconds, at which a multiple of save_every replaces last/."""
+    """Return the smallest age of last/, in seconds, at which a step that is a multiple of save_every replaces last/."""
     if trainer.save_seconds != "auto":
         return trainer.save_seconds
     return GPU_SAVE_SECONDS if is_gpu(device) and trainer.save_every is None else 0.0
@@ -153,7 +153,7 @@ class Training:
             )
 
     def run(self, on_best: OnBest, log: Callback, signals: Signals) -> State:
-        """Train to the end, and return the state. on_best: called at each step with a better score than all before.
+        """Train to the end, and return the state. on_best: called if a step after step 0 has the best score so far.
 
         Raises RunError for NaN, for a collapse, and if the disk refuses a file. Exports and checkpoints so far stay
         complete. After a signal, saves last/ and raises Interrupted.
@@ -199,7 +199,7 @@ class Training:
         return self.state.step >= self.steps or self.watch.is_over(self.state)
 
     def encode(self) -> MemoizedEncode:
-        """Return `encode` of this step's encoder with the test head, for scoring. Each text is encoded once."""
+        """Return `encode` of this step's encoder, with the test head if that is trained. Each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.state.step:
             head, encode = self.parts.objective.test_head(), self.parts.encoder.encode
             if self.state.step:
@@ -227,7 +227,7 @@ class Training:
         return self.encoding[1].rows
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the batches from this step on, in host memory. Add their real tokens to the state."""
+        """Yield the batches from this step on, in host memory. Add the number of their real tokens to the state."""
         first, last = self.state.step * self.trainer.accumulate, self.steps * self.trainer.accumulate
         on, workers = self.accelerator.device, self.trainer.workers
         workers = data_workers(on) if workers == "auto" else workers

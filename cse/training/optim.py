@@ -60,8 +60,8 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
              lr sqrt(c2) / c1 * m / (sqrt(v) + eps). This is torch's update with eps / sqrt(c2).
       none   no bias correction (DeCLUTR): lr m / (sqrt(v) + eps). This is torch's update with eps / sqrt(c2) and
              lr c1 / sqrt(c2).
-    torch decays a parameter before the step, Hugging Face's AdamW after the step. The two results differ by a factor of
-    decay lr, about 1e-6.
+    torch decays a parameter before the step, Hugging Face's AdamW after the step. The two results differ by a share of
+    the step: decay lr, about 1e-6.
     """
     beta1, beta2 = optimizer.param_groups[0]["betas"]
     c1, c2 = 1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1)

@@ -19,10 +19,10 @@ SHOWN = {
 
 @contextmanager
 def steps_shown(total: int, first: int) -> Iterator[Callable[[int, dict[str, float]], None]]:
-    """Yield show(step, numbers), which shows a step of the block. numbers: the logged numbers of the step; {}: none.
+    """Yield show(step, numbers), which shows the run's progress. numbers: the logged numbers of the step; {}: none.
 
     total: the steps of the run. first: the step at which the run starts. A terminal shows the latest value of each
-    number. A line elsewhere has only the numbers of the line's step.
+    number. A log line has only the numbers of its step.
     """
     started, latest = time.monotonic(), dict[str, float]()
     with live(transient=False) as bars:

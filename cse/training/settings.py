@@ -89,10 +89,10 @@ class Parts:
         return about if self.aux is None else about | {"aux_modality": self.aux.provenance()}
 
     def inputs(self) -> dict[str, str]:
-        """Return digests of all inputs of the run, by the names that messages use.
+        """Return {name in messages: digest} of all inputs of the run.
 
-        WEIGHTS is over the transformer's weights. If some weights are frozen, FROZEN_WEIGHTS takes its place, over the
-        frozen weights only, because last/ does not hold them.
+        WEIGHTS has the digest of the transformer's weights. If some weights are frozen, FROZEN_WEIGHTS takes its place,
+        with the digest of the frozen weights only, because last/ does not hold them.
         """
         found = self.batches.inputs() | self.augmentation.inputs() | (self.aux.inputs() if self.aux else {})
         words = repr(sorted(self.encoder.tokenizer.hf.get_vocab().items()))

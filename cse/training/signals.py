@@ -1,7 +1,7 @@
 """SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and Ctrl-C save a run and end it, so that it can be resumed.
 
-A signal during a step takes effect at the end of the step. Building and scoring change no weights, so there a signal
-takes effect at once. A second signal has its default effect.
+A signal during a step takes effect at the end of the step. While a run is built or scored, no weight changes, so a
+signal takes effect at once. A second signal has its default effect.
 """
 
 import logging

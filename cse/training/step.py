@@ -34,7 +34,7 @@ class Chunks:
     tokens: int | None = None
 
     def cut(self, lengths_B: Tensor) -> list[Tensor]:
-        """Return the row numbers of each chunk. lengths_B: the number of real tokens of each row, on the CPU."""
+        """Return the indices of each chunk's rows. lengths_B: the number of real tokens of each row, on the CPU."""
         if self.rows is not None:
             return list(torch.arange(len(lengths_B)).split(self.rows))
         assert self.tokens is not None

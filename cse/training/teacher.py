@@ -48,12 +48,12 @@ class Teachers:
         return np.concatenate([weight * table[columns_N, rows_N] for weight, table in parts], 1, dtype=np.float32)
 
     def inputs(self) -> dict[str, str]:
-        """Return digests of the teachers, by the names that messages use."""
+        """Return {name in messages: digest} of the teachers."""
         return {f"{TEACHER}={name}": digest for name, digest in self.identities.items()}
 
 
 def check_teachers(objective: Objective) -> None:
-    """Raise MissingResource for a missing teacher, and UserError for a teacher with an unknown pooling."""
+    """Raise MissingResource for a missing teacher, and UserError if neither it nor the objective gives a pooling."""
     for name in objective.teachers:
         if recorded_modules(teacher_folder(name)) is None and objective.teacher_pooling is None:
             raise UserError(f"`teacher`={name} records no pooling: give `teacher_pooling`=mean, or cls")

@@ -197,9 +197,9 @@ class Update:
 
 
 def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
-    """Return the numbers of a loss, by the names in the log. In a mixture, the names end in the source's name.
+    """Return {name in the log: number} of a loss. In a mixture, the names end in the source's name.
 
-    Without this ending, `loss` is the loss over all sources.
+    A mixture also has `loss` without this ending, for batches of every source.
     """
     numbers = {"loss": loss.total, **loss.parts}
     if source is None:
@@ -208,7 +208,7 @@ def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
 
 
 def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> None:
-    """Raise UserError for a name in no parameter's name. If another name is found, names in ANY_ENCODER are allowed."""
+    """Raise UserError for a name that no parameter's name contains. Names in ANY_ENCODER pass if another is found."""
     known = [name for module in modules for name, _ in module.named_parameters()]
     known += optim.NORMS if optim.norm_weights(modules) else ()
     found = [name for name in names if any(name in one for one in known)]
