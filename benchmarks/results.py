@@ -5,6 +5,7 @@ import platform
 import re
 import statistics
 import subprocess
+from datetime import date
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -14,12 +15,12 @@ SHARED = HERE.resolve().parents[1] / "shared" / "data"
 
 
 def write_section(title: str, command: str, body: str) -> None:
-    """Replace the section `title` with `body`, under the command, the machine and the commit."""
-    head = f"## {title}\n\n`{command}`, {machine()}, commit {commit()}\n\n"
+    """Replace the section `title` with `body`, under the command, the machine, the commit and today's date."""
+    head = f"## {title}\n\n`{command}`, {machine()}, commit {commit()}, {date.today()}\n\n"
     old = (
         RESULTS.read_text(encoding="utf-8")
         if RESULTS.exists()
-        else "# Measured\n\nEach section has its command, its machine and its commit.\n\n"
+        else "# Measured\n\nEach section has its command, its machine, its commit and its date.\n\n"
     )
     rest = re.sub(rf"## {re.escape(title)}\n.*?(?=^## |\Z)", "", old, flags=re.DOTALL | re.MULTILINE)
     RESULTS.write_text(f"{rest.rstrip()}\n\n{head}{body.rstrip()}\n", encoding="utf-8")

@@ -167,8 +167,15 @@ class Declutr(Objective):
         return Loss(total + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def negatives(self, anchors: int) -> int:
-        """Return the number of rows, without the anchor and its positive, plus the rows of the memory bank."""
-        return 2 * anchors - 2 + self.memory_size
+        """Return the number of negatives of an anchor if the memory bank is full.
+
+        paper_literal: the negatives are the other 2N - 2 rows of the batch and all rows of the bank. pml: the bank
+        contains the batch, and two of its rows have the anchor's label. v1_labels: two rows of each batch in the bank
+        have the anchor's label.
+        """
+        if not self.memory_size or self.memory_kind == "paper_literal":
+            return 2 * anchors - 2 + self.memory_size
+        return self.memory_size - (2 if self.memory_kind == "pml" else self.memory_size // anchors)
 
     def contrast(self, anchors_ND: Tensor, positives_ND: Tensor) -> Tensor:
         """Return the loss of Eq. 1, with the memory bank if there is one. Update the bank.
