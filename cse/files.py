@@ -42,7 +42,7 @@ def make_folder(path: Path, key: str) -> None:
     except OSError as error:
         reason = error.strerror
     if reason:
-        raise UserError(f"{key}={path}: {reason}; name a folder of yours")
+        raise UserError(f"{key}={path}: {reason}; name another folder")
 
 
 @contextmanager

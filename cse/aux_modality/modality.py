@@ -45,7 +45,8 @@ class Modality(AuxModality):
     ):
         super().__init__()
         if head is None and head_mode in ("own", "text_then_own"):
-            raise UserError("it needs a `head`; without a head, use none or shared", key="head_mode", value=head_mode)
+            why = "this mode needs a `head`; without a head, use `head_mode`=none or shared"
+            raise UserError(why, key="head_mode", value=head_mode)
         if data.num_classes == 1 and loss not in WITHOUT_LABELS:
             raise UserError(
                 f"it learns from classes, but all {data.kind} of {data.where} have the same class",

@@ -205,7 +205,7 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
     index = cached_folder(folder, lambda temporary: _compute(temporary, digests, labels, root))
     if skipped := index["skipped"]:
         first = paths[int(next(iter(skipped)))]
-        log.warning("audio      %d of %d clips skipped, the first: %s", len(skipped), len(paths), first)
+        log.warning("audio      %d of %d clips cannot be used, the first: %s", len(skipped), len(paths), first)
     return folder, index, digests
 
 

@@ -92,7 +92,7 @@ def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row
     surrogate pair. For a column of scores, raises the errors of ScoreColumn.cell.
     """
     if missing := [name for name in names_of(columns) if name not in row]:
-        raise UserError(f"{where}: {', '.join(missing)} is missing")
+        raise UserError(f"{where} has no {', '.join(missing)}")
     cells = []
     for column in columns:
         if isinstance(column, str):
@@ -112,5 +112,5 @@ def text_of_cell(cell: object, where: str) -> str:
         try:
             cell.encode()
         except UnicodeEncodeError as error:
-            raise UserError(f"{where} holds half a character ({error.reason})") from error
+            raise UserError(f"{where} holds half of a surrogate pair ({error.reason}): repair the text") from error
     return cell

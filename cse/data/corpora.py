@@ -69,7 +69,7 @@ def check_copy(corpus: str, copy: str) -> None:
         else:
             count += sum(1 for _ in lines_of(path, "utf-8", "\n"))
     if about.rows and count not in about.rows:
-        raise UserError(f"{copy} has {count:,} rows, but the published {corpus} has {about.rows[0]:,}")
+        raise UserError(f"{copy} has {count:,} rows, but the published {corpus} has {about.rows[0]:,}: copy it again")
 
 
 def wiki1m(file: File | None = None) -> Iterator[Row]:

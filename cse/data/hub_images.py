@@ -89,11 +89,11 @@ class ImageSubset:
         features = rows.features or {}
         for setting, column in (("image_column", self.image_column), ("label_column", self.label_column)):
             if column not in features:
-                there = f"the columns {', '.join(features)}" if features else "no named columns"
-                raise UserError(f"{self.repository} has {there}", key=setting, value=column)
+                there = f"it has {', '.join(features)}" if features else "its columns have no names"
+                raise UserError(f"{self.repository} has no such column; {there}", key=setting, value=column)
         labels = features[self.label_column]
         if not isinstance(labels, datasets.ClassLabel):
-            why = f"{self.repository} does not say how many classes it has"
+            why = f"this column of {self.repository} has no list of its classes (its type is not ClassLabel)"
             raise UserError(why, key="label_column", value=self.label_column)
         return labels.num_classes
 

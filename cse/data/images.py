@@ -292,7 +292,10 @@ def _only_listed(found: list[Path], files: str, folder: str) -> list[Path]:
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"it cannot be read: {first_line(error)}", key="files", value=files) from error
     listed = {Path(line.strip()).parts[-2:] for line in lines if line.strip()}
+    if not listed:
+        raise UserError("it lists no image: write CLASS/NAME in each line", key="files", value=files)
     chosen = [path for path in found if path.parts[-2:] in listed]
-    if len(chosen) < max(1, len(listed)):
-        raise UserError(f"{len(listed) - len(chosen)} of the images listed in {files} are not in {folder}")
+    if len(chosen) < len(listed):
+        missing = len(listed) - len(chosen)
+        raise UserError(f"{missing} of the {len(listed)} images listed in {files} are not in {folder}")
     return chosen

@@ -95,7 +95,8 @@ class Text(Part):
         if repeated := [column for column in named if named.count(column) > 1]:
             raise UserError(f"it names {repeated[0]} twice", key="columns", value=named)
         if scores in named:
-            raise UserError(f"`columns`={named} has it as a column of text", key="scores", value=scores)
+            why = f"`columns`={named} has this column too, but a column is either text or scores"
+            raise UserError(why, key="scores", value=scores)
         self.name, self.cache = name, Path(cache_dir) / "text"
         self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
         self.columns = named or None

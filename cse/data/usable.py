@@ -122,18 +122,18 @@ def usable_numbers(notes: RowNotes, empty: Empty | None, where: str, optional: S
     if not unusable:
         return every_number
     why = ", ".join(f"{fault} ({len(rows):,}, the first: row {rows[0] + 1})" for fault, rows in faults.items())
-    said = f"data={where}: {len(unusable):,} of {notes.total:,} rows cannot be used: {why}"
+    said = f"data={where}: {len(unusable):,} of {notes.total:,} rows have a fault: {why}"
     limit = ""
     if empty == "refuse":
-        limit = "`empty`=refuse"
+        limit = "`empty`=refuse allows none"
     elif empty != "skip" and are_many(len(unusable), notes.total):
-        limit = f"more than {UNUSABLE_SHARE:.0%}"
+        limit = f"at most {UNUSABLE_SHARE:.0%} of the rows may have a fault"
     if limit:
-        raise UserError(f"{said}; {limit}: repair or delete them, or leave them out with `empty`=skip")
+        raise UserError(f"{said}; {limit}: repair or delete these rows, or leave them out with `empty`=skip")
     if empty == "keep":
-        log.warning("%s; they are kept unchanged", said)
+        log.warning("%s; these rows are kept unchanged", said)
         return every_number
-    log.warning("%s; they are left out", said)
+    log.warning("%s; these rows are left out", said)
     return np.setdiff1d(every_number, unusable)
 
 

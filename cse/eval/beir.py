@@ -116,7 +116,8 @@ class Beir(Evaluator):
         judged: Judged = {}
         for line, row in enumerate(rows, 2):
             if len(row) != len(HEADER) or not row[2].lstrip("-").isdecimal():
-                raise UserError(f"{path}, line {line}: not a query, a document and a whole number, separated by tabs")
+                needed = "a query's id, a document's id and a whole number, separated by tabs"
+                raise UserError(f"{path}, line {line}: not {needed}")
             query, document, score = row
             if query not in self.queries or document not in places:
                 missing = f"{query} in queries.jsonl" if query not in self.queries else f"{document} in corpus.jsonl"

@@ -187,7 +187,8 @@ class Geometry(ScoredPairs):
         super().prepare()
         for split in self.splits:
             if not self._positive(self.whole(split)).any():
-                raise UserError(f"no pair of {split} has so high a score", key="threshold", value=self.threshold)
+                why = f"no pair of {split} has so high a score: lower the threshold"
+                raise UserError(why, key="threshold", value=self.threshold)
 
     def whole(self, split: str) -> Examples:
         """Return the pairs of all files of a split."""

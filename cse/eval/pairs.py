@@ -40,9 +40,9 @@ class Pairs(ScoredPairs):
         if not self.files:
             raise UserError("eval=pairs needs a file: `test`=FILE, or `dev`=FILE for model selection")
         if dev and test and Path(dev).expanduser().resolve() == Path(test).expanduser().resolve():
-            raise UserError(f"`dev` and `test` are the same, {test}: a test set must not select the checkpoint")
+            raise UserError(f"`dev` and `test` are the same file, {test}: give another file for `dev`, or only `test`")
         if len({*columns, score}) < 3:
-            raise UserError(f"`columns`={columns} and `score`={score}: name three columns")
+            raise UserError(f"`columns`={columns} and `score`={score}: name three different columns")
         super().__init__(DataFolder("pairs", "pairs", "", allow_partial=None, find=Path), (), widths)
         self.splits, self.primary = tuple(self.files), f"{name_of_file(dev or test or '')}/spearman"
         self.encoding = encoding

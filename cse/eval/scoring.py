@@ -161,9 +161,10 @@ def check_source(name: str, evaluator: Evaluator) -> None:
         TypeAdapter(Source).validate_python(evaluator.source())
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        wrong = f"{'.'.join(map(str, first['loc']))}={first['input']!r}: {first['msg']}"
+        place = ".".join(map(str, first["loc"])) or "the returned value"
         raise UserError(
-            f"eval.{name}: {class_name(type(evaluator))}: source() {wrong}; see cse.score.Source"
+            f"eval.{name}: {class_name(type(evaluator))}.source() must return a cse.score.Source; {place} is wrong: "
+            f"{first['msg']} (found {first['input']!r:.80})"
         ) from error
 
 

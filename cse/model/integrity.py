@@ -50,8 +50,8 @@ def check_files(folder: Path) -> None:
     weights, and packed layers would skip the adapter."""
     if (folder / "adapter_config.json").is_file():
         raise UserError(
-            f"{folder}/adapter_config.json: an adapter beside the weights is not read: merge it into the weights "
-            "(peft's merge_and_unload), or move it away (for an encoder, `lora` trains a new one)"
+            f"{folder}/adapter_config.json: cse reads no adapter beside the weights: merge it into the weights "
+            "(peft's merge_and_unload), or move this file to another folder"
         )
 
 
@@ -101,7 +101,7 @@ def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTra
     if not set(vocabulary) - set(tokenizer.all_special_tokens):
         raise no_tokenizer(name)
     if tokens > rows:
-        why = f"its tokenizer has {tokens:,} tokens, but the model embeds {rows:,}"
+        why = f"its tokenizer has {tokens:,} tokens, but the model has embeddings for only {rows:,}"
         raise UserError(why, key="name", value=name)
     if not (tokenizer.pad_token or tokenizer.eos_token or tokenizer.bos_token or tokenizer.unk_token):
         raise UserError(
@@ -166,5 +166,5 @@ def check_bidirectional(backbone: PreTrainedModel) -> None:
     with torch.no_grad():
         first_2D = backbone.eval()(input_ids=pair, attention_mask=torch.ones_like(pair)).last_hidden_state[:, 0]
     if torch.equal(first_2D[0], first_2D[1]):
-        why = f"transformers has no such switch for {backbone.config.model_type}"
+        why = f"transformers cannot make {backbone.config.model_type} bidirectional"
         raise UserError(why, key="bidirectional", value="true")

@@ -51,14 +51,18 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
     if lora.get("targets") and unknown:
         linear = sorted({layer.rpartition(".")[2] for layer in layers})
         raise UserError(
-            f"the encoder's linear layers are {', '.join(linear)}", key="lora.targets", value=", ".join(unknown)
+            f"no linear layer of the encoder has this name; their names are {', '.join(linear)}",
+            key="lora.targets",
+            value=", ".join(unknown),
         )
     dropout = lora.get("dropout", 0.0)
     config = LoraConfig(r=lora["r"], lora_alpha=lora["alpha"], lora_dropout=dropout, target_modules=targets)
     backbone.add_adapter(config, ADAPTER)
-    if any(isinstance(layer, BaseTunerLayer) and not isinstance(layer, Linear) for layer in backbone.modules()):
-        why = "one of these is also the name of a layer that cse cannot adapt"
-        raise UserError(why, key="lora.targets", value=targets)
+    adapted = [(name, layer) for name, layer in backbone.named_modules() if isinstance(layer, BaseTunerLayer)]
+    if others := [name for name, layer in adapted if not isinstance(layer, Linear)]:
+        why = f"these names also match the layer {others[0]}, which cse cannot adapt"
+        instead = "give longer names, which match only linear layers"
+        raise UserError(why, key="lora.targets", value=targets, instead=instead)
     for parameter in backbone.parameters():
         if parameter.requires_grad:  # bfloat16 would round away most of Adam's small updates
             parameter.data = parameter.data.float()

@@ -35,7 +35,7 @@ UNREAD = ("processing_kwargs", *OPTIONS)
 KEPT = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 """Keys of sentence-transformers' files that an export writes again."""
 PROMPT = "default"  # the name of the prompt in which an export writes a prefix
-ANY = "cse.evaluate scores any encoder that has an `encode`"
+ANY = "load it with its own library, and score it with cse.evaluate"
 OTHERS = {
     **dict.fromkeys(("StaticEmbedding", "WordEmbeddings", "BoW"), "averages word vectors, and has no transformer"),
     **dict.fromkeys(("Router", "Asym"), "has one encoder for queries and another for documents"),

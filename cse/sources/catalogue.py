@@ -56,7 +56,7 @@ class Dataset:
             found = sorted(path for name in self.inside for path in Path(place).glob(f"*/{name}"))
             below = f", but in its {found[0].parent.name}/" if found else ""
             what = f"none of {', '.join(self.inside)} in it{below}" if self.inside else "nothing in it"
-        instead = "without it the dataset is fetched"
+        instead = "without this setting, the dataset is fetched"
         raise MissingResource(f"there is {what}", key="copy", value=place, instead=instead)
 
     @property

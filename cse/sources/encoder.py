@@ -94,8 +94,8 @@ class EncoderNeed(WeightsNeed):
         if not self.name.endswith(VECTORS):
             super().check()
         elif not Path(self.name).expanduser().exists():
-            why = "no hub has this file of word vectors"
-            raise MissingResource(why, key=self.key, value=self.name, instead="put the file at this path")
+            why = "there is no such file of word vectors on this machine"
+            raise MissingResource(why, key=self.key, value=self.name, instead="give the path of the downloaded file")
 
     def check_place(self) -> None:
         """See WeightsNeed. Raises UserError also for a folder without an encoder."""

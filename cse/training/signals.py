@@ -72,7 +72,7 @@ class Signals:
         """The cause of the stop: a signal, or the end of the parent process, after which torch sends SIGINT."""
         number = self.requested or signal.SIGTERM
         gone = number == signal.SIGINT and os.getppid() != self.parent
-        return "the end of its launcher" if gone else number.name
+        return "the end of the process that started this one" if gone else number.name
 
     def interruption(self, saved: str = "") -> Interrupted:
         """Return the error that ends the run. saved: what was saved, for the middle of the message."""

@@ -214,7 +214,7 @@ def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> N
     found = [name for name in names if any(name in one for one in known)]
     wrong = [name for name in names if name not in found and (name not in ANY_ENCODER or not found)]
     if wrong:
-        raise UserError(f"{key}={wrong}: no parameter has this in its name; one parameter is {known[0]}")
+        raise UserError(f"{key}={wrong}: no parameter has this in its name; a name is, for example, {known[0]}")
 
 
 def check_settings(
@@ -251,7 +251,7 @@ def check_settings(
             "set trainer.warmup=0, or trainer.schedule=linear"
         )
     if trainer.stop_early and None in (trainer.select, trainer.patience):
-        raise UserError("trainer.stop_early=true needs trainer.patience=N, and in trainer.select the score to watch")
+        raise UserError("trainer.stop_early=true needs trainer.patience=N, and a score in trainer.select")
     if encoder.needs_autocast and precision == "no":
         raise UserError(
             f"model.attention={encoder.backbone.config._attn_implementation} computes in bf16 and fp16 only, but this "

@@ -112,7 +112,7 @@ def test_a_row_may_lack_what_is_not_required(negatives, caplog, start):
 
 
 def test_other_objectives_need_a_text_in_each_column(negatives):
-    with pytest.raises(UserError, match="40 of 40 rows cannot be used"):
+    with pytest.raises(UserError, match="40 of 40 rows have a fault"):
         negatives(None)
 
 

@@ -89,7 +89,7 @@ def test_a_file_in_another_encoding_is_to_be_written_again_or_named(file, bag_of
 
 
 def test_a_pair_without_text_and_a_test_that_chooses_the_step_are_refused(file):
-    with pytest.raises(UserError, match="a test set must not select the checkpoint"):
+    with pytest.raises(UserError, match="are the same file"):
         pairs(dev=file, test=file.parent / "." / file.name)
     file.write_text("a,b,s\na,b,1\n , b,2\n")
     with pytest.raises(UserError, match="1 of 2 rows have an empty cell, first row 2"):
@@ -98,7 +98,7 @@ def test_a_pair_without_text_and_a_test_that_chooses_the_step_are_refused(file):
 
 @pytest.mark.parametrize(("columns", "score"), [(("a", "a"), "s"), (("a", "s"), "s")])
 def test_a_column_is_not_read_twice(file, columns, score):
-    with pytest.raises(UserError, match="name three columns"):
+    with pytest.raises(UserError, match="name three different columns"):
         pairs(test=file, columns=columns, score=score)
 
 

@@ -48,7 +48,7 @@ def test_a_signal_ends_the_work_also_where_a_librarys_cleanup_then_fails():
 def test_a_run_says_that_the_process_which_started_it_is_gone():
     listening = Signals(str)
     listening.parent = 0
-    with pytest.raises(Interrupted, match="the end of its launcher"), listening:
+    with pytest.raises(Interrupted, match="the end of the process that started this one"), listening:
         send(signal.SIGINT)
 
 

@@ -30,7 +30,7 @@ HELP = """\
 cse-data: list and fetch the datasets that the configurations use, or that one command reads; mine hard negatives.
 
   cse-data list                                         every dataset: size, licence, and where it is
-  cse-data list nli imagenet                            all facts of these two
+  cse-data list nli imagenet                            all facts of these two datasets
   cse-data list objective=barlow model=roberta          what cse-train with these arguments reads, and what is missing
   cse-data list cse-eval checkpoint=FOLDER eval=sts     what this command of cse-eval reads
   cse-data fetch objective=barlow model=roberta         fetch all that the command reads, encoders too
@@ -39,9 +39,9 @@ cse-data: list and fetch the datasets that the configurations use, or that one c
   cse-data fetch wikipedia data.rows.language=de        fetch it with the settings of the run that will read it
   cse-data mine data.path=PAIRS data.columns=[A,B] model=minilm out=FILE.csv relative_margin=0.05
                                                         write the pairs with three hard negatives each
-  cse-data --help mine                                  the settings of cse-data mine; other words work too
+  cse-data --help mine                                  the settings of cse-data mine; --help WORD searches all settings
 
-To carry data to another machine, fetch it into a folder: export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache, here and there.
+To carry data to another machine: export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache on both, fetch here, and copy FOLDER.
 
 Exit codes
   0    all is here, or the command listed every dataset

@@ -22,9 +22,9 @@ cse-report: compare runs with each other, or with a paper's table.
   cse-report runs=[RUNS,EVALS]                        runs, with the scores of later cse-eval commands
   cse-report runs=FOLDER baseline=objective=simcse    differences to that setting, not to the best setting
   cse-report runs=[A,B] gate=0.5                      exit code 1 unless A beats B by significantly more than 0.5
-  cse-report runs=FOLDER within=0.5                   test equivalence within 0.5, too (TOST)
+  cse-report runs=FOLDER within=0.5                   also test equivalence within 0.5 (TOST)
   cse-report differ=[RUN,RUN]                         how two runs differ: settings, data, versions
-  cse-report sweep=whitenedcse/table4                 the paper's table beside `cse-train sweep=whitenedcse/table4`
+  cse-report sweep=whitenedcse/table4                 the paper's table beside your runs of this sweep
   cse-report sweep=nonling/table1 runs=FOLDER         the same, from runs in another folder
   cse-report --help WORD                              what this page says about a word, and the settings of that name
 
@@ -44,7 +44,7 @@ Writes, into out=FOLDER (default: reports/FOLDER, reports/A+B or reports/PAPER/T
 Settings
   seed=KEY                      the key that differs between repetitions (default: seed)
   confidence=0.95               the level of the intervals
-  tolerance=0.1                 with sweep=, the largest difference to the published number for PASS
+  tolerance=0.1                 with sweep=, PASS allows this difference to the published number
 
 Exit codes
   0    done, even if runs are missing: the report lists them

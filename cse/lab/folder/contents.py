@@ -249,5 +249,5 @@ def read_or(read: Callable[[Path], T], path: Path, empty: T) -> T:
     except FileNotFoundError:
         return empty
     except (OSError, ValueError) as error:
-        log.warning("%s cannot be read (%s): it is left out", path, error)
+        log.warning("%s is ignored, because it cannot be read (%s)", path, error)
         return empty

@@ -15,7 +15,7 @@ MEANINGS = {
     DIFFERS: "the difference is larger than seeds explain",
     ONE_SEED: "there is one run, and the spread over seeds is unknown",
     OTHER_SETTING: "not the paper's experiment (a note below the table says why), so the numbers are not compared",
-    PUBLISHED_ONLY: "another group's model, which is never run here",
+    PUBLISHED_ONLY: "a model of other authors, which cse never runs",
     NOT_RUN: "there is no run for the cell, or for a side of the claim",
     HOLDS: "of a claim: the seeds support the claim",
     CONTRADICTED: "of a claim: the seeds show the opposite",

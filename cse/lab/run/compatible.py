@@ -45,7 +45,10 @@ def check_combination(cfg: DictConfig) -> None:
     if cfg.aux_modality and "_target_" not in cfg.aux_modality:  # variant=released sets keys of a missing modality
         raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
     if cfg.trainer.accumulate > 1:
-        log.warning("trainer.accumulate averages batches, without more negatives or statistics; use trainer.chunk")
+        log.warning(
+            "trainer.accumulate adds no negatives, and no rows to batch statistics; a larger trainer.batch_size with "
+            "trainer.chunk adds both"
+        )
 
 
 def check_text(learned: TextWithObjective, batch_size: int) -> None:
@@ -65,7 +68,7 @@ def check_text(learned: TextWithObjective, batch_size: int) -> None:
     if text.scores is None and objective.reads_scores:
         raise UserError(
             f"{name} learns from a score for each row: set {key}.scores=COLUMN (a column of "
-            f"{learned.described}) and {key}.score_range=[0,1] (the ends of the scale)"
+            f"{learned.described}) and {key}.score_range=[LOWEST,HIGHEST] (the ends of the scale, such as [0,5])"
         )
 
 
@@ -98,7 +101,8 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
         )
     kind = type(augmentation).__name__.lower()
     if augmentation.keeps_first and views == 1:
-        raise UserError(f"{wants}, but augmentation={kind} never changes the first: use another augmentation")
+        one = f"augmentation={kind} never changes the first view"
+        raise UserError(f"{wants}, but {one}: use another augmentation")
     if augmentation.max_views is not None and views > augmentation.max_views:
         most = f"augmentation={kind} makes at most {augmentation.max_views}"
         raise UserError(f"{wants}, but {most}: use another augmentation")
@@ -155,7 +159,8 @@ def check_objective(objective: Objective, encoder: Encoder, has_idle_lm_head: bo
         check_head(kept, encoder.dim)
     check_teachers(objective)
     if objective.masking == "first" and encoder.pooling == "mask":
-        raise UserError("model.pooling=mask: this loss masks tokens, so a row would have several mask tokens")
+        why = "this loss masks tokens, so a row would have several mask tokens: use another pooling"
+        raise UserError(f"model.pooling=mask: {why}")
     if encoder.denoising is not None and kept is not None:
         raise UserError(
             "model.denoise applies only in training, so a head trained with denoising cannot stay at test time: "

@@ -108,7 +108,8 @@ def load_subject(cfg: DictConfig) -> Subject:
         encoder: Encoder = make(cfg.model)
     else:
         if cfg.model.pooling != cfg.pooling:
-            raise UserError(f"model.pooling={cfg.model.pooling} is for model=NAME; with checkpoint= give pooling=")
+            own = cfg.model.pooling
+            raise UserError(f"model.pooling={own} is for model=NAME; with checkpoint= give pooling={own}")
         with naming(name="checkpoint"):
             encoder = load_encoder(encoder_folder(cfg.checkpoint), cfg.pooling)
     if cfg.max_length is not None:

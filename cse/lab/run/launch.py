@@ -78,7 +78,7 @@ def warning_while_waiting() -> Iterator[None]:
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
     if missing := [name for name in names if name not in os.environ]:
         raise UserError(
-            f"RANK is set in the environment, but not {', '.join(missing)}: unset it, or start with torchrun"
+            f"RANK is set in the environment, but not {', '.join(missing)}: unset RANK, or start with torchrun"
         )
     meeting = " ".join(f"{name}={os.environ[name]}" for name in names)
     timer = threading.Timer(PATIENCE, lambda: log.error("%s: still waiting for the other processes", meeting))

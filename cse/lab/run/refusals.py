@@ -36,7 +36,7 @@ def check_place(folder: Path) -> None:
         for place in above:
             if place.name in ("best", "last") and (place.parent / RUN).exists():
                 why = f"is inside {place}, which a run writes and replaces"
-                raise UserError(f"hydra.run.dir={folder} {why}: name a folder of yours")
+                raise UserError(f"hydra.run.dir={folder} {why}: name another folder")
         there = next(place for place in above if place.exists())
         reason = (
             None
@@ -46,9 +46,9 @@ def check_place(folder: Path) -> None:
     except OSError as error:  # for a name that is too long, or for links in a circle
         reason = error.strerror
     if folder == Path():
-        raise UserError("hydra.run.dir is empty or is the current folder; name a folder of yours")
+        raise UserError("hydra.run.dir is empty or is the current folder; name another folder")
     if reason:
-        raise UserError(f"hydra.run.dir={folder}: {reason}; name a folder of yours")
+        raise UserError(f"hydra.run.dir={folder}: {reason}; name another folder")
 
 
 def check_idle_arguments(config: DictConfig, given: Sequence[Argument]) -> None:

@@ -138,7 +138,7 @@ def check_effects(path: Path, group: str, content: PlainConfig, group_names: set
                 f"`  - override /{key}: {choice}`"
             )
         if Mark.RECORDED in role_of(key).marks:
-            raise UserError(f"{line_of(path, [key])}: {key} is recorded by a run: a file cannot set it")
+            raise UserError(f"{line_of(path, [key])}: only a run writes {key}, as a record: delete it here")
     allowed: tuple[str, ...] = ("hydra.run.dir",) if group in GLOBAL_GROUPS else ()
     if group == "sweep":
         allowed = SWEEP_STARTS

@@ -114,7 +114,7 @@ def training(case: Case, given: Sequence[Argument], sweep: str, own_keys: Sequen
         if argument.key == "variant" and "variant" in values:
             name = values.get("case", "")
             raise UserError(
-                f"variant={values['variant']}: case={name} already has {argument}; case=A,B names the cases to run"
+                f"variant={values['variant']}: case={name} already has {argument}; name other cases, case=A,B"
             )
     settings = merged([*case.arguments, *given])
     without = [Argument(f"~{key}", by="sweep") for key in own_keys]

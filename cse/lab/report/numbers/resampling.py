@@ -141,7 +141,7 @@ def kept_items(folder: Path) -> ItemScores:
     try:
         return read_items(folder)
     except ValueError as error:
-        raise UserError(f"{error}: delete it; the report then has no test over this run's items") from error
+        raise UserError(f"{error}: delete this file; the report then has no test over this run's items") from error
 
 
 def checksum_of(gold_N: np.ndarray) -> int:
