@@ -165,7 +165,7 @@ def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
         raise
     except Exception as error:  # the errors of the hub's client, its HTTP library and `datasets` share no base class
         if isinstance(error, ValueError) and "BuilderConfig" in str(error):
-            raise UserError(f"{repo.asked}: {repo.name} has no {config} ({first_line(error)})") from error
+            raise UserError(f"{repo.asked}: {repo.name} has no configuration {config} ({first_line(error)})") from error
         said = refusal(repo, error)
         why = f"{repo.asked}: the {repo.kind} {repo.name} {said}"
         raise MissingResource(why, instead=repo.instead) from error

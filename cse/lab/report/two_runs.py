@@ -52,7 +52,7 @@ def check_two(folders: Sequence[Path]) -> None:
         if not (folder / RESULTS).is_file():
             raise UserError(f"differ: {folder} is no run's folder (no results.json in it){newest_run(folder)}")
     if folders[0].resolve() == folders[1].resolve():
-        raise UserError(f"differ={folders[0]},{folders[1]}: name two runs")
+        raise UserError(f"differ={folders[0]},{folders[1]}: name two different runs")
 
 
 def texts_of_change(change: Change) -> list[str]:

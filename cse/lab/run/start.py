@@ -78,5 +78,5 @@ def folder_of_job(
         return Path(folder or config.hydra.run.dir)
     other = folder or values_of(given).get("hydra.run.dir")
     if other and Path(other).resolve() != run.folder.resolve():
-        raise UserError(f"{run} continues in that folder: leave out {other}, or start a new run with rerun=")
+        raise UserError(f"{run} continues in its own folder: leave out {other}, or start a new run with rerun=")
     return run.folder
