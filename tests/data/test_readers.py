@@ -111,7 +111,7 @@ def test_a_folder_is_its_files_in_order(tmp_path):
     ("a.tsv", 'first\tsecond\none\t"two" three\n', "line 2"), ("a.csv", "first,first,second\na,b,c\n", "first"),
     ("a.csv", "first; or\none\n", "no column second; it has first, ' or'"),
     ("a.csv", "first\x07\none\n", r"it has 'first\\x07'"),
-    ("a.jsonl", JSON + '{"first": }\n', "line 2"), ("a.jsonl", JSON + '{"first": "c"}\n', "line 2: .*second"),
+    ("a.jsonl", JSON + '{"first": }\n', "line 2"), ("a.jsonl", JSON + '{"first": "c"}\n', "line 2 .*second"),
     ("a.jsonl", JSON + '"first, second"\n', "line 2"),
     ("a.jsonl", JSON + '{"first": "a", "second": 5}\n', "line 2: second"),
     ("a.jsonl", '{"first": "a", "second": "\\ud800b"}\n', "line 1: second"),
