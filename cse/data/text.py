@@ -257,7 +257,10 @@ class Text(Part):
         chosen = usable[chosen_rows(len(usable), self.limit, self.limit_seed)]
         if len(chosen) < 2:
             where = self.path or found.place or self.identity
-            raise UserError(f"data={self.name} ({where}): {len(chosen)} rows, but training needs two or more")
+            raise UserError(
+                f"data={self.name} ({where}): {len(chosen)} usable rows after data.limit, but "
+                "training needs two or more"
+            )
         return TextRows(
             name=self.name,
             place=found.place,
@@ -315,7 +318,7 @@ class Text(Part):
 
 @dataclass(frozen=True)
 class SampleNeed(CorpusNeed):
-    """Rows that are drawn from a published corpus. Only the cache of the text has these rows."""
+    """A sample of rows that cse draws from a published corpus. The sample is stored only in the cache of texts."""
 
     settings: Settings = field(compare=False, kw_only=True)
 

@@ -197,7 +197,10 @@ class Views:
         made = self.augmentation.tokens(given, rng)
         says = f"{class_name(type(self.augmentation))}.tokens must"
         if not isinstance(made, np.ndarray) or made.ndim != 1 or made.dtype.kind not in "iu" or len(made) < 2:
-            raise UserError(f"{says} return an array of ids (two or more), not {made!r:.80}")
+            raise UserError(
+                f"{says} return a one-dimensional NumPy array of two or more integer ids, not "
+                f"{type(made).__name__} {made!r:.80}"
+            )
         if (made[[0, -1]] != given[[0, -1]]).any():
             raise UserError(f"{says} keep the first and the last id, {given[0]} and {given[-1]}: {made!r:.80}")
         if made.min() < 0 or made.max() >= self.tokenizer.id_bound:

@@ -41,7 +41,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
 
 
 def in_column(head: str, text: str, width: int) -> str:
-    """Return a head and a text, which is wrapped at the width in a column that begins at the head's end.
+    """Return one string: a head, and then a text that is wrapped at the width, in a column that begins after the head.
 
     A word stays whole, even if it is wider than the column.
     """

@@ -178,8 +178,8 @@ def check_head(head: nn.Module, dim: int) -> None:
             if torch.allclose(own(x_BD), y_BD, atol=1e-5):
                 return
     raise UserError(
-        f"objective.keep_head=true: best/ holds a linear layer and tanh, but objective.head is {type(head).__name__}, "
-        "another function: drop this head after training (objective.keep_head=false)"
+        f"objective.keep_head=true: best/ can only hold a head of one linear layer and tanh, but objective.head is "
+        f"{type(head).__name__}: set objective.keep_head=false, then the head is used in training only"
     )
 
 

@@ -241,7 +241,7 @@ def configure(
     if dropout is not None:
         if dropout > 0 and not own:
             raise UserError(
-                f"{config.model_type} has no dropout layers for dropout={dropout}",
+                f"the layers of {config.model_type} have no dropout, but the augmentation needs a dropout of {dropout}",
                 key="name",
                 value=name,
                 instead="use `lora.dropout`, or an augmentation that changes the text",

@@ -101,7 +101,7 @@ def prompts_of(recorded: Json, prefix: str) -> Json:
 
 
 def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
-    """Return the records of a folder with the layout of sentence-transformers; None for a folder of another layout.
+    """Return the steps after the transformer that a folder of sentence-transformers records; None for other layouts.
 
     pooling: replaces the recorded pooling. Then the head is dropped, because it was trained for the recorded pooling.
     Raises UserError for a module, an order of modules or a pooling that cse does not have.

@@ -84,9 +84,11 @@ def templates_of(
         return own, None
     if pooling != "mask" or config.model_type not in ARCHITECTURES:
         raise UserError(
-            f"it is for `pooling`=mask and {', '.join(ARCHITECTURES)}, not {pooling} pooling of {config.model_type}",
+            f"it needs `pooling`=mask and a model of type {' or '.join(ARCHITECTURES)}, but `pooling` is {pooling} and "
+            f"the type {config.model_type}",
             key="denoise",
             value=denoise,
+            instead="use `denoise`=null, or another model or pooling",
         )
     if every[0].is_like(every[-1]):
         why = "`denoise` cannot distinguish rows of this template from rows of `template`"

@@ -148,7 +148,7 @@ class Training:
             set_seed(seed + self.state.step, device_specific=True)
         if saved != world_size():
             log.info(
-                "processes  %d instead of %d: the global batch stays, but %s, so the numbers may differ",
+                "processes  %d instead of %d: the global batch keeps its size, but %s, so the scores may differ",
                 *(world_size(), saved, on_other_processes(self.trainer, self.parts)),
             )
 

@@ -175,7 +175,7 @@ def test_tokens_that_are_no_ids_are_refused_by_class(batches_of, made):
         def tokens(self, ids, rng):
             return made
 
-    with pytest.raises(UserError, match=r"Mine\.tokens must return an array of ids"):
+    with pytest.raises(UserError, match=r"Mine\.tokens must return a one-dimensional NumPy array"):
         batches_of(augmentation=Mine()).views.unmasked(np.arange(2), 0)
 
 

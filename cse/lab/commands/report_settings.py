@@ -79,7 +79,10 @@ def check_argument(argument: str, known: list[str], given: PlainConfig) -> None:
     if not equals:
         raise UserError(f"{argument}: give {key}=VALUE")
     if key in given:
-        raise UserError(f"{argument}: {key}= is given twice; give it once (runs=[A,B], where=KEY=VALUE,KEY=VALUE)")
+        raise UserError(
+            f"{argument}: {key}= is given twice; give it once; several values go into one argument, "
+            "runs=[A,B] or where=KEY=VALUE,KEY=VALUE"
+        )
     if "${" in value:
         raise UserError(f"{argument}: $ is not expanded: give the value itself")
 

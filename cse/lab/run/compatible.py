@@ -46,8 +46,8 @@ def check_combination(cfg: DictConfig) -> None:
         raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
     if cfg.trainer.accumulate > 1:
         log.warning(
-            "trainer.accumulate adds no negatives, and no rows to batch statistics; a larger trainer.batch_size with "
-            "trainer.chunk adds both"
+            "trainer.accumulate adds no negatives, and no rows to batch statistics; for more of them, set a larger "
+            "trainer.batch_size, with trainer.chunk if the memory is short"
         )
 
 
@@ -81,7 +81,9 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
     name, columns, views = learned.described_objective, text.num_columns, learned.num_views
     wants = f"{name} needs {views} views of a row"
     if augmentation.positives > 1 and views > 1 and not objective.averages_positives:
-        raise UserError(f"{name} pairs one text with one other text: set augmentation.positives=1")
+        raise UserError(
+            f"{name} takes one positive of an anchor, not augmentation.positives={augmentation.positives}: set it to 1"
+        )
     if augmentation.positives > 1 and columns > 1:
         raise UserError(
             f"augmentation.positives={augmentation.positives} needs text of one column, but {learned.described} has "

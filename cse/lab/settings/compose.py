@@ -84,7 +84,9 @@ def parsed_value(argument: str) -> object:
     try:
         return OmegaConf.from_dotlist([argument])[key]
     except (yaml.YAMLError, OmegaConfBaseException) as error:
-        raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
+        raise UserError(
+            f"{argument}: {value!r} is neither one value nor a [list]: check its brackets and quotes"
+        ) from error
 
 
 # Arguments that Hydra would ignore

@@ -113,7 +113,10 @@ def names_listed(file: Path) -> list[str]:
 
 
 def first_sentence(file: Path) -> str:
-    """Return the first sentence of a file's first comment, without its period, a `# @package` line or a command."""
+    """Return the first sentence of a file's first comment, without its period.
+
+    Lines with `# @package` or a command are left out.
+    """
     words: list[str] = []
     for line in text_of(file).splitlines():
         if not line.startswith("#"):

@@ -186,7 +186,7 @@ def sets_any(argument: Argument, keys: Sequence[str]) -> bool:
 
 
 def is_reference(config: DictConfig, key: str) -> bool:
-    """Return whether the value of a key, or of a key above it, is a reference."""
+    """Return whether the value of a key, or of a key above it, is a reference (`${...}`)."""
     parent, _, last = key.rpartition(".")
     if parent and is_reference(config, parent):
         return True

@@ -30,7 +30,7 @@ from cse.lab.settings.mistakes import explaining
 
 @dataclass(frozen=True)
 class PlannedJob:
-    """One job of a command that starts several jobs. The job's own process makes a cse.lab.run.job.Job of the job.
+    """One job of a command that starts several jobs. The process of the job makes a cse.lab.run.job.Job from it.
 
     name: the name of the job's folder. arguments: the arguments of `program` (cse-train or cse-eval), without the
     folder. scores: the run that the job scores, or None.

@@ -124,7 +124,7 @@ class Differences:
 def compare_settings(
     comparison: Comparison, baseline: str | None, confidence: float, within: float | None = None
 ) -> Differences:
-    """Compare each setting with the baseline. If no baseline is given, compare with the first of the ranked settings.
+    """Compare the best settings, at most MOST, with the baseline; if none is given, with the first ranked setting.
 
     Raises UserError if the baseline names no setting, or several settings.
     """

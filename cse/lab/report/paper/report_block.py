@@ -376,8 +376,8 @@ def mistakes_in_claim(claim: Claim, block: ReportBlock) -> Iterator[str]:
 
 
 def unknown_names(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
-    """Yield a message for each unknown name: a paper, row or column that is not published, or a row or column in a
-    claim or baseline that is not in the block.
+    """Yield a message for each unknown name: a paper without a file of published numbers, a row or column that the
+    published table lacks, or a row or column of a claim, or a row of a baseline, that the block lacks.
     """
     named: list[tuple[str, Iterable[str], Iterable[str]]] = [
         ("paper", [block.paper], papers()),
