@@ -30,7 +30,7 @@ def test_only_a_head_that_best_can_hold_is_kept():
     for other in (nn.Sequential(nn.Linear(8, 8), nn.ReLU()), nn.Sequential(nn.LayerNorm(8), MLPHead(8)),
                   nn.Linear(8, 4), nn.Sequential(nn.Linear(8, 8, bias=False), nn.Tanh()), nn.Identity(),
                   nn.Sequential(nn.Linear(16, 8), nn.Tanh()), nn.Sequential(MLPHead(8), MLPHead(8))):  # fmt: skip
-        with pytest.raises(UserError, match="another function"):
+        with pytest.raises(UserError, match=r"one linear layer and tanh, but objective\.head is"):
             check_head(other, 8)
 
 
