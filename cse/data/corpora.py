@@ -69,7 +69,7 @@ def check_copy(corpus: str, copy: str) -> None:
         else:
             count += sum(1 for _ in lines_of(path, "utf-8", "\n"))
     if about.rows and count not in about.rows:
-        raise UserError(f"{copy} has {count:,} rows, but the published {corpus} has {about.rows[0]:,}: copy it again")
+        raise UserError(f"{copy} has {count:,} rows, but the published {corpus} has {about.rows[0]:,}")
 
 
 def wiki1m(file: File | None = None) -> Iterator[Row]:
@@ -110,7 +110,7 @@ def openwebtext(
         if count_units(text) >= min_units:
             yielded += 1
             yield (text,)
-    log.info("kept the %d of %d documents that have at least %d units", yielded, seen, min_units)
+    log.info("kept %d of %d documents: at least %d units", yielded, seen, min_units)
 
 
 def _files(corpus: str, file: str | None, folder: str | None = None) -> Iterator[Path]:

@@ -58,8 +58,8 @@ class Stsb(Text):
         number = len(rows.texts[0])
         if number != STSB_ROWS["train"] and not self.allow_partial:
             raise UserError(
-                f"{rows.place} has {number:,} pairs, not the official {STSB_ROWS['train']:,}: restore the file, or "
-                "set allow_partial=true to train on these pairs"
+                f"{rows.place} has {number:,} pairs, not the official {STSB_ROWS['train']:,}: restore it, or set "
+                "allow_partial=true to train on these pairs"
             )
         return rows
 

@@ -67,6 +67,7 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     if not any(one.answer or one.here for one in old):
         unknown = "; ".join(f"{one.given[0]}: {one.note}" for one in old)
         raise UserError(f"{unknown}; a setting is KEY=VALUE, without dashes")
+    leave_out_without_effect(old)
     old += defaults_of_trainers(old, kind)
     multiply(old)
     name_own_columns(old)
@@ -163,19 +164,28 @@ def settings_of(old: Sequence[Old]) -> list[str]:
     return [f"{key}={values[key]}" for key in merged([one.here for one in old])]
 
 
+def leave_out_without_effect(old: Sequence[Old]) -> None:
+    """Leave out the counterpart of each flag that has no effect in the other trainer, because another flag lacks."""
+    on = {name for one in old if one.answer and one.here for name in one.answer.arguments}
+    for one in old:
+        if one.answer and one.answer.only_with and one.answer.only_with not in on:
+            one.here, one.note = {}, f"has no effect there without --{one.answer.only_with}"
+
+
 def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
-    """Yield the trainers' default for each of their flags that is not given.
+    """Yield the trainers' default for each of their flags that is not given, or that is given as false.
 
     If the command names no encoder, yield nothing: it is only a part of a command.
     """
     answers = [one.answer for one in old if one.answer]
+    given = [one.answer for one in old if one.answer and one.here]
     keys = {key for one in old for key in one.here}
     if keys.isdisjoint({"model", "model.name", "checkpoint"}):
         return
     for trainer in dict.fromkeys(answer.trainer for answer in answers):
         for row in trainers()[trainer][1]:
             here = settings_of_row(row.default.split())
-            if row.kind == kind and row not in answers and keys.isdisjoint(here) and here:
+            if row.kind == kind and row not in given and keys.isdisjoint(here) and here:
                 yield Old([WITHOUT, f"--{row.arguments[0]}"], row, here)
 
 
@@ -239,7 +249,9 @@ def lines_about(old: Sequence[Old], command: Sequence[str]) -> Iterator[str]:
         indent = " " * (COLUMN if is_beside else 6)
         lines = textwrap.wrap(right, width - len(indent), break_long_words=False, break_on_hyphens=False)
         yield f"\n{indent}".join([left.ljust(COLUMN) + lines[0], *lines[1:]] if is_beside else [left.rstrip(), *lines])
+    left_out = [one.given[0] for one in old if one.is_left]
     if any(one.here for one in old):
-        yield f"\nThe same command in cse:\n\n{command_at_width([*map(shell_argument, command)], '  ', width)}"
-    if left_out := [one.given[0] for one in old if one.is_left]:
+        what = "The nearest command in cse, without what is not translated" if left_out else "The same command in cse"
+        yield f"\n{what}:\n\n{command_at_width([*map(shell_argument, command)], '  ', width)}"
+    if left_out:
         yield "\n" + textwrap.fill(f"Not translated: {', '.join(left_out)}. See docs/coming-from.md", width)

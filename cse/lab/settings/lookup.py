@@ -161,8 +161,8 @@ class Answer(NamedTuple):
     """A row of other_trainers.yaml: a trainer's arguments with one meaning, their counterparts in cse, and a note.
 
     type: one or more arguments of cse; "" if there is no counterpart. values: {pattern of a value: arguments of cse};
-    None if the argument of cse gets the value unchanged. note: the differences. kind, choose, default, times: see the
-    top of the file.
+    None if the argument of cse gets the value unchanged. note: the differences. kind, choose, default, times,
+    only_with: see the top of the file.
     """
 
     trainer: str
@@ -174,6 +174,7 @@ class Answer(NamedTuple):
     choose: str
     default: str
     times: str
+    only_with: str
 
     @property
     def first(self) -> str:
@@ -234,6 +235,7 @@ def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
         choose=part.get("choose", ""),
         default=columns.get("default", ""),
         times=columns.get("times", ""),
+        only_with=columns.get("only_with", ""),
     )
 
 

@@ -40,7 +40,13 @@ def refusal(program: str, line: str) -> str:
 
 def offered(program: str, line: str) -> list[str]:
     """The texts of the command that the refusal offers, as a shell reads them."""
-    _, found, command = refusal(program, line).partition("The same command in cse:\n\n")
+    message = refusal(program, line)
+    what = (
+        "The nearest command in cse, without what is not translated:"
+        if "Not translated" in message
+        else "The same command in cse:"
+    )
+    _, found, command = message.partition(f"{what}\n\n")
     assert found
     return shlex.split(command.partition("\n\n")[0].replace("\\\n", ""))
 
@@ -60,6 +66,11 @@ def offered(program: str, line: str) -> list[str]:
      "objective.hard_negative_weight=1 model.pooling=mean objective.head=null trainer.weight_decay=0.1 seed=3"),
     ("cse-train", "--mlm_weight 0.2 --do_mlm --max_steps -1 --load_best_model_at_end False --bf16 false",
      "cse-train objective.mlm_weight=0.2 trainer.select=null"),
+    ("cse-train", "--mlm_weight 0.2 --temp 0.1 --max_steps 9",
+     "cse-train objective.temperature=0.1 trainer.max_steps=9 trainer.schedule_steps=9"),
+    ("cse-train", "--model_name_or_path bert-base-uncased --mlp_only_train False --num_train_epochs 1 "
+     "--learning_rate 3e-5 --per_device_train_batch_size 64",
+     "cse-train model=bert trainer.epochs=1 trainer.lr=3e-5 trainer.batch_size=64 objective.keep_head=true"),
     ("cse-train", "--model_name_or_path x --train_file y.txt --num_pos 3 --num_train_epochs 1 --learning_rate 1e-5",
      "cse-train objective=whitenedcse model.name=x data=text data.path=y.txt objective.m=3 trainer.epochs=1 "
      "trainer.lr=1e-5 trainer.batch_size=8"),

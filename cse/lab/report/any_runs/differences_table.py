@@ -20,7 +20,7 @@ from cse.lab.sections import Section
 
 PAIRED = (
     "paired: paired t-tests over the seeds. They detect more than unpaired tests only if a seed affects both settings "
-    "in the same way. A change of precision is such a case, two methods seldom are."
+    "in the same way. A change of precision is such a case; two methods seldom are."
 )
 EQUIVALENT = (
     'equivalent: the difference is less than {0:g}, by TOST. In brackets: p, corrected by Holm in each column. "no": '
