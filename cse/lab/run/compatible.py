@@ -82,7 +82,7 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
     wants = f"{name} needs {views} views of a row"
     if augmentation.positives > 1 and views > 1 and not objective.averages_positives:
         raise UserError(
-            f"{name} takes one positive of an anchor, not augmentation.positives={augmentation.positives}: set it to 1"
+            f"{name} takes one positive of an anchor: set augmentation.positives=1, not {augmentation.positives}"
         )
     if augmentation.positives > 1 and columns > 1:
         raise UserError(
