@@ -31,6 +31,8 @@ FLAG = re.compile(r"--?[A-Za-z]")
 SETTING = re.compile(r"\+*[A-Za-z_][\w./@]*=")
 WITHOUT = "without"
 """The word before a flag that was not given. The line about this flag shows the trainer's default."""
+SCRIPTS: dict[str, Kind] = {"train.py": "train", "evaluation.py": "evaluate"}
+"""The kind of command that replaces a script of the other trainers."""
 COLUMN = 40
 """The column of a line in which the counterpart of a flag begins."""
 
@@ -57,6 +59,11 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
         return
     known = keys_of_command(kind)
     script = next((number for number, text in enumerate(texts) if re.fullmatch(r"[^=]+\.py", text)), -1)
+    theirs = SCRIPTS.get(Path(texts[script]).name, kind) if script >= 0 else kind
+    if theirs != kind:
+        raise UserError(
+            f"{texts[script]} is a script for {PROGRAMS[theirs]}: paste this command after {PROGRAMS[theirs]}"
+        )
     launcher, words = split_old_command(texts[: max(script, 0)], known)  # torchrun --nproc_per_node 4
     flags, ours = split_old_command(texts[script + 1 :], known)
     old = [*filter(is_flag, launcher), *flags]

@@ -146,3 +146,11 @@ def test_the_tables_values_and_defaults_are_settings():
             if is_group(key) and "{}" not in value:
                 assert {*value.strip("[]").split(",")} <= {*choices(key)}, text
     assert {row.times for row in rows} == {"", "trainer.devices"}
+
+
+@pytest.mark.parametrize(("program", "script", "right"), [
+    ("cse-train", "evaluation.py", "cse-eval"), ("cse-eval", "SimCSE/train.py", "cse-train"),
+])  # fmt: skip
+def test_a_script_of_the_other_command_is_named(program, script, right):
+    message = refusal(program, f"python {script} --model_name_or_path bert-base-uncased")
+    assert message == f"{script} is a script for {right}: paste this command after {right}"
