@@ -18,7 +18,8 @@ The reports share these parts:
 
 The docstring of each folder gives the order of reading. Several folders use these words:
 
-    key         the dotted name of a run's setting (trainer.lr)
+    key         a dotted name in a run's configuration (trainer.lr)
+    setting     in any_runs: the runs that differ only in their seed; elsewhere: the value of a key
     seed        the value of a run at the key that `seed=` names (seed_key). This value decides the random numbers.
     departure   a key whose value in a run differs from the value in the run's sweep or paper
     published   from the paper, as recorded in published/*.yaml

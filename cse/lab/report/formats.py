@@ -21,7 +21,7 @@ def format_of(values: Iterable[float]) -> str:
 
 
 def digits_of(form: str, sizes: Iterable[float]) -> int | None:
-    """Return how many decimals differences of a score with this format have; None: as few as each difference needs."""
+    """Return the number of decimals for differences of scores with this format; None: as few as a difference needs."""
     if form == "z.2e":
         return None
     return 4 if form == "z.4f" or max(map(abs, sizes)) < 0.1 else 2

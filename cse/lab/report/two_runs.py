@@ -23,7 +23,7 @@ ABSENT = "-"
 
 
 def section_of_two(folders: Sequence[Path]) -> Section:
-    """Return the facts that differ between two runs, A and B, by kind. Facts that change results come first.
+    """Return a section of the facts that differ between two runs, A and B. Kinds that change results come first.
 
     Between a training and an evaluation, only scores are compared, and facts that both runs have. Raises UserError for
     a folder without a run, and for the same folder twice.
@@ -67,7 +67,7 @@ def texts_of_change(change: Change) -> list[str]:
 
 
 def weights_apart(runs: Sequence[Run]) -> list[str]:
-    """Return a line with the largest difference between the weights of two runs' best/.
+    """Return a line with the largest difference between the weights in two runs' checkpoints best/.
 
     Return [] if a best/ is missing or cannot be read, or if the shapes differ.
     """

@@ -2,9 +2,9 @@
 
 Four steps make a report from folders:
 
-1. The report reads the runs in the folders. A run also gets the scores of later cse-evals of its best/.
+1. The report reads the runs in the folders. A run also gets the scores of later cse-evals of its checkpoint best/.
 2. Runs that differ only in their seed form a setting. A dev score ranks the settings.
-3. Tests compare each setting with the best. A gate tests whether a setting is better by a given margin.
+3. Tests compare each setting with the best. A gate tests whether a setting is better than others by a given margin.
 4. Tables, CSV files, charts and figures show the results.
 
 Read the files in this order. The number of a file is its step:
@@ -18,7 +18,7 @@ Read the files in this order. The number of a file is its step:
     names              2: how tables name settings and folders
     typed_names        2: the same names on the command line
     differences        3: how much settings differ, and which settings are tied
-    gate               3: whether a setting is better by a given margin
+    gate               3: whether a setting is better than others by a given margin
     differences_table  4: a row for each difference, as a section and as differences.csv
     settings_table     4: a row for each setting, as a section and as settings.csv
     runs_table         4: a row for each run, as a section and as runs.csv

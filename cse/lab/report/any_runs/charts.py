@@ -1,4 +1,4 @@
-"""The charts of a page, by plotly: scores of settings, and curves of runs (cse.lab.report.any_runs.curves).
+"""The charts of the HTML page, by plotly: scores of settings, and curves of runs (cse.lab.report.any_runs.curves).
 
 Start at `draw_charts`. Each chart has a function: `chart_by_number`, `chart_of_search`, `box_chart`, `heat_map`,
 `curve_charts`. A setting has the same colour in all charts. Every label that comes from a run is escaped, because
@@ -47,7 +47,7 @@ def draw_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.Fi
 
 
 def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.Figure]:
-    """Return the charts of scores, by title: a chart for each key with many different numbers, a chart for a search's
+    """Return {title: chart} for the scores: a chart for each key with many different numbers, a chart for a search's
     trials, and a chart for the other keys.
     """
     charts: dict[str, go.Figure] = {}
@@ -90,7 +90,7 @@ def as_axis(comparison: Comparison, key: Key, is_search: bool) -> dict[Setting, 
 def chart_by_number(
     comparison: Comparison, key: Key, numbers: Mapping[Setting, float], scored: Sequence[str]
 ) -> go.Figure:
-    """Return a chart with a point for each seed of each setting. The x axis has the settings' numbers at a key."""
+    """Return a chart with a point for each seed of each setting. The x axis has each setting's value of the key."""
     colours, traces = colours_of(comparison), {}
     for score in scored:
         points = seeds_of(comparison, score)
@@ -215,7 +215,7 @@ def cells_of(comparison: Comparison, across: Key, down: Key, score: str) -> pd.D
 def seeds_of(comparison: Comparison, score: str, keys: Sequence[Key] = ()) -> pd.DataFrame:
     """Return a row for each seed of each setting that has the score: setting, score, the setting's values at `keys`.
 
-    The values of a key are ordered categories: first numbers by size, then words in the order of the table.
+    The values of a key are ordered categories: first numbers by size, then words in the order of `comparison.ranked`.
     """
     rows = [
         [setting, value, *(setting.values[key.dotted] for key in keys)]
@@ -247,7 +247,7 @@ def with_menu(
     *,
     is_y_the_score: bool = True,
 ) -> go.Figure:
-    """Return a figure with a menu that selects the score to show. traces: plotly's traces for each score."""
+    """Return a figure with a menu that selects the score to show. traces: {score: plotly's traces}."""
     owners = [name for name, lines in traces.items() for _ in lines]
     figure = go.Figure([trace for lines in traces.values() for trace in lines], go.Layout(template=TEMPLATE, **layout))
     for trace, owner in zip(figure.data, owners, strict=True):
@@ -265,9 +265,9 @@ def with_menu(
 
 
 def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.Figure]:
-    """Return the charts of numbers that runs logged more than once, by title.
+    """Return {title: chart} for the numbers that runs logged more than once.
 
-    Each metric in TRAINING has a chart. Curves of very different sizes are in different panels of this chart. All other
+    Each metric in TRAINING has a chart. A curve with much larger values is in another panel of this chart. All other
     metrics share one chart. curves: the points that `curves_of` returns.
     """
     names = ", ".join(key.short for key in comparison.keys if key.in_label)
@@ -292,7 +292,7 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
 def in_panels(
     lines: Sequence[go.Scatter], panels: Sequence[Sequence[int]], title: str, about: Mapping[str, object]
 ) -> go.Figure:
-    """Return a figure with one panel below another. panels: for each panel, the places of its settings in the table."""
+    """Return a figure with one panel below another. panels: the settings of each panel, as from `panels_of`."""
     figure = make_subplots(len(panels), 1, shared_xaxes=True, vertical_spacing=0.06)
     rows = {place: row for row, places in enumerate(panels, 1) for place in places}
     for line in lines:

@@ -29,7 +29,7 @@ from cse.lab.report.numbers.statistics import Value, mean_and_sd
 from cse.lab.report.numbers.unlike import differences_in_number
 from cse.lab.settings.values import in_one_form
 
-MANY_KEYS = 6  # tables of text have at most this many columns of keys, unless labels need more
+MANY_KEYS = 6  # text tables have at most this many columns of keys, unless labels need more
 
 
 class Key(NamedTuple):
@@ -39,7 +39,7 @@ class Key(NamedTuple):
 
     dotted: the name in commands and CSV files. short: the name in tables for people.
     in_label: whether labels contain the value of this key. Labels have few keys. No two settings have the same label.
-    is_shown: whether tables of text have a column for this key. The page and the CSV files have all keys.
+    is_shown: whether text tables (terminal, Markdown, LaTeX) show this key. The page and the CSV files have all keys.
     """
 
     dotted: str
@@ -54,11 +54,11 @@ class Setting:
 
     runs: all runs of the setting, finished or not.
     included: the finished runs that the analysis includes (see `runs_included`).
-    values: for the dotted name of each key in which settings differ, the value as in tables; "" without a value.
+    values: {dotted name of a key in which settings differ: the value as in tables}; "" without a value.
     label: the values at few keys: lr=3e-05, model=bert; "all" if there are no keys. No other setting has this label.
         `baseline=` accepts a label.
     trial: a search's trial of this setting; None if no search tried the setting.
-    groups: for each score of an included run, the value of each seed.
+    groups: {score of an included run: its group, with a value for each seed}.
     compared: the groups that tests compare: `groups`, or groups without seeds if the comparison is of checkpoints.
     unlike: the differences between the included runs, except the seed (`differences_in_number`).
     """
@@ -130,7 +130,7 @@ class Comparison:
 
     @property
     def shown_keys(self) -> list[Key]:
-        """The keys that tables of text show."""
+        """The keys that text tables show."""
         return [key for key in self.keys if key.is_shown]
 
     @cached_property
@@ -184,9 +184,7 @@ def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]
 
 
 def are_of_checkpoints(by_setting: Sequence[Sequence[Run]], seed_key: str) -> bool:
-    """Return whether the comparison is of checkpoints, not of training seeds: all runs are from cse-eval, and each
-    setting has one checkpoint.
-    """
+    """Return whether checkpoints are compared, not seeds: each setting is one checkpoint that cse-eval scored."""
     runs = [run for alike in by_setting for run in alike]
     if any(run.get("checkpoint") is None and run.get(seed_key) is not None for run in runs):
         return False
@@ -202,7 +200,7 @@ def values_as_text(runs: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
 def keys_of(values: pd.DataFrame) -> list[Key]:
     """Return the keys in which settings differ. values: a row for each setting and a column for each key.
 
-    If there are more than MANY_KEYS keys, tables of text show the keys of labels. If there is space left, these tables
+    If there are more than MANY_KEYS keys, text tables show the keys of labels. If there is space left, these tables
     also show the first keys for which every setting has a value.
     """
     short, in_label = short_names(list(values), taken=OWN_COLUMNS), fewest_keys(values)

@@ -20,12 +20,12 @@ NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # the most points of a curve; a longer curve is thinned
 RUNS = 100  # the most runs whose curves are drawn
 ALL_POINTS = 200_000  # the most points of a page; if there are many curves, each curve has fewer points
-FARTHER, PANELS = 5, 4  # a curve that is FARTHER times as large is in another panel; a chart has at most PANELS panels
+FARTHER, PANELS = 5, 4  # see `panels_of`; a chart has at most PANELS panels
 NAMED = 8  # the number of best settings with a name in the legend, a band, and the values of their seeds on hover
 
 
 def lines_by_metric(curves: pd.DataFrame, comparison: Comparison) -> dict[str, list[go.Scatter]]:
-    """Return the curves of each metric. curves: the points that `curves_of` returns."""
+    """Return {metric: its curves}. curves: the points that `curves_of` returns."""
     points = dict(list(curves.groupby("metric")))
     return {metric: curve_lines(of_metric, comparison) for metric, of_metric in points.items()}
 
@@ -33,8 +33,9 @@ def lines_by_metric(curves: pd.DataFrame, comparison: Comparison) -> dict[str, l
 def panels_of(points: pd.DataFrame) -> list[list[int]]:
     """Return groups of settings with values of similar size: the losses of two objectives may be 1 and 300.
 
-    A group lists its settings' places in the table. points: the points of one metric. The settings are sorted by their
-    largest absolute value. If a value is above FARTHER times the value before it, a group begins, up to PANELS groups.
+    A group lists indices in `comparison.ranked`. The settings are sorted by the largest absolute value of their
+    curves. If this value is above FARTHER times the value of the setting before, a group begins, up to PANELS groups.
+    points: the points of one metric.
     """
     sizes = points["value"].abs().groupby(points["setting"]).max().sort_values()
     group = (sizes > FARTHER * sizes.shift()).cumsum().clip(upper=PANELS - 1)
@@ -55,7 +56,7 @@ def title_of_curves(comparison: Comparison) -> str:
 def curves_of(comparison: Comparison) -> pd.DataFrame:
     """Return the points of every metric that a run logged more than once: metric, setting, seed, step, value, run.
 
-    setting: the setting's place in the table. A long curve has fewer points (`thinned`). Runs of a setting with the
+    setting: its index in `comparison.ranked`. A long curve has fewer points (`thinned`). Runs of a setting with the
     same seed share one curve, their mean. If there are more than RUNS runs, only runs of the best settings have curves.
     """
     parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
@@ -121,9 +122,9 @@ def curve_lines(points: pd.DataFrame, comparison: Comparison) -> list[go.Scatter
 
 
 def over_seeds(points: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return a setting's curve: (its values, a column for each seed; mean, sd, low and high over the seeds).
+    """Return two tables with a row for each step: (the value of each seed; mean, sd, low and high over the seeds).
 
-    Both have a row for each step. low and high: the mean minus and plus the standard deviation. At a step of one seed
+    points: of one setting. low and high: the mean minus and plus the standard deviation. At a step with only one seed,
     sd is NaN, and low and high are the mean.
     """
     by_seed = points.pivot(index="step", columns="seed", values="value")
@@ -133,9 +134,9 @@ def over_seeds(points: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def band_of(curve: pd.DataFrame, colour: str, place: int) -> go.Scatter:
-    """Return a band of one standard deviation around the mean over seeds. place: the setting's place in the table.
+    """Return a band of one standard deviation around the mean over seeds.
 
-    curve: as from `over_seeds`.
+    curve: as from `over_seeds`. place: the setting's index in `comparison.ranked`.
     """
     there_and_back = np.concatenate([curve["high"], curve["low"][::-1]]).astype(np.float32)
     steps = curve.index.to_numpy()

@@ -1,9 +1,9 @@
-"""The difference of each setting from the best setting or from `baseline=`, and the tests of this difference.
+"""The difference of each setting from a reference (the best setting or `baseline=`), and the tests of this difference.
 
 The tests are the same as in a sweep's table (`compare_groups`). A setting without a test (one seed) has no verdict. In
 a sweep's table, a row without a test may be tied. The p values are Holm-corrected over the compared settings. A setting
 with the same seeds as the reference also gets a paired test. Each difference has the number of seeds that would detect
-the difference.
+the difference with 80% power.
 
 Start at `compare_settings`, which makes the `Differences`, with a `Difference` for each setting.
 """
@@ -27,7 +27,7 @@ from cse.lab.report.numbers.statistics import (
     tost_p,
 )
 
-MOST = 30  # the most settings that are compared, the best: with more, Holm's correction would leave little power
+MOST = 30  # only this many of the best settings are compared: with more, Holm's correction would leave little power
 MOST_SEEDS = 1000
 
 
@@ -124,7 +124,7 @@ class Differences:
 def compare_settings(
     comparison: Comparison, baseline: str | None, confidence: float, within: float | None = None
 ) -> Differences:
-    """Compare the best settings, at most MOST, with the baseline; if none is given, with the first ranked setting.
+    """Compare the best settings, at most MOST, with the baseline; without a baseline, with the first ranked setting.
 
     Raises UserError if the baseline names no setting, or several settings.
     """

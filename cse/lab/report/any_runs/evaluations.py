@@ -1,4 +1,4 @@
-"""Later cse-evals of trained runs. A run gets each score that it lacks from a cse-eval of its best/.
+"""Later cse-evals of trained runs. A run gets each score that it lacks from a cse-eval of its checkpoint best/.
 
 Start at `with_evaluations`. `scored_by` finds the run that an evaluation scored. `with_scores` completes the run.
 """
@@ -19,7 +19,7 @@ def with_evaluations(runs: Sequence[Run]) -> list[Run]:
     """Return the runs. A trained run also gets the scores of finished cse-evals of its best/.
 
     Such an evaluation moves from the list into `evaluations` of the trained run. An evaluation that changes the encoder
-    (by whitening, or another pooling, dtype or length) stays in the list.
+    (by whitening, lowercasing, or another pooling, dtype or length) stays in the list.
     """
     if not any(run.get("checkpoint") for run in runs):
         return list(runs)

@@ -20,8 +20,8 @@ from cse.lab.report.numbers.unlike import why_not_comparable
 class Gate(NamedTuple):
     """The result of a gate.
 
-    title: whether the gate is passed, in words. first: the setting that should be better. lines: a line for each other
-    setting, which compares the first setting with the other setting.
+    title: whether the gate is passed, in words. first: the setting that should be better. lines: {other setting: the
+    line that compares the first setting with this setting}.
     """
 
     is_passed: bool
@@ -62,7 +62,7 @@ def judge_gate(
 def compare_with_others(
     comparison: Comparison, score: str, first: Setting, others: Sequence[Setting], *, least: float, confidence: float
 ) -> Gate:
-    """Return the gate that compares the first setting with each other setting. All these settings have the score."""
+    """Return the gate that compares the first setting with each other setting. All settings must have the score."""
     sign = -1 if comparison.lower_is_better(score) else 1
     ours = first.compared[score]
     groups = [setting.compared[score] for setting in others]

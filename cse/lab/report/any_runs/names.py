@@ -96,7 +96,7 @@ def in_label(value: object, text: str) -> str:
 
 
 PLAIN = re.compile(r"[^']*('[\w./:@%+-]*'[^']*)*")
-"""A text that is one word for a shell between single quotes, although it may contain further pairs of single quotes."""
+"""A text that, put in single quotes, is one word for a shell. The text may itself have pairs of single quotes."""
 
 
 def in_shell(label: str) -> str:

@@ -89,7 +89,7 @@ def figure_of_rows(comparison: Comparison, scored: Sequence[Setting], score: str
 def figure_over_numbers(
     comparison: Comparison, key: Key, numbers: Mapping[Setting, float], score: str, *, are_lines: bool
 ) -> Figure:
-    """Return a figure of each setting's mean and standard deviation over its number at a key.
+    """Return a figure of each setting's mean and standard deviation. The x axis has the setting's value of the key.
 
     are_lines: whether a line joins the settings that differ only in this key. Without lines, each setting is a dot.
     """
@@ -220,7 +220,7 @@ def add_legend(figure: Figure, grid: Sequence[Axes], keys: Sequence[Key]) -> Non
 def finished(figure: Figure, comparison: Comparison, score: str, facts: Sequence[str]) -> Figure:
     """Give a figure its title, a faint grid and the size of tick labels, and return the figure.
 
-    Matplotlib draws tick labels later, without this style. The title has the score with its unit, and the facts.
+    Matplotlib draws tick labels later, without the style look.PAPER. The title has the score, its unit, and the facts.
     """
     smoke = ["smoke runs"] if all(run.is_smoke for run in comparison.runs) else []
     lines = [with_unit(comparison.runs, score), ", ".join(filter(None, [*facts, *smoke]))]

@@ -124,7 +124,7 @@ def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[tuple[str, s
 
 
 def hint_at_hidden(comparison: Comparison) -> str:
-    """Return a line that says where to find the scores that tables of text do not show; "" if they show all scores."""
+    """Return a line that says where to find the scores that text tables do not show; "" if they show all scores."""
     hidden = comparison.scores.hidden
     if not hidden:
         return ""

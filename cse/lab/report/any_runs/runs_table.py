@@ -33,7 +33,7 @@ def runs_frame(comparisons: Sequence[Comparison], jobs: Sequence[Run] = ()) -> p
 
 
 def rows_of_runs(runs: Sequence[Run], keys: Sequence[str], metrics: Sequence[str]) -> pd.DataFrame:
-    """Return a row for each run: state, values at these keys, unrounded scores, and the facts behind the scores."""
+    """Return a row for each run: state, values at `keys`, unrounded scores, FACTS, the command that repeats the run."""
     rows = []
     for run in runs:
         row: dict[str, object] = {"folder": str(run.folder), "state": str(run.state), "why": run.why}
@@ -49,7 +49,7 @@ def rows_of_runs(runs: Sequence[Run], keys: Sequence[str], metrics: Sequence[str
 
 
 def runs_section(comparison: Comparison) -> Section:
-    """Return the section of all runs for the page. The page can sort and filter its rows."""
+    """Return the section of all runs for the page. The page can sort and filter the rows."""
     texts = in_text(runs_frame([comparison]).drop(columns="folder"), comparison)
     for key in (*(key.dotted for key in comparison.keys), comparison.seed_key):
         texts[key] = format_settings(comparison.runs, key)

@@ -17,7 +17,7 @@ class ScoreNames(NamedTuple):
     """The names of a comparison's scores.
 
     all: every score of any finished run, in the order of the runs' results.
-    shown: the scores that tables of text show.
+    shown: the scores that text tables (terminal, Markdown, LaTeX) show.
     best_by: the dev score that ranks the settings. None without a dev score, because a test score never selects.
     leading: the score for differences and gates; None without scores.
     """
@@ -50,7 +50,7 @@ def score_that_ranks(candidates: Sequence[str], done: Sequence[Run]) -> str | No
 
 
 def score_that_leads(candidates: Sequence[str], done: Sequence[Run], best_by: str | None) -> str | None:
-    """Return the first `reported` score that all runs have, else `best_by`, else the first average, else any score."""
+    """Return the first `reported` score in all runs, else `best_by`, else the first average, else the first score."""
     of_all = [name for name in candidates if all(name in run.metrics for run in done)]
     ranking = [name for name in candidates if name == best_by]
     return next(chain(reported(of_all, best_by), ranking, averages(candidates), candidates), None)

@@ -3,7 +3,7 @@
 A search selects its best trial by the score, so this score is optimistic. If the setting of a trial has further seeds,
 the setting's mean is only over these seeds.
 
-`first_trials` finds the trial of each setting. `runs_included` returns the runs of a setting in the analysis.
+`first_trials` finds the trial of each setting. `runs_included` returns the runs of a setting that its mean includes.
 """
 
 import math
@@ -21,7 +21,7 @@ from cse.lab.sweep.sweeps import load_sweep
 
 
 class Trial(NamedTuple):
-    """A search's first finished run of a setting. number: the trial's place in the order in which trials began."""
+    """A search's first finished run of a setting. number: 1 for the search's trial that began first, 2 for the next."""
 
     run: Run
     search: str

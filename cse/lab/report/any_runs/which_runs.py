@@ -24,7 +24,7 @@ class Asked(NamedTuple):
     """The runs that a user asked for.
 
     runs: the runs; if there are none, the planned jobs. jobs: the planned jobs without a run, if there are runs.
-    folders: the folders that were searched. first: the folders of the first name (folder or glob); [] for one name.
+    folders: `folder_above` of each name. first: the folders of the first name (folder or glob); [] for a single name.
     """
 
     runs: list[Run]

@@ -1,8 +1,8 @@
 """The group of runs behind one number, with a value for each seed, and the comparison of two groups.
 
 `group_of` makes a `Group` of the runs that have the number of a `Measure`. `groups_of_scores` makes a group for each
-score. Copies and repetitions of a run weigh as much as one run (`without_copies`). `compare_groups` tests two groups
-over their seeds. Two encoders that are only scored have no seeds: a test over test items compares these encoders
+score. A run and its copies together weigh as much as one run (`without_copies`). `compare_groups` tests two groups over
+their seeds. Two encoders that are only scored have no seeds: a test over test items compares these encoders
 (cse.lab.report.numbers.resampling).
 """
 

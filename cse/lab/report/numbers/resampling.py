@@ -94,7 +94,7 @@ def resampled(folder: Path, score: str, draw_names: Sequence[str]) -> Resampled:
 
 
 def scores_with_items(folder: Path, score: str) -> list[str]:
-    """Return [score] for a score with items. For a mean, return the scores with items in the mean and in inner means.
+    """Return [score] for a score with items; for a mean, the scores with items that it averages, also in inner means.
 
     Raises KeyError for a score without items.
     """
@@ -125,7 +125,7 @@ def score_resampled(folder: Path, score: str, draw_name_of: Mapping[str, str]) -
 
 @cache
 def items_resampled(folder: Path, score: str, draw_name: str) -> Resampled:
-    """Return a run's score on resamples of its own items. draw_name: seeds the draws."""
+    """Return a run's score on resamples of its own items. draw_name: the name that seeds the draws."""
     items = kept_items(folder)[score]
     assert isinstance(items, Items)
     scores_R = resample(items, seed=zlib.crc32(draw_name.encode()))
@@ -158,8 +158,8 @@ def resample(items: Items, seed: int) -> np.ndarray:
 def draw_items(items: Items, rng: np.random.Generator) -> np.ndarray:
     """Return the indices of the items in one resample. An item may occur several times.
 
-    If items share units (two pairs may share a document), the function draws units. An item then occurs as often as the
-    product of the counts of its units.
+    If items share units (two pairs may share a document), the function draws units. An item whose units are drawn 2 and
+    3 times occurs 2 * 3 times.
     """
     size = len(items.gold_N)
     if items.units_UN is None:

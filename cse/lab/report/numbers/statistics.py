@@ -96,8 +96,8 @@ def mean_and_sd(values: Iterable[float]) -> Value:
 def prediction_half_width(ours: Value, published_n: int, seed_sd: float | None, confidence: float) -> float:
     """Return half the width of a prediction interval for the mean of `published_n` further runs.
 
-    If only the seeds differ, our mean and the mean of these runs differ by at most this width, with this confidence.
-    The width is t_{n-1} sd sqrt(1/n + 1/published_n). If we have only one run, our sd is unknown. Then seed_sd, from
+    If only the seeds differ, our mean and the mean of these runs differ by at most the result, with this confidence.
+    The result is t_{n-1} sd sqrt(1/n + 1/published_n). If we have only one run, our sd is unknown. Then seed_sd, from
     other cells, replaces sd, and the normal quantile replaces t.
     """
     spread = math.sqrt(1 / ours.n + 1 / published_n)
@@ -184,8 +184,7 @@ def paired(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Eff
 def values_vary(values: Sequence[float] | np.ndarray, size: float | None = None) -> bool:
     """Return whether values differ by more than the rounding of floats.
 
-    size: the size of the numbers behind the values, if these numbers are larger (70.2 - 70.1 is 0.1 with an error of
-    1e-14).
+    size: the size of the numbers behind the values, if these numbers are larger (70.2 - 70.1 has an error of 1e-14).
     """
     return bool(np.ptp(values) > ROUNDING * (np.max(np.abs(values)) if size is None else size))
 
@@ -223,7 +222,7 @@ def is_significant(p: float, level: float) -> bool:
 
 
 def power(difference: float, sd: float, num_seeds: int, level: float = 0.05, sides: int = 2) -> float:
-    """Return the power of a two-sided t-test (noncentral t): how often it detects a difference with the right sign.
+    """Return the power of a two-sided t-test (noncentral t): how often the test finds the difference and its sign.
 
     The scores of both sides have the same sd over seeds. num_seeds: the number on each side. sides: 1 if the other side
     is one score without seeds.
@@ -233,7 +232,7 @@ def power(difference: float, sd: float, num_seeds: int, level: float = 0.05, sid
 
 
 def smallest_difference(sd: float, num_seeds: int, level: float = 0.05, sides: int = 2) -> float:
-    """Return the smallest difference that `num_seeds` on each side detect with a power of 80%."""
+    """Return the smallest difference that `num_seeds` seeds on each side detect with a power of 80%."""
     error = sd * math.sqrt(sides / num_seeds)
 
     def short_of(size: float) -> float:

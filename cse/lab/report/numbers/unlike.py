@@ -32,7 +32,7 @@ def remarks_on_number(differences: Sequence[str]) -> list[str]:
 
 
 def notes_on_unlike_runs(what: str, runs: Sequence[Run], noted: Collection[str]) -> list[str]:
-    """Return a note on the differences of all runs of a table in training files and in scoring; [] if there are none.
+    """Return [a note on how training files and scoring differ between all runs of a table]; [] if nothing differs.
 
     what: "cells" or "settings". noted: the differences that are already in a remark on one number.
     """
@@ -44,7 +44,7 @@ def notes_on_unlike_runs(what: str, runs: Sequence[Run], noted: Collection[str])
 
 
 def may_not_differ(key: str) -> bool:
-    """Return whether a key must have the same value in all runs of one number.
+    """Return whether a key must have the same value in all runs behind one number.
 
     Such a key decides what a run learns, and is no seed. `scoring_differences` reports the settings of evaluators.
     """

@@ -1,8 +1,8 @@
 """The cells of a paper's table: the published number, our number, and a verdict.
 
 Start at `cells_of`, which makes a `Cell` for each row and column of the published table (`published_cell`). Runs may
-fill a cell if the `report:` block has the row and the column. Then `filled_cell` adds our number: the mean over seeds
-of the group of runs that fills the cell. Our number is compared with three things:
+fill a cell if the `report:` block has the row and the column. Then `filled_cell` adds our number: the mean over the
+seeds of the runs that fill the cell. Our number is compared with three things:
 
 - the published number (`difference_to`, with a verdict: `verdict_on_cell`);
 - our own runs of the cell's baseline (`gain_in`);
@@ -57,7 +57,7 @@ class Cell:
     group: our runs.
     expected_runs: the number of planned jobs; None if unknown.
     difference: our number minus the published number.
-    gain: our number minus our number of the baseline, by Welch's test, which does not assume equal variances.
+    gain: our number minus our number for the baseline, by Welch's test, which does not assume equal variances.
     p_student: the p of the gain by Student's test, as in NonLing-CSE's Table 3.
     tied_with_best: whether the cell is the best in its RankedColumn or tied with the best; None without runs.
     is_marked: whether `tied_with_best` is true, and the cell and the best cell have enough seeds for a verdict.
@@ -138,7 +138,7 @@ def cells_of(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[Cell]:
 def published_cell(row: str, column: str, sweep: SweepRuns) -> Cell:
     """Return a cell of the published table, without our runs.
 
-    The verdict is PUBLISHED ONLY in a row of `others`, "" in a row of the `report:` block, and NOT RUN in other rows.
+    The verdict is "" in a row of the `report:` block, PUBLISHED ONLY in the table's `others`, and NOT RUN elsewhere.
     """
     table, baseline = sweep.published, sweep.block.baseline_of(row, column)
     number, base = table.cells[row][column], table.cells[baseline][column] if baseline else None

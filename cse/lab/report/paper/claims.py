@@ -80,7 +80,7 @@ class TestedClaim:
 
     @property
     def effect(self) -> Effect:
-        """The effect of the deciding part. A positive effect has the claimed direction. `alike` claims no direction."""
+        """The effect of the deciding part; positive in the direction of the claim, if the claim is not `alike`."""
         return self.deciding.effect if self.deciding else Effect()
 
     @property
@@ -141,7 +141,7 @@ class JudgedClaim(TestedClaim):
 
     @property
     def verdict_with_parts(self) -> str:
-        """The verdict. If only some parts are behind it (`parts_measured`), with their number: HOLDS (1 of 3 parts)."""
+        """The verdict, and the number of `parts_measured` if this is not every part: HOLDS (1 of 3 parts)."""
         number, parts = self.parts_measured, len(self.parts)
         return f"{self.verdict} ({number} of {parts} parts)" if 0 < number < parts else self.verdict
 

@@ -110,7 +110,7 @@ def our_difference(judged: JudgedClaim, digits: int | None) -> str:
 
 
 def deciding_part(judged: JudgedClaim) -> str:
-    """Return the name of the deciding part if there are several parts; "" if no part is measured."""
+    """Return the name of the part that decides the claim; "" for a single part, or if no part is measured."""
     if len(judged.parts) < 2 or not judged.measured or judged.deciding is None:
         return ""
     return judged.deciding.name

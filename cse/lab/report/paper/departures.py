@@ -8,11 +8,11 @@ three kinds:
 
 1. an axis at a value that the sweep does not list (`outside_axes`);
 2. an extra choice, such as model=roberta: a choice that was given in addition to the sweep's arguments;
-3. a setting that differs from the planned job with these choices (cse.lab.report.paper.planned_settings). This setting
-   need not be an argument: the sweep, a recipe or a default may have changed since the run.
+3. a setting with another value than in the planned job with these choices (cse.lab.report.paper.planned_settings). The
+   setting need not be an argument: the sweep, a recipe or a default may have changed since the run.
 
 If the sweep plans no settings for a run, for example for a job that only scores, every extra argument is a departure.
-This replaces kinds 2 and 3. A further seed is not a departure.
+This rule replaces kinds 2 and 3. A further seed is not a departure.
 """
 
 from collections import Counter

@@ -294,7 +294,7 @@ def over_seeds(frame: pd.DataFrame, value: str, by: Sequence[object], statistic:
 
 
 def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
-    """Return the middle of each value's bin. `bins` equal bins cover the range of the values (of log10 if log)."""
+    """Return the middle of each value's bin. `bins` bins of equal width cover the values, or their log10 if `log`."""
     if bins is None:
         return values
     scale = np.log10(values) if log else values

@@ -92,7 +92,7 @@ def picture_of(plot: Plot, sweep: SweepRuns) -> Picture:
 
 
 def log_of_runs(runs: Sequence[Run], seed_key: str) -> pd.DataFrame | None:
-    """Return the origin of the numbers: every run's command, commit and device; None without runs."""
+    """Return a row for each run, with its command, commit and device; None without runs."""
     frame = rows_of_runs(runs, [seed_key], [])
     columns = ["folder", "state", seed_key, "command", "git_commit", "code", "device"]
     return frame[columns].fillna("").astype(str) if runs else None

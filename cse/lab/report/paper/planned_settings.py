@@ -87,7 +87,7 @@ def planned_settings(sweep: Sweep, arguments: Sequence[str], seed_key: str) -> P
 
 
 def changes_to_plan(run: Run, plan: PlannedSettings, extra_keys: set[str]) -> list[Change]:
-    """Return the settings of a run with another value than in the plan, and extra settings that the plan does not have.
+    """Return the changes from the plan: settings with another value in the run, and extra settings that the plan lacks.
 
     extra_keys: the keys of the extra arguments. If a choice differs, the result has no values that the choice sets.
     """

@@ -13,7 +13,8 @@
         counts: [column]             # columns of integers that are no scores (parameters, widths) and have no split
         averages:                    # the columns in each mean; [a, b] counts as one column
           Avg.: {of: [...], table: the columns' table (default: this), weights: {column: weight} in place of `of`}
-        category_means: {table, rows, of}   # another table publishes means over rows of this table, for each column
+        category_means: {table, rows: {column: row of `table`}, of: {category: [row, ...]}}  # `table` has, in this row
+                                     # and in its column `category`, the mean of `column` in this table over [row, ...]
         differences: {column: {of: column, from: row, sign}}  # sign * (`of` in this row - `of` in the row `from`)
         exceptions: [{row, column, computed, reason}]     # published averages that are not the computed averages
         unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles (printed), and how this
@@ -130,7 +131,7 @@ def papers() -> list[str]:
 
 @cache
 def read_paper(paper: str) -> Json:
-    """Return a paper's whole file. Raises UserError if there is no file."""
+    """Return the content of a paper's YAML file. Raises UserError if there is no such file."""
     if paper not in papers():
         raise UserError(f"there are no published numbers of {paper!r}, only of {', '.join(papers())}")
     return yaml.safe_load((FOLDER / f"{paper}.yaml").read_text(encoding="utf-8"))
@@ -152,7 +153,7 @@ def published_figure(paper: str, name: str) -> PublishedFigure:
 
 
 def points_of(paper: str, source: Json) -> list[Json]:
-    """Return a point for each row of a table that has both columns. source: the table, and its columns x and y."""
+    """Return {x, y, label} for each row with both numbers. source: {table, x: column of x, y: column of y}."""
     points = []
     for row, cells in published_table(paper, source["table"]).cells.items():
         x, y = cells[source["x"]], cells[source["y"]]

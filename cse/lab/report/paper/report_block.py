@@ -204,9 +204,9 @@ class Plot(BaseModel):
 
     The kinds, with their keys:
 
-    - curve: {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}. The mean
-      over seeds of a statistic of each seed's runs, at each x. bins: the number of equal bins of (log) x that replace
-      the values of x. level: series without an x. Each such series is a horizontal line.
+    - curve: {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}. At each x,
+      a line shows a statistic of each seed's runs, averaged over seeds. bins: how many bins of (log) x, of equal width,
+      replace the values of x. level: series without an x. Each such series is a horizontal line.
     - heat: {x: config key, y: config key, z: metric, statistic: max, log: true, bins: 6}.
     - scatter: {x: metric, y: metric}. A point for each series: the mean over its seeds.
     - path: {x: metric, y: metric}. A line through the steps of training, from metrics.jsonl.
@@ -377,7 +377,7 @@ def mistakes_in_claim(claim: Claim, block: ReportBlock) -> Iterator[str]:
 
 def unknown_names(block: ReportBlock, table: PublishedTable) -> Iterator[str]:
     """Yield a message for each unknown name: a paper without a file of published numbers, a row or column that the
-    published table lacks, or a row or column of a claim, or a row of a baseline, that the block lacks.
+    published table lacks, and a row or column in a claim or baseline that the block lacks.
     """
     named: list[tuple[str, Iterable[str], Iterable[str]]] = [
         ("paper", [block.paper], papers()),

@@ -64,7 +64,7 @@ class Report:
     charts: {title: chart} of the page.
     pictures: figures, as files. The page also shows the figures of the sweep's paper.
     all_runs: a table of all runs, on the page.
-    log: the origin of the numbers of all runs, on the page.
+    log: the command, commit and device of every run, on the page.
     link: the paper's address.
     start: the command that makes the runs, if no run is done.
     gate: the result of the check gate= (cse.lab.report.any_runs.gate), as lines.

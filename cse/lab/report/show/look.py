@@ -1,7 +1,7 @@
 """The look of a report: the colours, the type, and the signs beside numbers.
 
-The page's style (templates/page.css), the charts and the terminal read this file. The layout of a page is in its
-templates. The layout of LaTeX is in cse.lab.sections.
+The page's style (templates/page.css), the charts and the terminal read this file. The layout of the page is in
+templates/*.html. The layout of LaTeX is in cse.lab.sections.
 """
 
 from collections.abc import Mapping
@@ -114,11 +114,11 @@ TONE_OF: dict[str, Tone] = {
     State.FAILED: BAD,
     State.STOPPED: OTHER,
 }
-"""The tone of each verdict, and of each state of a run that has a tone."""
+"""{verdict, or state of a run: its tone}. Other states have no tone."""
 
 
 def setting_colours(count: int) -> list[str]:
-    """Return the colours of `count` settings, in the order of their table: first SETTINGS, then grey for the rest."""
+    """Return the colours of `count` settings, the best setting first: the colours SETTINGS, then grey for the rest."""
     return [*SETTINGS, *[GREY] * count][:count]
 
 
