@@ -66,7 +66,7 @@ class Argument:
 
     @property
     def parsed(self) -> object:
-        """The value that Hydra reads: a text, a number or a list or, for several values, Hydra's object for a sweep."""
+        """The value that Hydra reads, such as a number or a list; for a,b or range(...), Hydra's object for a sweep."""
         return parse_argument(self.text).value()
 
     @property
@@ -90,8 +90,8 @@ class Argument:
 RUN_ALONE = Argument("hydra.mode=RUN", by="sweep")
 """Hydra's argument for a single run. Each job of a sweep has this argument, because a sweep may set another mode.
 
-RUN_ALONE is the last argument that the sweep gives. So its place shows who gave an argument in a job's command, in
-run.yaml and in a plan.
+RUN_ALONE is the last argument that the sweep gives. So in a job's command, in run.yaml and in a plan, the sweep gave
+the arguments up to RUN_ALONE, and a person gave the arguments after RUN_ALONE.
 """
 
 
@@ -136,7 +136,7 @@ def keys_of_person(arguments: Iterable[Argument]) -> list[str]:
 
 
 def merged(arguments: Iterable[Argument]) -> list[Argument]:
-    """Return the last argument of each key, at the place of the key's first. So the command line overrides a case."""
+    """Return the last argument of each key, in the order of the keys' first arguments. A command overrides a case."""
     return list({argument.key: argument for argument in arguments}.values())
 
 

@@ -7,8 +7,8 @@
     sentences_of        writes the error if there is a violation
     with_converted      returns the config with values of the right types if there is no violation
 
-One error names all violations: for each, the key as given, the value, and the mistake in pydantic's words. For a value
-from the user's own file, the file and the line follow:
+One error names all violations. Each violation has the key as given, the value, the mistake in pydantic's words and, for
+a value from the user's own file, the file and the line. An error without such a file:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 """
@@ -34,7 +34,7 @@ from cse.lab.settings.values import PlainConfig, flattened, nodes_in
 
 
 def validate_command(config: DictConfig, kind: Kind) -> DictConfig:
-    """Return a checked copy of the config of a kind of command; see validate_settings."""
+    """Return a checked copy of a command's config; see validate_settings."""
     return validate_settings(config, Train if kind == "train" else Evaluate)
 
 

@@ -1,7 +1,7 @@
 """Read a command of cse-train or cse-eval, or a call in Python, into its arguments and its flags.
 
-1. `normalized` writes each text in Hydra's grammar. All other code, also for --help and --config-dir, reads its result.
-2. `read_command` makes a Command of the result: `split_flags` finds the flags, `read_arguments` reads the arguments.
+1. `normalized` writes each text in Hydra's grammar. All other code reads these texts, also for --help and --config-dir.
+2. `read_command` makes a Command of these texts: `split_flags` finds the flags, `read_arguments` reads the arguments.
 3. `from_python` and `texts_of_settings` make texts from the Python values of a call.
 """
 
@@ -40,7 +40,7 @@ QUOTED = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
 AT_HOME = re.compile(r"([=\[,:]\s*)~/")
 """The pattern of a ~/ that begins a value: a single value, or a value in a list or a mapping."""
 AS_GIVEN = re.compile(r"\d+|null")
-"""Python text that Hydra must read as a number or as null: seed="3" means seed=3."""
+"""The pattern of a Python string that Hydra must read as a number or as null: seed="3" means seed=3."""
 
 
 def normalized(texts: Sequence[str]) -> list[str]:
@@ -133,7 +133,7 @@ def read_arguments(texts: Sequence[str], kind: Kind) -> list[Argument]:
 def without_plus(text: str) -> str:
     """Return the argument without the + by which Hydra adds a key.
 
-    Only keys below `hydra` keep the +, because cse reads no key that conf/ lacks.
+    cse reads no key that conf/ lacks. So only a key below `hydra` keeps the +.
     """
     return text if key_of(text).startswith("hydra") else text.lstrip("+")
 

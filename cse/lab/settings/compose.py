@@ -49,8 +49,8 @@ def composed(kind: Kind, texts: Sequence[str]) -> DictConfig:
 def composed_by_hydra(kind: Kind, texts: Sequence[str]) -> DictConfig:
     """Return the config that Hydra composes.
 
-    For errors and notes, the config's node `hydra` also has the user's files, and sentences on their values that later
-    files replace.
+    For errors and notes, the config's node `hydra` also has the user's files, and find_overridden's sentences about
+    these files.
     """
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra

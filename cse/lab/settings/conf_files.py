@@ -36,7 +36,7 @@ def text_of(file: Path) -> str:
 
 
 def declared_package(file: Path) -> str | None:
-    """Return the package in a file's `# @package` comment: the key above the settings in a config, or _global_.
+    """Return the package in a file's `# @package` comment: the config's key that holds the settings, or _global_.
 
     Return None if the file has no such comment.
     """
@@ -79,14 +79,14 @@ def last_line(node: "yaml.Node") -> int:
 
 
 def pair_of(node: "yaml.Node | None", key: str) -> "tuple[yaml.Node, yaml.Node] | None":
-    """Return the nodes of a mapping's key and of its value; None if the node is not a mapping or lacks the key."""
+    """Return (the node of `key`, the node of its value); None if `node` is not a mapping or lacks the key."""
     if node is None or node.id != "mapping":
         return None
     return next((pair for pair in node.value if pair[0].value == key), None)
 
 
 class Default(NamedTuple):
-    """The line of a group in a defaults list: its default choices and its comment."""
+    """A group's entry in a defaults list: the default choices of the group, and the comment on the entry's line."""
 
     choices: list[str]
     comment: str
@@ -138,7 +138,7 @@ def body(file: Path, comment: bool = False) -> list[str]:
 def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield (dotted key, value, comment) of each line of YAML that has a key; the value is "" if it is on later lines.
 
-    The comment may be on the key's line, continue below this line, or be above it.
+    The comment may be on the key's line and continue on the lines below, or be on the lines above the key.
     """
     while (joined := GOES_ON.sub(r"\1 \3", text)) != text:
         text = joined
@@ -157,7 +157,7 @@ def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def line_of(file: Path, keys: Sequence[str]) -> str:
-    """Return FILE:LINE of a key, or of the nearest key above it; else FILE. keys: the key's path, ["trainer", "lr"]."""
+    """Return FILE:LINE of a key or, if the file lacks it, of its parent; else FILE. keys: such as ["trainer", "lr"]."""
     import yaml
 
     node: yaml.Node | None = yaml.compose(text_of(file))

@@ -57,14 +57,14 @@ def file_of(group: str, choice: str) -> Path:
 
 
 def section_of(group: str, file: Path) -> list[str]:
-    """Return the keys above a choice's settings in a config: [] for the top, ["eval", NAME], or [GROUP]."""
+    """Return the parent keys of a choice's settings in a config: [] for the top, ["eval", NAME], or [GROUP]."""
     if declared_package(file) == "_global_":
         return []
     return [group, file.stem] if group == "eval" else [group]
 
 
 def included(file: Path) -> list[Path]:
-    """Return a choice's file and, in Hydra's order, the files of its group that it includes, also indirectly."""
+    """Return a choice's file and all files that the file includes, also indirectly, in Hydra's order."""
     listed = names_listed(file)
     files: list[Path] = []
     for name in listed if "_self_" in listed else [*listed, "_self_"]:

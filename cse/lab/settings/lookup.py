@@ -99,9 +99,9 @@ def did_you_mean(names: Sequence[str]) -> str:
 
 
 def meant(name: str, ours: Collection[str]) -> list[str]:
-    """Return the names in `ours` that a wrong name may mean: the result of the first of GUESSES that finds any.
+    """Return the names in `ours` that a wrong name may mean, from the first function in GUESSES that finds a name.
 
-    Return several choices if these share the name, and [] if no name is near.
+    Return several choices if all end in the wrong name, and [] if no name is near.
     """
     for guess in GUESSES:
         guesses = guess(name, ours)
@@ -111,30 +111,30 @@ def meant(name: str, ours: Collection[str]) -> list[str]:
 
 
 def of_another_trainer(name: str, ours: Collection[str]) -> list[str]:
-    """Return the key for another trainer's name: trainer.lr for learning_rate."""
+    """Return the key for another trainer's name: ["trainer.lr"] for learning_rate."""
     answer = answer_to(name, ours)
     return [answer.key] if answer and answer.key in ours else []
 
 
 def of_a_choice(name: str, ours: Collection[str]) -> list[str]:
-    """Return the choices whose name ends in a name: nonling/table1 and whitenedcse/table1 for table1."""
+    """Return the choices that end in the given name: nonling/table1 and whitenedcse/table1 for table1."""
     return [known for known in ours if known.endswith((f"/{name}", f"={name}"))]
 
 
 def with_the_last_part(name: str, ours: Collection[str]) -> list[str]:
-    """Return the only key with the same last part: objective.mlm_weight for trainer.mlm_weight."""
+    """Return the only key with the last part of the given name: objective.mlm_weight for trainer.mlm_weight."""
     alike = [known for known in ours if last_part(known) == last_part(name.lower())]
     return alike if len(alike) == 1 else []
 
 
 def begun(name: str, ours: Collection[str]) -> list[str]:
-    """Return the only name that begins with a name: trainer.accumulate for trainer.accum."""
+    """Return the only name in `ours` that begins with the given name: trainer.accumulate for trainer.accum."""
     longer = [known for known in ours if known.startswith(name.lower())]
     return longer if len(longer) == 1 else []
 
 
 def with_more(name: str, ours: Collection[str]) -> list[str]:
-    """Return the longest name that is the beginning of a name: bert for bert_base."""
+    """Return the longest name in `ours` with which the given name begins: bert for bert_base."""
     longest = max((known for known in ours if name.lower().startswith(f"{known}_")), key=len, default="")
     return [longest] if longest else []
 
@@ -151,7 +151,7 @@ def with_a_last_part_alike(name: str, ours: Collection[str]) -> list[str]:
 
 
 GUESSES = (of_another_trainer, of_a_choice, with_the_last_part, begun, with_more, spelled_alike, with_a_last_part_alike)
-"""The functions that guess a name, the surest first."""
+"""The functions that guess a name, the surest first. Each function returns a list of names in `ours`, [] for none."""
 
 
 # Other trainers' names, in other_trainers.yaml
@@ -160,9 +160,9 @@ GUESSES = (of_another_trainer, of_a_choice, with_the_last_part, begun, with_more
 class Answer(NamedTuple):
     """A row of other_trainers.yaml: a trainer's arguments with one meaning, their counterparts in cse, and a note.
 
-    type: one or more arguments of cse; "" if there is no counterpart. values: {pattern of a value: arguments of cse};
+    type: the arguments of cse to type instead; "" if there are none. values: {pattern of a value: arguments of cse};
     None if the argument of cse gets the value unchanged. note: the differences. kind, choose, default, times,
-    only_with: see the top of the file.
+    only_with: see the top of other_trainers.yaml.
     """
 
     trainer: str
@@ -215,7 +215,7 @@ def trainers() -> dict[str, tuple[str, list[Answer]]]:
 
 
 def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
-    """Return the table's row of the arguments `names`. Its note also has the arguments of cse for each plain value."""
+    """Return the table's row of the arguments `names`. The note also has cse's arguments for each one-word value."""
     given = part["arguments"][names]
     columns: dict[str, Any] = {"type": given} if isinstance(given, str) else given
     values = {str(value): ours for value, ours in columns.get("values", {}).items()}
@@ -241,7 +241,7 @@ def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
 
 @cache
 def rows_by_name() -> dict[str, list[Answer]]:
-    """Return {name: rows} for each name that a person may give: a trainer's argument, with its group and without.
+    """Return {name: rows} for each name that a person may give: a trainer's argument, or only its last part.
 
     An argument without a note is left out if the setting of cse has the same name.
     """
@@ -297,7 +297,7 @@ def sentences_with(word: str) -> list[str]:
 
 
 def value_here(setting: str, value: str) -> str:
-    """Return the value of a setting in cse for another trainer's value; "" if no note of the table has it."""
+    """Return cse's value of a setting for another trainer's value; "" if no note has the other trainer's value."""
     pattern = re.compile(rf"(?<!\w){re.escape(value)}`? is `(?:\w+\.)*{re.escape(setting)}=(\w+)`")
     for _, rows in trainers().values():
         for answer in rows:

@@ -29,7 +29,7 @@ INSTEAD: dict[Kind, dict[str, str]] = {
         "eval": "pairs of yours with scores are eval=pairs eval.test={}",
     },
 }
-"""The setting that a user may give instead of a choice, by kind of command and group."""
+"""{kind of command: {group: text on the setting that a user may give instead of a choice}}."""
 
 # The messages of Hydra and OmegaConf
 UNKNOWN_KEY = re.compile(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)")
@@ -66,7 +66,7 @@ def explaining(texts: Sequence[str], kind: Kind) -> Iterator[None]:
 def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
     """Return the message for an error of Hydra or OmegaConf.
 
-    An error of an unknown kind keeps the lines of its own message that help a person.
+    For an error that fits no pattern, return the lines of the error's own text that help a person.
     """
     from hydra.errors import OverrideParseException
 
@@ -140,7 +140,7 @@ def hints_for_choice(group: str, choice: str, kind: Kind) -> Iterator[str]:
 
 
 def choices_with_encoder(group: str, encoder: str) -> list[str]:
-    """Return GROUP=CHOICE of each choice whose encoder has this name, with or without the owner's name."""
+    """Return GROUP=CHOICE of each choice with this encoder. encoder: OWNER/NAME on the hub, or only NAME."""
     found: list[str] = []
     for choice in choices(group):
         for key, value, _ in keys_of_text(text_of(file_of(group, choice))):
@@ -208,14 +208,14 @@ def hints_for_key(
 
 
 def to_add(having: Sequence[str], texts: Sequence[str]) -> str:
-    """Return `: add CHOICE` if only one choice has the key and the command makes no choice from its group; else ""."""
+    """Return `: add CHOICE` for a single choice; "" if the command gives its group or one of OPTIONAL_GROUPS."""
     group = having[0].partition("=")[0]
     given = {argument.key for argument in recorded_arguments(texts)}
     return f": add {having[0]}" if len(having) == 1 and given.isdisjoint({group, *OPTIONAL_GROUPS}) else ""
 
 
 def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Collection[str]) -> str:
-    """Return the key nearest to `key`; "" if the command's choices have it, or another near key with its last part."""
+    """Return the nearest of `keys`; "" if the command's choices have it, or have a near key with the same last part."""
     near = next(iter(meant(key, keys)), "")
     near_ones = [last_part(guess) for guess in meant(key, keys_of_choices)]
     return "" if near in keys_of_choices or last_part(near) in near_ones else near
@@ -224,8 +224,8 @@ def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Collec
 def choices_given(texts: Sequence[str], kind: Kind) -> set[str]:
     """Return each GROUP=CHOICE of a command, and "" for the settings of every command.
 
-    An experiment, a variant or a sweep may make choices of other groups. If the command has one of them, the result has
-    all choices of each group that is not given.
+    An experiment, a variant or a sweep may make choices of other groups. So for a command with an experiment, a variant
+    or a sweep, the result has all choices of each group that is not given.
     """
     given = {argument.key: argument.parsed for argument in recorded_arguments(texts)}
     may_choose = not given.keys().isdisjoint(OPTIONAL_GROUPS)

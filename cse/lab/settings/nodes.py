@@ -122,7 +122,7 @@ def accept_part(value: object) -> object:
 def setting_at(error: ErrorDetails, node: PlainConfig) -> tuple[str, str | None]:
     """Return (dotted key, given value or None) of the setting in an error of pydantic.
 
-    Pydantic's location also names members of unions and places in lists, which the key leaves out.
+    Pydantic's location also has the members of unions and the indices of lists. The key leaves these out.
     """
     path: list[str] = []
     value: object = node

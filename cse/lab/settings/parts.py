@@ -1,8 +1,8 @@
-"""Check one part of a config, a mapping with a `_target_`: its settings, and the class or function that it names.
+"""Check a part, a mapping with a `_target_`: the settings, and the class or function that `_target_` names.
 
     check_part      checks one part
     types_of        returns the settings that the class takes, with the types in its constructor's annotations
-    check_contract  checks that the class meets the requirements at its key (SLOTS)
+    check_contract  checks that the class meets the requirements of the part's key (SLOTS)
 
 The class is imported, but no object is built.
 """
@@ -130,7 +130,7 @@ def passes_on(taker: Callable[..., object]) -> bool:
 
 
 def fields_of(taker: Callable[..., object]) -> dict[str, object]:
-    """Return the type of each parameter of a constructor, or of a function."""
+    """Return {parameter: type} of a constructor or of a function, without self and **settings."""
     hints = get_type_hints(taker, include_extras=True)
     fields: dict[str, object] = {}
     for name, parameter in signature(taker).parameters.items():

@@ -30,7 +30,7 @@ OVERRIDDEN_AT = "hydra.user_values_overridden"
 
 
 class UserFile(NamedTuple):
-    """One of the user's own files. package: the config's key above the file's settings; "" for the config's top."""
+    """One of the user's own files. package: the key in the config that holds the file's settings; "" for the top."""
 
     path: Path
     package: str
@@ -100,7 +100,7 @@ def find_overridden(config: DictConfig, files: Sequence[UserFile], given: Collec
 
 
 def final_value(config: DictConfig, key: str) -> object:
-    """Return the plain value of a key, with references filled in; None for an unreadable value, refused later."""
+    """Return the plain value of a key, with references filled in; None for a value that cannot be read."""
     with guarded_environment(), suppress(OmegaConfBaseException):
         value = OmegaConf.select(config, key)
         return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value

@@ -1,7 +1,7 @@
 """References: a value may refer to another key, ${other.key}, or to an environment variable, ${oc.env:NAME}.
 
 1. `resolved` fills in the references of a config, and `written_values` keeps them. `referred_keys` returns the keys
-   that values refer to. `given_key` returns the key that sets a value: the key that it refers to, or its own key.
+   that values refer to. `given_key` returns the key that sets a value: the value's key, or the key in its reference.
 2. `user_key` returns the key or the variable that a user gives to set a value. Errors name this key or variable.
 3. `fill_in_environment` reads variables. Code that reads variables runs in `guarded_environment`, which keeps secrets
    out of a run's files.
@@ -41,7 +41,7 @@ def written_values(config: Container) -> PlainConfig:
 
 
 def given_key(key: str, written: PlainConfig) -> str:
-    """Return the key that sets a key's value: `other` if the value is `${other}`, else the key. written: all values."""
+    """Return the key that sets a key's value: `other` for `${other}`, else the key. written: see `written_values`."""
     value = str(written.get(key))
     reference = REFERENCE.match(value)
     if reference is None or reference[0] + "}" != value:
@@ -70,7 +70,7 @@ def referred_keys(written: PlainConfig) -> set[str]:
 def user_key(config: Container, key: str) -> str:
     """Return the key or the environment variable by which a user sets a key of this config.
 
-    If the key's value is a reference, return the key or the set variable that it refers to, else the key itself.
+    If the value is a reference to a key, or to a variable that is set, return that key or variable; else return `key`.
     """
     written = written_values(config)
     key = given_key(key, written)
@@ -84,7 +84,7 @@ def naming_user_keys(node: DictConfig) -> AbstractContextManager[None]:
 
 
 def set_variable(value: object) -> str:
-    """Return the environment variable that a value refers to; "" if the value refers to none, or if it is not set."""
+    """Return the environment variable that a value refers to; "" without a variable, or if the variable is not set."""
     variable = VARIABLE.fullmatch(str(value))
     return variable[1] if variable and os.environ.get(variable[1]) else ""
 
@@ -109,8 +109,8 @@ def fill_in_environment(config: DictConfig) -> None:
 
 
 REPLACED: list[Callable[..., object]] = []
-"""The resolver of ${oc.env:NAME} before each open block of `guarded_environment`. The blocks of several threads may
-overlap. The first resolver is OmegaConf's own, and the block that ends last restores it."""
+"""The resolver of ${oc.env:NAME} before each unfinished block of `guarded_environment`. The blocks of several threads
+may overlap. The first resolver is OmegaConf's own. The block that ends last restores this resolver."""
 REPLACING = threading.Lock()
 
 

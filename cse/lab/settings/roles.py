@@ -1,15 +1,15 @@
-"""The role of a key of the settings, from the annotation of the key.
+"""Find the role of a setting's key from the annotation of the key.
 
 The annotation is in the signature of the part that takes the key or, if no part takes the key, in
-cse.lab.settings.schema. An annotation may have marks: `workers: Annotated[Natural, Mark.MACHINE]` gives trainer.workers
-the purpose "machine". cse.ranges.Mark lists all marks. A key without a mark of purpose has the purpose of the key above
-it. If no key above has a mark of purpose, the purpose is "science". The user's own parts declare marks in the same way.
+cse.lab.settings.schema. An annotation may have marks of cse.ranges.Mark: `workers: Annotated[Natural, Mark.MACHINE]`
+gives trainer.workers the purpose "machine". A key without marks, apart from VALUE_MARKS, has the marks of its parent
+key. If no parent key has marks, the purpose is "science". The user's own parts declare marks in the same way.
 
-    Role, role_of            the role of a key, from its marks and the marks of the keys above it
+    Role, role_of            the role of a key, from its marks and the marks of its parent keys
     annotations_on_path      returns, for trainer.lr, the annotations of trainer and of trainer.lr
     annotations_in_choices   returns these annotations without a config, from a choice of the key's group
     marks_in                 returns the marks that an annotation names
-    keys_with, ...           return the settings of a config that have some role
+    keys_with, ...           return the settings of a config with a given mark or role
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,13 +35,13 @@ SCHEMA = "cse.lab.settings.schema"
 
 @dataclass(frozen=True)
 class Role:
-    """The role of a key. marks: the marks that apply to the key, some from keys above it (see role_by)."""
+    """The role of a key. marks: the marks that apply to the key, some of them from its parent keys (see role_by)."""
 
     marks: frozenset[Mark]
 
     @property
     def purpose(self) -> Literal["science", "machine", "logging", "bookkeeping"]:
-        """The purpose of the key. Without a mark of purpose, it is "science": the key decides training or scores."""
+        """The purpose of the key. The purpose "science" means that the key decides training or scores."""
         if Mark.MACHINE in self.marks:
             return "machine"
         if Mark.LOGGING in self.marks:
@@ -110,7 +110,7 @@ def role_by(annotations: Sequence[Annotation | None]) -> Role:
 
 
 def annotations_on_path(key: str, settings: Mapping[str, object]) -> list[Annotation | None]:
-    """Return, for trainer.lr, the annotations of trainer and of trainer.lr; None for one that no signature declares."""
+    """Return, for trainer.lr, the annotations of trainer and of trainer.lr; None for a key that nothing declares."""
     declared = declared_by(f"{SCHEMA}.Train") | declared_by(f"{SCHEMA}.Evaluate") | declared_by(f"{SCHEMA}.OnlyMarks")
     node: object = settings
     annotations: list[Annotation | None] = []
@@ -150,7 +150,7 @@ def declared_inside(annotation: Annotation) -> dict[str, Annotation]:
 
 @cache
 def annotations_in_choices(key: str, folders: Sequence[Path]) -> list[Annotation | None]:
-    """Return the annotations on the path to a key, from the choice of the key's group that declares most of them.
+    """Return the annotations on the path to a key, from a choice of its group: the choice with the most annotations.
 
     folders: the folders of the group.
     """
@@ -189,7 +189,7 @@ def keys_with(mark: Mark, settings: Mapping[str, object]) -> dict[str, object]:
 def fixed_settings(settings: Mapping[str, object]) -> dict[str, object]:
     """Return {dotted key: value} of the settings that a resumed run may not change. settings: a resolved config.
 
-    Among the settings of evaluators, only those of the evaluator that selects the checkpoint may not change.
+    The settings of an evaluator may change, unless this evaluator selects the checkpoint.
     """
     flat = flattened(settings)
     chooser = evaluator_of(str(flat.get("trainer.select")))
@@ -211,6 +211,6 @@ def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def repeats_a_run(text: str) -> bool:
-    """Return whether a command that repeats a run needs the argument: its purpose is science, or its mark REPEATED."""
+    """Return whether a command that repeats a run needs an argument: KEY=VALUE, if KEY is science or has REPEATED."""
     role = role_of(key_of(text))
     return not text.startswith("~") and (role.is_science or Mark.REPEATED in role.marks)

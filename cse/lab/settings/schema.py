@@ -69,11 +69,11 @@ class Card(TypedDict):
 class Shared(TypedDict):
     """The keys that no part takes and that both cse-train and cse-eval have."""
 
-    allow_partial: Annotated[bool, Mark.MACHINE, Mark.NAMED, Mark.REPEATED]  # a fact of the data; marked in the scores
+    allow_partial: Annotated[bool, Mark.MACHINE, Mark.NAMED, Mark.REPEATED]  # accept incomplete data (Score.modified)
     smoke: Annotated[bool, Mark.UNFIXED]
     case: Annotated[str | None, Mark.UNFIXED]  # the name of a case, which sets several keys
     paths: dict[str, Folder | None]
-    eval: Annotated[dict[str, Part], Mark.UNFIXED, Mark.HARMLESS]  # adds or removes scores; a score has its own data
+    eval: Annotated[dict[str, Part], Mark.UNFIXED, Mark.HARMLESS]  # adds or removes scores; changes no other score
     tracker: Annotated[dict[str, Part], Mark.LOGGING]
 
 

@@ -1,4 +1,4 @@
-"""The full names in the annotation of each parameter of a signature, read from the source without an import.
+"""Read the full names in each parameter's annotation from the source of a signature, without an import.
 
 There are two reasons not to import: torch takes seconds, and a run's folder may name somebody else's code, which must
 not run when the folder is read. The module parts.py reads the same signatures from the imported part.
@@ -72,8 +72,8 @@ def names_in_annotation(annotation: ast.expr | None, module: str) -> Annotation:
 def full_name_of(name: str, module: str) -> str:
     """Return the full name of a name in a module: "cse.ranges.Mark.MACHINE" for "Mark.MACHINE".
 
-    A name that is not imported is one of the module itself. If a name is imported from another package, that package's
-    source is not read, because the sources of typing and torch are long.
+    A name that is not imported counts as defined in the module. If a name is imported from another package, that
+    package's source is not read, because the sources of typing and torch are long.
     """
     first, dot, rest = name.partition(".")
     target = imports_of(module).get(first, f"{module}.{first}")
@@ -132,7 +132,7 @@ def tree_of(module: str) -> ast.Module:
 
 
 def spec_of(module: str) -> ModuleSpec | None:
-    """Return a module's spec, or None if there is no module. `find_spec` alone would import the packages around it."""
+    """Return a module's spec, or None without a module. `find_spec` alone would import the module's parent packages."""
     package, *inside = module.split(".")
     try:
         spec = find_spec(package) if package else None

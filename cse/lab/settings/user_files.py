@@ -29,7 +29,7 @@ SWEEP_STARTS = (
 
 
 class UserSource(FileConfigSource):
-    """The source of Hydra's files for `own://FOLDER` in the search path, where FOLDER is a folder of the user."""
+    """Hydra's ConfigSource for `own://FOLDER` in the search path, where FOLDER is a folder of the user."""
 
     @staticmethod
     def scheme() -> str:
@@ -115,7 +115,7 @@ def check_choices(place: str, group: str, entry: PlainConfig, group_names: set[s
     """Raise UserError for an entry of a defaults list that has no effect.
 
     Such an entry is a choice of Hydra's own groups, which only a command can make, or a choice without `override /`,
-    which Hydra would search in the file's own group.
+    which Hydra would look for in the file's own group.
     """
     for name, choice in entry.items():
         if "hydra/" in name and not (group == "sweep" and "hydra/sweeper" in name):
@@ -128,7 +128,7 @@ def check_choices(place: str, group: str, entry: PlainConfig, group_names: set[s
 def check_effects(path: Path, group: str, content: PlainConfig, group_names: set[str]) -> None:
     """Raise UserError for a setting without effect in a file.
 
-    These are a choice that is not in `defaults`, a key that a run records, and a key that only a command can set.
+    Such a setting is a choice outside `defaults`, a key that only a run writes, or a key that only a command can set.
     """
     for key, value in content.items():
         if key in group_names and isinstance(value, str | list):

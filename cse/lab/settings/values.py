@@ -11,7 +11,7 @@ PlainConfig = dict[str, Any]
 """A config as plain values: {"seed": 1, "trainer": {"lr": 1e-5}}."""
 
 NUMBER_AS_TEXT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
-"""A number that YAML 1.1 reads as text, because it lacks a decimal point, or a sign in its exponent."""
+"""The pattern of a number with an exponent. YAML 1.1 reads some of these numbers as text, such as 1e-3 and 1.0e3."""
 BOOLEANS = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 """{word for true or false, in lower case: value}."""
 
@@ -67,7 +67,7 @@ def same(value: object, other: object) -> bool:
 
 
 def in_one_form(value: object) -> Any:
-    """Return the value in a form that is equal for two values that count as the same.
+    """Return the value in one form: 32 and 32.0 have the same form, and so have 1e-3, "1e-3" and 0.001.
 
     A number becomes a float of twelve digits, so 0.01 * 6 is 0.06. The text 1e-3 becomes a number, because YAML reads
     this number as text. A bool becomes text. Other text does not change: "1.10" is not "1.1", and "007" is not "7".

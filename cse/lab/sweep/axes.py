@@ -3,8 +3,8 @@
     a grid's axis      KEY=A,B or KEY=range(A,B): every combination of the axes' values is a job
     a search's axis    KEY=interval(A,B) or KEY=int(interval(A,B)), also in tag(log,...); or KEY=A,B or KEY=choice(A,B)
 
-First come the functions for a grid's axes. Then come the functions for an axis of a search: its interval or choices,
-its checks, and the values that are tried before a start.
+First come the functions for a grid's axes. Then come the functions for a search's axis: the interval or the choices,
+the checks, and the values that are tried before a start.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ UNEVEN = 3.1
 def combinations(arguments: Iterable[Argument]) -> list[list[Argument]]:
     """Return the arguments of every combination of `key=a,b` and `key=range(...)`. Only a key's last argument counts.
 
-    Raises UserError for key=interval(...), because a grid cannot list its values.
+    Raises UserError for key=interval(...), because an interval has no list of values.
     """
     return [list(row) for row in product(*(one_by_one(argument) for argument in merged(arguments)))]
 
@@ -79,7 +79,7 @@ def check_range(axis: Argument) -> None:
 
 
 def values_to_try(axis: Argument) -> list[str]:
-    """Return the choices of an axis, or the ends of its interval; if the ends are fractions, also a value between."""
+    """Return the choices of an axis, or the ends of its interval and, if they are floats, a value between them."""
     interval = interval_of(axis)
     if interval is None:
         return choices_of(axis)

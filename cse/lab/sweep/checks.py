@@ -35,11 +35,11 @@ from cse.sources.encoder import EncoderNeed
 SEED = TypeAdapter(Seed)
 """The seeds that a run accepts."""
 COMPUTING = ("seed", "case", "trainer", "objective", "augmentation", "masking")
-"""Settings that name no input, except settings whose values are used unchanged, such as paths (Role.is_verbatim)."""
+"""The first parts of keys that name no input of a job, unless their value is used unchanged (Role.is_verbatim)."""
 
 
 def check_jobs(jobs: Sequence[PlannedJob], trials: int = 1) -> None:
-    """Check the settings and the selection of the jobs before the first job starts.
+    """Check the settings of the jobs before the first job starts.
 
     trials: the number of runs that each job stands for: a search's number of trials, else 1. Raises UserError if a key
     or a choice in some job does not exist, if no job has valid settings, or if several runs would have the same W&B id.
@@ -127,8 +127,8 @@ def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
 def unlike_jobs(jobs: Sequence[PlannedJob], told: Callable[[Argument], str]) -> list[PlannedJob]:
     """Return the jobs with an argument or a combination of choices that no earlier job has.
 
-    told: a function that returns the compared part of an argument. With `what_composing_depends_on`, all jobs compose
-    if these jobs compose.
+    told: a function that returns the compared part of an argument. With `what_composing_depends_on`, Hydra can compose
+    the configs of all jobs if Hydra can compose the configs of the returned jobs.
     """
     told, chooses = cache(told), cache(is_group)  # jobs share most arguments
     texts_before: set[str] = set()
@@ -160,7 +160,7 @@ def what_composing_depends_on(argument: Argument) -> str:
 def alike_in(keys: Sequence[str], jobs: Sequence[PlannedJob]) -> list[list[PlannedJob]]:
     """Return groups of jobs. The jobs of a group have the same values at these keys, because equal arguments set them.
 
-    If the value of one of these keys is a reference, each job is a separate group. The jobs must compose.
+    If the value of one of these keys is a reference, each job is a separate group. Every job's config must compose.
     """
 
     @cache
@@ -180,13 +180,13 @@ def alike_in(keys: Sequence[str], jobs: Sequence[PlannedJob]) -> list[list[Plann
 
 
 def sets_any(argument: Argument, keys: Sequence[str]) -> bool:
-    """Return whether an argument may set one of the keys: by a choice, by a deletion, at the key or at a key above."""
+    """Return whether an argument may set one of the keys: a choice, a deletion, or a value of the key or its parent."""
     is_above = any(f"{key}.".startswith(f"{argument.key}.") for key in keys)
     return is_group(argument.key) or argument.deletes or is_above
 
 
 def is_reference(config: DictConfig, key: str) -> bool:
-    """Return whether the value of a key, or of a key above it, is a reference (`${...}`)."""
+    """Return whether the value of a key, or of one of its parent keys, is a reference (`${...}`)."""
     parent, _, last = key.rpartition(".")
     if parent and is_reference(config, parent):
         return True
@@ -195,7 +195,7 @@ def is_reference(config: DictConfig, key: str) -> bool:
 
 
 def most_devices(jobs: Sequence[PlannedJob]) -> int:
-    """Return the largest number of devices that a job uses. The jobs must compose."""
+    """Return the largest number of devices that a job uses. Every job's config must compose."""
     return max(alike[0].count_devices() for alike in alike_in(("smoke", "trainer.devices"), jobs))
 
 

@@ -30,7 +30,7 @@ from cse.lab.settings.mistakes import explaining
 
 @dataclass(frozen=True)
 class PlannedJob:
-    """One job of a command that starts several jobs. The process of the job makes a cse.lab.run.job.Job from it.
+    """One job of a command that starts several jobs. The job's own process makes a cse.lab.run.job.Job.
 
     name: the name of the job's folder. arguments: the arguments of `program` (cse-train or cse-eval), without the
     folder. scores: the run that the job scores, or None.
@@ -90,7 +90,7 @@ class PlannedJob:
         return steps_in_words(config)
 
     def count_devices(self) -> int:
-        """Return the job's number of devices: 1 for scoring, by default for a smoke test, and for an invalid number."""
+        """Return how many devices the job uses: 1 for scoring or a bad number, by default also for a smoke test."""
         trains = self.trains_in_full or (
             self.program == "cse-train" and "trainer.devices" in keys_of_person(self.arguments)
         )

@@ -55,8 +55,8 @@ class Machine:
 def shares_of(jobs: Sequence[PlannedJob], parallel: int) -> list[str | None]:
     """Return the value of CUDA_VISIBLE_DEVICES for each of `parallel` jobs; None for all GPUs of this machine.
 
-    Each value has as many GPUs as the largest trainer.devices of the jobs. Values of one GPU may have the same GPU.
-    Raises UserError if this machine has too few GPUs for values of several GPUs.
+    Each value has as many GPUs as the largest trainer.devices of the jobs. If this number is 1, two values may have the
+    same GPU. Raises UserError if this number is above 1, and the machine has too few GPUs for `parallel` jobs.
     """
     gpus = visible_gpus()
     devices = most_devices(jobs) if gpus else 1

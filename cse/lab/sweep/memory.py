@@ -1,4 +1,4 @@
-"""The memory of searches: .smac/*.jsonl in a sweep's folder, a file for each search.
+"""The record of each search: a file .smac/*.jsonl in the folder of the sweep's jobs.
 
 The first line of a file is {"ranges": ..., "fixed": ...}: the arguments that the search varies, and the arguments that
 its trials share, by key. Then comes a line {"asked": point} for each point, written before the point's job runs. So a

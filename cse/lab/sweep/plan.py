@@ -30,7 +30,7 @@ class Plan(Protocol):
         """A text with the number of jobs and the folder of the jobs."""
 
     def check(self) -> None:
-        """Raise UserError for a mistake that refuses the command (see cse.lab.sweep.job)."""
+        """Raise UserError for a mistake for which the whole command is refused (see cse.lab.sweep.job)."""
 
     def run(self, place: "Place", start: Start) -> list[str]:
         """Run the jobs. Returns the names of all jobs, also of jobs that did not start."""
@@ -45,7 +45,7 @@ class Place(Protocol):
 
     @property
     def submission(self) -> str:
-        """The text of a dry run after the jobs; "" for no text."""
+        """The text that a dry run prints after the jobs; "" for no text."""
 
     def run(self, jobs: Sequence[PlannedJob], start: Start) -> list[Outcome]:
         """Run jobs and record their outcomes. Returns the outcomes in the order of the jobs."""

@@ -51,7 +51,7 @@ def run_job(job: PlannedJob, folder: Path, signals: SignalForwarder, gpus: str |
 
 
 def known_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
-    """Return the outcome of a job that is done, already runs, or scores a run that is not done; None for any other."""
+    """Return the outcome of a job that is done, is running, or scores an unfinished run; None for any other job."""
     if running := running_outcome(job, folder):
         return running
     before = read_run(folder)

@@ -42,7 +42,7 @@ def needs_asked(texts: Sequence[str]) -> list[Need]:
 
 
 def needs_of_command(texts: Sequence[str], kind: Kind) -> list[Need]:
-    """Return the data that the jobs of a command read. For a search, these are the data of one example job."""
+    """Return the data that the jobs of a command read; for a search, the data that its example job reads."""
     command = read_command(texts, kind)
     with explaining(texts_of(command.arguments), kind):
         return needs_of_jobs(make_plan(read_sweep_command(command)).examples)

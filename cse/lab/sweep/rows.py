@@ -1,9 +1,9 @@
 """From a row to a job. A row has one value for each axis of a command, and the command's other arguments for jobs.
 
-    job_of_row             the job of a row of a sweep, by the kind of the row's case
-    job_without_sweep      the job of a row of a command without a sweep
-    folder_without_sweep   the folder of all jobs of such a command
-    folder_name            the name of a folder of one job, or of all jobs of a command without a sweep
+    job_of_row             returns the job of a sweep's row. The row's case says whether the job trains or scores
+    job_without_sweep      returns the job of a row of a command without a sweep
+    folder_without_sweep   returns the folder of all jobs of such a command
+    folder_name            returns the name of a job's folder, or of the folder of all jobs without a sweep
 
 A name has arguments in short, for people, and then a hash: seed_1-0a1b2c3d. Only the hash identifies the job. Two
 commands for the same job give the same hash. So a finished job is not run again. The hash is over arguments, in any
@@ -42,10 +42,10 @@ KEYS_OF_EVAL = {"model", "hydra", *Evaluate.__annotations__}
 KEYS_OF_EVAL_ALONE = KEYS_OF_EVAL - {"model", "paths", "smoke", "tracker", "allow_partial"}
 """The keys of cse-eval that a command gives only to its scoring jobs, not to the scored runs."""
 SLUG = 80
-"""The most characters of a folder's name before its hash."""
+"""The largest number of characters before the hash in a folder's name."""
 
 
-# Of a sweep
+# Jobs of a sweep
 
 
 class CaseJob(NamedTuple):
@@ -75,7 +75,7 @@ def job_of_row(
     axis_keys: Sequence[str] = (),
     once: ReadOnce | None = None,
 ) -> PlannedJob:
-    """Return the job of a row of a sweep. If `folder` already has the job under another name, the job keeps this name.
+    """Return the job of a row of a sweep. If `folder` already has the job under another name, the job keeps that name.
 
     folder: the folder of the command's jobs. axis_keys: the keys of the command's axes. These keys are always in the
     name of a job's folder. once: the cached readers of the command. Raises UserError for an unknown case.
@@ -94,7 +94,7 @@ def job_of_row(
 
 
 def job_of_case(sweep: Sweep, case: Case, given: Sequence[Argument], folder: Path, once: ReadOnce) -> CaseJob:
-    """Return the job of a case, by its kind."""
+    """Return the job of a case: the job trains, scores an untrained encoder, or scores a run."""
     if case.program == "cse-train":
         own_keys = [key for key in SWEEP_KEYS if key in sweep.model_fields_set]
         return training(case, given, sweep.argument, own_keys)
@@ -141,7 +141,7 @@ def run_scoring(case: Case, given: Sequence[Argument], run: ScoredRun) -> CaseJo
 def scored_run(
     sweep: Sweep, place_of_case: str, arguments: Sequence[Argument], folder: Path, once: ReadOnce
 ) -> ScoredRun:
-    """Return the run of the case `place_of_case`, PAPER/TABLE/CASE, which a case of `sweep` scores.
+    """Return the run that a case of `sweep` scores. place_of_case: the PAPER/TABLE/CASE that trains the run.
 
     arguments: the arguments of the command that scores the run. The run has these arguments, too, except the arguments
     for scoring alone. folder: the folder of the command's jobs, and of the run if both sweeps share a folder.
@@ -174,7 +174,7 @@ def name_of_job(sweep: Sweep, job: CaseJob, case: str, axis_keys: Sequence[str])
     return folder_name([*first, *rest], texts_of(hashed), first=case)
 
 
-# Without a sweep
+# Jobs without a sweep
 
 
 def job_without_sweep(

@@ -80,7 +80,7 @@ class WithoutSlurm(SlurmExecutor):
 
     @classmethod
     def affinity(cls) -> int:
-        """Return the affinity of submitit on a machine with SLURM."""
+        """Return a number above 0, with which submitit accepts a machine without SLURM."""
         return 1
 
 

@@ -41,8 +41,8 @@ if TYPE_CHECKING:  # the package smac is an extra
 class Searches:
     """The plan of a command with a search.
 
-    The plan has a search for every combination of the axes in search_each. settings: the config hydra.sweeper. Raises
-    UserError if there is nothing to search.
+    The plan has a search for every combination of the values of the axes in search_each. settings: the config
+    hydra.sweeper. Raises UserError if there is nothing to search.
     """
 
     def __init__(self, command: SweepCommand, settings: DictConfig):
@@ -94,7 +94,7 @@ class Searches:
 
 
 class Search:
-    """One search. Searches in the same folder differ only in search_each.
+    """One search. The searches of a command differ only in the values of the axes in search_each.
 
     arguments: the arguments of the search's jobs, with the range of each axis. axes: the arguments that the search
     varies. memory: the points that the search asked for.
@@ -140,8 +140,7 @@ class Search:
         return self.command.job(arguments).find_mistake()
 
     def run(self, place: Place, start: Start) -> None:
-        """Make all trials that no earlier start has made: ask SMAC for points, run their jobs, and give SMAC their
-        scores.
+        """Run the search: ask SMAC for points, run a job at each point, and give SMAC the scores of the jobs.
 
         The axes may be `key=interval(a,b)` (uniform), `key=int(interval(a,b))` and `key=choice(...)`. The goal is the
         best value of the selection score. The search ends early if every point was tried.

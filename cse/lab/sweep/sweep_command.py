@@ -155,7 +155,7 @@ def refuse_arguments_of_one_job(command: Command) -> None:
 
 
 def options_of(arguments: Sequence[Argument], sweep: Sweep | None) -> tuple[DictConfig, DictConfig | None]:
-    """Return the settings of a command's start and of its search, if any. arguments: the arguments for the start.
+    """Return (the options of a command's start, hydra.sweeper or, for a grid, None). arguments: the start's arguments.
 
     Raises UserError for an unknown or invalid setting.
     """

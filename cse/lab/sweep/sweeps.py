@@ -1,4 +1,4 @@
-"""`load_sweep` makes a `Sweep` of a sweep's YAML. The Sweep has a `Case` for each row that sets several keys.
+"""`load_sweep` makes a `Sweep` of a sweep's YAML. The Sweep has a `Case` for each entry of `cases`.
 
 A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) has settings, like any config, and these keys:
 
@@ -7,7 +7,7 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) has setti
                           over all cases; case=a,b selects some cases. A case that trains nothing is
                           {program: cse-eval, set: [argument, ...]}, with settings of cse-eval only. A case with
                           `of: PAPER/TABLE/CASE` scores the run of another sweep's case
-    same_runs_as          the sweep whose folder these jobs share, so that one run fills cells of several tables
+    same_runs_as          another sweep, whose folder this sweep shares, so that one run fills cells of several tables
     search_each           the axes that no search varies: every combination of their values has its own search
     report                the published numbers to compare the runs with (cse.lab.report.paper.report_block)
 
@@ -35,7 +35,7 @@ from cse.lab.settings.values import BOOLEANS, PlainConfig
 
 
 class Case(BaseModel):
-    """One row of a sweep. set: arguments of `program`. of: the PAPER/TABLE/CASE whose run cse-eval scores."""
+    """One entry of `cases`. set: arguments of `program`. of: the PAPER/TABLE/CASE whose run cse-eval scores."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -88,7 +88,7 @@ class Sweep(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """The PAPER/TABLE whose runs the sweep shares; by default, the sweep's own."""
+        """The folder of the sweep's runs below runs/: `same_runs_as` or, by default, the sweep's own PAPER/TABLE."""
         return Path(self.same_runs_as or self.name)
 
     @property
