@@ -1,1 +1,1 @@
-"""The laboratory: the code that decides no number of an experiment except the first weights (cse.lab.run.build)."""
+"""The laboratory: code that changes no number of an experiment, except by the initial weights (cse.lab.run.build)."""

@@ -1,6 +1,6 @@
 """The commands cse-train, cse-eval, cse-report, cse-doctor and cse-data, which take arguments and return an exit code.
 
-A command's way, from its arguments to its exit code:
+The steps of a command, from its arguments to its exit code:
 
 1. Each command has a file with its HELP and its `main`: train, evaluate, report, data, doctor.
 2. `main` runs inside exits.exit_on_error: an error becomes a message and an exit code.

@@ -100,7 +100,7 @@ def list_data(asked: Sequence[str]) -> int:
 
 
 def print_catalogue() -> None:
-    """Print a line for each dataset: first the datasets that are here, with their places, then the missing ones."""
+    """Print a line for each dataset: first the datasets on this machine, with their paths, then the others."""
     paths = resolved(composed("train", []).paths)
     copies = {f"paths.{name}": place for name, place in paths.items()}
     cache = Path(paths["cache"])
@@ -123,7 +123,7 @@ def print_catalogue() -> None:
 
 
 def print_datasets(needs: Iterable[DatasetNeed]) -> int:
-    """Print all facts of the catalogue about the datasets of these needs. Return 1 if a dataset is not here.
+    """Print all facts of the catalogue about the datasets that these needs name. Return 1 if a dataset is missing.
 
     A dataset with a separate place for each language has a need for each language.
     """
@@ -153,7 +153,7 @@ def print_datasets(needs: Iterable[DatasetNeed]) -> int:
 
 
 def print_needs(needs: Sequence[Need], arguments: Sequence[str]) -> int:
-    """Print each need of a command, and whether it is here. Return 1 if a need is missing."""
+    """Print each need of a command, and whether this machine has it. Return 1 if a need is missing."""
     from cse.lab.run.needs import look_for
 
     counts: Counter[str] = Counter()

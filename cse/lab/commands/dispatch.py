@@ -48,7 +48,7 @@ def run_command(kind: Kind, page: str, run: Callable[[list[Argument]], None]) ->
 
 
 def say_repeated(arguments: Sequence[Argument]) -> None:
-    """Print on standard error each argument of the user that has no effect, because a later one sets the same key."""
+    """Print on standard error each argument of the user that has no effect: a later argument sets the same key."""
     given: dict[str, Argument] = {}
     for argument in arguments:
         if argument.by == "person":
@@ -61,7 +61,7 @@ def say_repeated(arguments: Sequence[Argument]) -> None:
 def refuse_mode(command: Command) -> None:
     """Raise UserError for hydra.mode in a command that names neither a sweep nor the run's folder.
 
-    Only the command of one job of a sweep needs hydra.mode: the sweep has set the arguments before hydra.mode.
+    A sweep adds hydra.mode=RUN to the command of each job. The arguments to the left of hydra.mode are the sweep's.
     """
     given = values_of(command.arguments)
     if "hydra.mode" in given and not given.keys() & {"sweep", "hydra.run.dir"}:

@@ -103,7 +103,7 @@ def ask_hub() -> str:
 
 
 def summary(findings: Findings) -> Iterator[str]:
-    """Yield the findings as lines: the machine, the packages and folders here, the missing ones, and what to do."""
+    """Yield the findings as lines: the machine, then the packages and folders (here, missing, not set), then hints."""
     for name, finding in findings["machine"].items():
         yield entry(name, finding.note)
     for group in ("packages", "paths"):
@@ -122,7 +122,7 @@ def summary(findings: Findings) -> Iterator[str]:
 
 
 def entry(name: str, text: str) -> str:
-    """Return a name and a text, which is wrapped in a column beside the name at the terminal's width."""
+    """Return a name and, in a column beside the name, a text that is wrapped at the terminal's width."""
     return in_column(f"  {name:<16}  ", text, terminal_width())
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # importing omegaconf takes time
     from cse.lab.sweep.sweeps import Sweep
 
 NO_CHOICE = ["default"]
-"""The choices of a group that has only one choice."""
+"""The choices of a group whose only choice is `default`."""
 HELP_FLAGS = {"-h", "--help"}
 QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 """An argument that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
@@ -33,8 +33,8 @@ def arguments_or_exit(page: str, kind: Kind | None = None, settings: Iterable[En
     """Return the arguments of this process without --config-dir, or print what --version or --help asks for and exit.
 
     The folders of --config-dir are added to the user's own folders. page: the text of --help. kind: "train" for
-    cse-train and "evaluate" for cse-eval, whose help also covers groups and choices; None for the other commands.
-    settings: for the other commands, the settings that --help WORD searches.
+    cse-train, "evaluate" for cse-eval, None for the other commands. The help of cse-train and cse-eval also covers
+    groups and choices. settings: for the other commands, the settings that --help WORD searches.
     """
     arguments = adopt_folders(normalized(sys.argv[1:]))
     shown = None
@@ -104,7 +104,7 @@ def topics_asked(arguments: Sequence[str]) -> list[str]:
 
 
 def what_to_choose(kind: Kind) -> str:
-    """Return a line for each group in which a command has a choice, with the names of all its choices."""
+    """Return a line for each group that offers choices, with the names of the group's choices."""
     lines = []
     for group in groups(kind):
         names = ["PAPER/TABLE"] if group == "sweep" else choices(group)
@@ -160,7 +160,7 @@ def help_on_choice(group: str, choice: str) -> str:
 def help_on_sweep(name: str) -> str:
     """Return the first sentence of a sweep's file, the values of its axes, and the number of jobs.
 
-    The values of the axis `case` are the sweep's cases: rows of its table that differ from the others in several keys.
+    The values of the axis `case` are the sweep's cases. A case is a row of the sweep's table that sets several keys.
     """
     from cse.lab.sweep.sweeps import load_sweep
 

@@ -25,7 +25,7 @@ from cse.lab.settings.lookup import (
 from cse.lab.text_columns import at_width
 
 SHOWN = 4
-"""The most choices shown beside a setting that these choices share; also the most sentences about other trainers."""
+"""The largest number of choices shown beside a setting that they share, and of sentences about other trainers."""
 PARAGRAPHS = 15
 """The largest number of entries that one search shows."""
 
@@ -48,8 +48,8 @@ def search_help(kind: Kind, word: str, width: int) -> str:
 def search_page(page: str, word: str, settings: Sequence[Entry], width: int) -> str:
     """Return lines about a word, or "" if nothing mentions the word. width: a line's width in characters.
 
-    First come the page's lines that have the word, then the settings whose names have the word. If there are neither,
-    `matches_of` finds the entries.
+    First come the page's lines that have the word, then the settings whose names have the word. If there is no such
+    line and no such setting, `matches_of` finds the entries.
     """
     whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
     parts = re.sub(r"\n {20,}", "\0", page.partition("\n")[2]).splitlines()  # a command with its explanation
@@ -80,9 +80,9 @@ def legend(text: str) -> str:
 def matches_of(word: str, entries: Sequence[Entry], kind: Kind) -> tuple[list[str], list[Entry]]:
     """Return (sentences, entries) about a word.
 
-    - If the word is another trainer's argument: a sentence about it, its counterparts, and the entries of that name.
+    - If the word is another trainer's argument: a sentence on the argument, its counterparts, and entries of that name.
     - Else, if names of entries have the word as a part: these entries.
-    - Else: the rows of the table of other trainers' arguments, and the entries, that mention the word.
+    - Else: the sentences about other trainers that contain the word, and the entries whose comments contain the word.
     """
     answer = answer_to(word.rpartition("/")[2], [entry.key for entry in entries], kind)
     if answer:
@@ -95,9 +95,9 @@ def matches_of(word: str, entries: Sequence[Entry], kind: Kind) -> tuple[list[st
 
 
 def meets(entry: Entry, given: str) -> bool:
-    """Return whether a KEY or KEY=VALUE of cse means this setting, this choice, or a key with this setting below it.
+    """Return whether a KEY or KEY=VALUE of cse means this entry, or a mapping that contains this setting.
 
-    A group such as `trainer` does not mean the settings below it.
+    A group such as `trainer` does not mean the settings in the group.
     """
     key = given.partition("=")[0]
     if "." in key:
@@ -138,10 +138,10 @@ def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:
 
 
 def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:
-    """Yield a paragraph for each entry; equal settings of several choices of a group share one paragraph.
+    """Yield a paragraph for each entry. If choices of a group have equal settings, one paragraph shows all of these.
 
-    Settings of choices come last. In both parts, keys with fewer dots come first. After PARAGRAPHS paragraphs, one line
-    gives the number of the remaining paragraphs and shows how to see the first of these.
+    Settings of choices come after all other entries. Within each of these two lists, keys with fewer dots come first.
+    After PARAGRAPHS paragraphs, one line gives the number of the remaining paragraphs, and how to see the next one.
     """
     alike: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)  # the choices that share a setting
     for entry in sorted(matches, key=lambda entry: (bool(entry.choice), entry.key.count("."), entry.key)):

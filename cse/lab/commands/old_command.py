@@ -117,7 +117,7 @@ def split_old_command(texts: Sequence[str], known: Collection[str]) -> tuple[lis
 
 
 def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind) -> None:
-    """Set `here` and `note` of a flag to its counterpart in cse, or set is_left if there is none."""
+    """Set `here` and `note` of a flag from its counterpart in cse, or set is_left if it has no counterpart."""
     flag, *values = old.given
     name = simplified(flag)
     answer = old.answer = None if name in known else answer_to(flag, known, kind)
@@ -141,7 +141,7 @@ def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind) -> None:
 
 
 def settings_of_row(arguments: Sequence[str]) -> dict[str, str]:
-    """Return {key: value in Hydra's grammar} of a row's arguments, in which the person's value has replaced {}."""
+    """Return {key: value in Hydra's grammar} of a row's arguments. The user's value has already replaced {}."""
     pairs = (argument.partition("=") for argument in arguments)
     return {key: in_grammar(key, value) for key, _, value in pairs}
 
@@ -152,7 +152,7 @@ def in_grammar(key: str, value: str) -> str:
 
 
 def merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return one dict of several. For a key in several dicts, lists are joined; of other values, the last counts."""
+    """Return one dict from several. If several have a key, its lists are joined; of other values, the last counts."""
     result: dict[str, str] = {}
     for key, value in (pair for settings in several for pair in settings.items()):
         before = result.get(key, "")
@@ -172,7 +172,7 @@ def settings_of(old: Sequence[Old]) -> list[str]:
 
 
 def leave_out_without_effect(old: Sequence[Old]) -> None:
-    """Leave out the counterpart of each flag that has no effect in the other trainer, because another flag lacks."""
+    """Leave out the counterpart of each flag that the other trainer ignores, because another flag is missing."""
     on = {name for one in old if one.answer and one.here for name in one.answer.arguments}
     for one in old:
         if one.answer and one.answer.only_with and one.answer.only_with not in on:
@@ -182,7 +182,7 @@ def leave_out_without_effect(old: Sequence[Old]) -> None:
 def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
     """Yield the trainers' default for each of their flags that is not given, or that is given as false.
 
-    If the command names no encoder, yield nothing: it is only a part of a command.
+    A command that names no encoder counts as a part of a command: yield nothing.
     """
     answers = [one.answer for one in old if one.answer]
     given = [one.answer for one in old if one.answer and one.here]
@@ -220,7 +220,7 @@ def name_own_columns(old: Sequence[Old]) -> None:
 
 
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
-    """Return the choices that the flags' rows need and the command lacks. A row counts if a flag names it in full."""
+    """Return the choices that the flags' rows need and the command lacks, for flags with a row's complete name."""
     free = {*groups(kind)} - {key_of(text) for text in [*settings_of(old), *ours]}
     rows = [
         one.answer for one in old if one.answer and simplified(one.given[0]) in map(simplified, one.answer.arguments)

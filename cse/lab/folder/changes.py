@@ -4,10 +4,10 @@ A report compares two runs. A sweep compares a finished job with the same job as
 compare the earlier run with the new run. The functions, in the order of this file:
 
     changes             compares any facts; changes_in_words describes the first few changes
-    changed_settings    compares the settings of two configs that decide a run's numbers
-    changed_inputs      compares the training data and dev data of a resumed or repeated run
-    changed_files       compares the files that a finished run read
-    changed_code        compares the code of a run
+    changed_settings    compares two configs in the settings that decide a run's numbers
+    changed_inputs      compares the training data and dev data of a resumed or repeated run with the earlier data
+    changed_files       compares the files that a finished run read with the same files now
+    changed_code        compares the code that a run used with the code now
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from cse.lab.settings.values import PlainConfig, flattened, format_value, in_one
 
 
 class Change(NamedTuple):
-    """A fact that has changed. before, now: the values of the fact; None for an unknown value."""
+    """A fact that has changed. before, now: the values of the fact; None for an unknown or missing value."""
 
     kind: Kind
     name: str
@@ -65,7 +65,7 @@ def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
 def changed_settings(before: PlainConfig, now: PlainConfig) -> list[Change]:
     """Return the settings that are in both configs, decide a run's numbers, and have changed.
 
-    before, now: resolved. "auto" in `now` is no change, because `before` has the value that the machine chose for it.
+    before, now: resolved. "auto" in `now` is no change: in `before`, the machine has replaced "auto" by a value.
     """
     then, changed = deciding_settings(before), []
     for key, value in deciding_settings(now).items():
@@ -77,8 +77,8 @@ def changed_settings(before: PlainConfig, now: PlainConfig) -> list[Change]:
 def deciding_settings(config: PlainConfig) -> PlainConfig:
     """Return {dotted key: value} of the settings that decide a run's numbers.
 
-    These are settings that tables compare, settings that a resumed run must share, and settings that decide how a run
-    is scored. config: resolved.
+    These are settings that change a table's numbers, settings that a resumed run must not change, and settings that
+    decide how a run is scored. config: resolved.
     """
     decisive = {key: value for key, value in flattened(config).items() if role_of(key, config).changes_a_table}
     return decisive | fixed_settings(config) | scoring_settings(config)
@@ -88,8 +88,8 @@ def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str,
     """Return the inputs of a run whose digests differ from the digests in last/.
 
     The inputs are the training data, and the dev data that selects the checkpoint. last: the content of last/ without
-    tensors. inputs, dev_data: the attributes of cse.training.loop.Training now. Dev data is compared for the evaluators
-    that last/ has too, in the files that last/ names.
+    tensors. inputs, dev_data: the attributes of the new run's cse.training.loop.Training. Dev data is compared only for
+    evaluators in both `last` and `dev_data`, and only in the files that `last` names.
     """
     then, now = as_facts("data", last["inputs"]), as_facts("data", inputs)
     for name in sorted(last["dev_data"].keys() & dev_data.keys()):
@@ -136,7 +136,7 @@ def changed_contents(run: Run) -> list[Change]:
     sums: dict[str, object] = {**file_sums(run.training_data)}
     for source in run.data.values():
         sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
-    there = {name: read_once(sha256, Path(name)) for name in sums if Path(name).is_file()}  # not a benchmark's
+    there = {name: read_once(sha256, Path(name)) for name in sums if Path(name).is_file()}  # a benchmark has no paths
     return [Change("data", name, sums[name], digest) for name, digest in there.items() if digest != sums[name]]
 
 

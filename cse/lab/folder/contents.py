@@ -72,7 +72,7 @@ class TrainedModality(TypedDict, total=False):
 class TrainingData(TypedDict, total=False):
     """The facts about the text that a run learned from; for a published corpus also the facts in the catalogue.
 
-    sha256: the checksum of each local file by name, or the checksum of the one published file. sources: the same facts
+    sha256: {file's name: checksum} of local files, or the checksum of the one published file. sources: the same facts
     for each source of a mixture.
     """
 
@@ -87,7 +87,7 @@ class TrainingData(TypedDict, total=False):
 
 
 class Weights(TypedDict, total=False):
-    """The facts from the hub's card of the base model."""
+    """The facts from the base model's card on the hub."""
 
     license: str
     language: str | list[str]
@@ -162,7 +162,7 @@ class Results(TypedDict, total=False):
     best_step: int  # the step of the best checkpoint, which is in best/
     seconds: float  # time of training
     tokens_per_second: float  # speed of training
-    wall_seconds: float  # time of the last start
+    wall_seconds: float  # time from the last start to the end
     peak_memory: int  # bytes
 
 
@@ -222,7 +222,7 @@ def read_cosines(folder: Path, when: Literal["before", "after"]) -> Cosines:
 
 
 def read_checked(kind: TypeAdapter[T], file: Path) -> T:
-    """Return the content of a JSON or YAML file, checked as this kind.
+    """Return the content of a JSON or YAML file, checked by the TypeAdapter `kind`.
 
     Raises OSError, or ValueError with a reason of one line.
     """

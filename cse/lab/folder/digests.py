@@ -15,7 +15,7 @@ from cse.ranges import Mark
 
 @cache
 def code_digest() -> str:
-    """Return a digest (16 hex digits) of the installed code and conf/: it identifies a version of cse without git.
+    """Return a digest (16 hex digits) of the installed code and conf/. Without git, this digest identifies the version.
 
     The digest is computed once for each process, because a process does not load its code again.
     """
@@ -53,7 +53,7 @@ def named_sums(config: PlainConfig) -> dict[str, str]:
 
 
 def weights_sum(name: object) -> str | None:
-    """Return the checksums of the weights in a run's best/ or in a folder, or the checksum of a file; else None."""
+    """Return the checksums of the weights in `name`/best or in `name`, or of the file `name`; None for other names."""
     place = Path(str(name)).expanduser()
     for folder in (place / "best", place):
         files = sorted([*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")])

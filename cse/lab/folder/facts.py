@@ -1,7 +1,7 @@
 """The facts that describe a run, by kind. cse.lab.folder.changes compares these facts. In the order of this file:
 
 Kind, Facts, as_facts    the types, {(kind, name): value}, and a function that makes facts
-facts                    returns all facts that a run recorded; the functions below `facts` return parts of these
+facts                    returns all facts that a run recorded; the functions below `facts` return some of these facts
 scoring_facts            returns all facts that a run's scores depend on, except its encoder
 training_facts           returns the training data of a run
 """
@@ -17,7 +17,7 @@ from cse.lab.settings.values import flattened, format_value
 from cse.score import Source
 
 Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
-"""The kind of a fact. Kinds that change results come first. A setting's kind is its purpose (settings.roles.Role)."""
+"""The kind of a fact: first the results, then what can change them. A setting's kind is its purpose (roles.Role)."""
 
 Facts = Mapping[tuple[Kind, str], object]
 """{(kind, name): value}, without unknown values."""
@@ -70,7 +70,7 @@ def data_by_name(run: Run) -> dict[str, object]:
 def code_by_name(results: Results) -> dict[str, object]:
     """Return the digests and commits of a run's code, by name.
 
-    If a resume changed the code, the name of the earlier code contains the last step of that code.
+    If a resume changed the code, each name for the earlier code ends with " until step N".
     """
     digests: dict[str, object] = {}
     for until, code in stretches_of_code(results):
@@ -81,7 +81,7 @@ def code_by_name(results: Results) -> dict[str, object]:
 
 
 def code_in_short(run: Run) -> str:
-    """Return the first 8 digits of the digests of cse and of the user's modules, for each code that the run used.
+    """Return digests of cse and of the user's modules, each cut to 8 digits, for each code that the run used.
 
     Return "" if the run recorded no digest.
     """
@@ -132,7 +132,7 @@ def evaluator_data(run: Run) -> dict[str, str]:
 
 
 def data_digest(source: Source) -> str:
-    """Return one SHA-256 for all data of an evaluator: of sorted lines "<sha256>  <name>", as `sha256sum` writes them.
+    """Return the SHA-256 of an evaluator's data: of the sorted lines "<sha256>  <name>" that `sha256sum` would write.
 
     A dataset without file checksums has the line "<revision>  <name>". Return "" if there is no line.
     """
@@ -142,7 +142,7 @@ def data_digest(source: Source) -> str:
 
 
 def training_facts(run: Run) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, path in the settings, checksums) of each training text of a run and of its second modality."""
+    """Yield (name, path in the settings, checksums) for each training text and for the second modality of a run."""
     for key, text in trained_texts(run).items():
         if contents := content_digests(text):
             name = f"data={text.get('name')}" if key == "data" else key

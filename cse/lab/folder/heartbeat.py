@@ -32,7 +32,7 @@ class Beat:
     """The process that works in a folder.
 
     host, pid: the process's machine and number. since: the time at which the process took the lock. time: the time of
-    its last beat, by the clock of the file system. Both times are in seconds since 1970.
+    the process's last beat, by the clock of the file system. Both times are in seconds since 1970.
     """
 
     host: str
@@ -103,7 +103,7 @@ class Heartbeat:
                 message = "process %d on %s took the folder %s while this process was silent: this process stops now"
                 log.error(message, beat.pid, beat.host, self.folder)
                 os._exit(1)
-            with contextlib.suppress(OSError):  # if the disk refuses, the run's own files report it
+            with contextlib.suppress(OSError):  # if the disk refuses, the next write of a run's file raises an error
                 os.utime(self.folder / NAME)
 
 

@@ -28,7 +28,7 @@ PLAN, LOG = "jobs.jsonl", "job.log"
 
 
 def add_jobs(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
-    """Add lines on jobs and searches to a folder's plan. Raises RunError or UserError if the file cannot be written."""
+    """Add lines about jobs or searches to a folder's plan. Raises RunError or UserError if writing the plan fails."""
     file = folder / PLAN
     try:
         add_json_lines(file, [with_log_length(folder, line) for line in lines])
@@ -55,9 +55,9 @@ def add_job_end(folder: Path, job: str, state: str, why: str) -> None:
 class PlanEntry:
     """The facts that a plan records about a job. A job without a plan has the default values.
 
-    words: the arguments of the job's command. search: the search that asked for the job. logged: the bytes of the log
-    that earlier starts wrote. ended: the state of a job that ended without success (cse.lab.folder.status). why: the
-    reason for this end.
+    words: the arguments of the job's command. search: the search that asked for the job. logged: the number of bytes
+    that earlier starts wrote to the log. ended: the state of a job that ended without success (cse.lab.folder.status).
+    why: the reason for this end.
     """
 
     program: str = "cse-train"
@@ -82,7 +82,7 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
 
 
 def planned_below(place: Path) -> Iterator[tuple[Path, PlanEntry]]:
-    """Yield (folder, job) of the planned jobs at or below a folder. If a job comes twice, its plan entry is first."""
+    """Yield (folder, job) of the planned jobs at or below a folder. If a job comes twice, the plan's pair is first."""
     if (job := planned_in(place.parent).get(place)) is not None:  # `place` may be the folder of one job
         yield place, job
     for above, _, files in os.walk(place):
@@ -153,7 +153,7 @@ def status_of_job(folder: Path, job: PlanEntry) -> Status:
 
 
 def status_in_log(log: Path, logged: int) -> Status:
-    """Return the state of a job from its log. logged: the bytes that earlier starts wrote, which are ignored."""
+    """Return the state of a job from its log. logged: the number of bytes to ignore, from earlier starts."""
     content = log.read_bytes()
     own = content[logged:] if len(content) >= logged else content  # a user may have emptied the log
     text = own.decode(errors="replace").strip()

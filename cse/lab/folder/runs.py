@@ -3,7 +3,7 @@
 The values are in results.json (see cse.lab.folder.contents) and metrics.jsonl. If a run was killed before it wrote
 results.json, run.yaml has its settings.
 
-After the class come functions that read one run, or all runs below some folders, and functions of several runs.
+After the class come functions that read one run, or all runs below some folders, and functions that take several runs.
 """
 
 import logging
@@ -31,7 +31,7 @@ UNQUOTED = re.compile(r"[\w ./:,=@%+-]*", re.ASCII)
 """The pattern of a command without quotes and escapes. A shell splits such a command only at blanks."""
 NOWHERE = object()
 Where = PlainConfig
-"""Conditions on a run: {dotted key or group: value or list of values}. A run needs one value of a list."""
+"""Conditions on a run: {dotted key or group: value or list of values}. Of a list, the run must have one value."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def score_named(runs: Iterable[Run], name: str | None) -> Score:
 
 
 def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
-    """Return {value of a dotted config key, as text: the runs with this value}, in the order of the first runs."""
+    """Return {value of a dotted config key, as text: the runs with this value}, ordered by each value's first run."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(str(run.get(key)), []).append(run)

@@ -88,7 +88,7 @@ def at_work(folder: Path, results: Results, beat: Beat) -> Status:
 def progress(folder: Path, results: Results, since: float) -> list[str]:
     """Return the progress of a run and, if known, the remaining time: ["step 120 of 1,000", "3 min left"].
 
-    since: the time of the run's last start, in seconds since 1970. Events before it do not count for the speed.
+    since: the time of the run's last start, in seconds since 1970. Earlier events do not count for the speed.
     """
     logged = [(event["step"], event["time"]) for event in metric_events(folder) if isinstance(event.get("time"), float)]
     if not logged:
