@@ -55,7 +55,7 @@ def terminal_width() -> int:
 
 
 def say(text: str) -> None:
-    """Print a text on standard output, as wide as the terminal."""
+    """Print a text on standard output, wrapped at the terminal's width."""
     print(as_shown(text, sys.stdout), flush=True)
 
 

@@ -54,7 +54,7 @@ def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
 
 
 def for_each_text(batches: Steps, in_words: Callable[[Batches], str]) -> str:
-    """Return the line about a run's only text or, for a mixture, a line for each text, after the name of the text."""
+    """Return the line about a run's only text; for a mixture, a line for each text, beginning with the text's name."""
     lines = {name: in_words(own) for name, own in batches.sources.items()}
     if len(lines) == 1:
         return next(iter(lines.values()))
@@ -62,7 +62,7 @@ def for_each_text(batches: Steps, in_words: Callable[[Batches], str]) -> str:
 
 
 def overlap_of(batches: Batches, overlap: Overlap) -> Overlap:
-    """Return the counts of one text. overlap: the counts of the run, with the counts of each text of a mixture."""
+    """Return the counts of one text. overlap: the run's counts, which contain the counts of each text of a mixture."""
     return overlap.get("sources", {}).get(batches.text.name, overlap)
 
 

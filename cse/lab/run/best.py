@@ -39,14 +39,14 @@ from cse.training.settings import Parts, State
 
 log = logging.getLogger("cse")
 
-SAMPLE, TOLERANCE = 32, 1e-4  # the texts encoded again; how much a vector's numbers may change with the batch
+SAMPLE, TOLERANCE = 32, 1e-4  # how many texts are encoded again; how much a vector's numbers may change with the batch
 
 
 def recover_best(training: Training) -> None:
     """Before the run continues, repair best/ if a kill interrupted a write, and check best/.
 
-    If best/ is not the encoder that last/ records, set the state's best score to None: the best of the remaining steps
-    is selected. If a kill came between the writes of best/ and last/, the run repeats the step of best/.
+    If best/ is not the encoder that last/ records, set the state's best score to None: the run then selects the best of
+    its remaining steps. If a kill came between the writes of best/ and last/, the run repeats the step of best/.
 
     Raises UserError if best/ is missing or damaged, or if it is another step's encoder and no steps remain. Without the
     error, the run would lose its scores or report the scores of another step.

@@ -130,8 +130,8 @@ def make_encoder_and_objective(
 ) -> tuple[Encoder, Objective]:
     """Return the encoder and the objective, which depend on each other: the objective has the encoder's width.
 
-    If the objective masks tokens, the encoder needs a language-model head. Only the made objective shows whether it
-    masks, so in this case both parts are made again, with that head.
+    If the objective masks tokens, the encoder needs a language-model head. Only the finished objective shows whether it
+    masks tokens. Therefore, if it masks tokens, both parts are made again, with that head.
 
     dropout: the dropout of the encoder in training; None: the dropout of the checkpoint.
     """
@@ -155,7 +155,7 @@ def make_encoder_and_objective(
 
 
 def make_objectives(texts: list[TextWithObjective], dim: int) -> Objective:
-    """Return the objective of a run. For a mixture, it has an objective with its own parameters for each text."""
+    """Return the objective of a run. For a mixture, this objective contains a separate objective for each text."""
     from cse.objective.by_source import BySource
 
     made: dict[str, Objective] = {}
@@ -169,7 +169,7 @@ def make_objectives(texts: list[TextWithObjective], dim: int) -> Objective:
 
 
 def make_objective(node: DictConfig, dim: int) -> Objective:
-    """Return the objective for an encoder of width `dim`, which learns at several widths if objective.widths is set."""
+    """Return the objective for an encoder of width `dim`; with objective.widths, an objective at several widths."""
     from cse.objective.matryoshka import Matryoshka
 
     own = node.copy()
@@ -183,7 +183,7 @@ def make_objective(node: DictConfig, dim: int) -> Objective:
 
 
 def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
-    """If the checkpoint and the objective both have SimCSE's head, move the checkpoint's head into the objective's.
+    """If the checkpoint and the objective both have SimCSE's head, move the checkpoint's head into the objective.
 
     A run that trains an earlier run's encoder then starts with the trained head, and does not add a second head.
     """

@@ -30,8 +30,8 @@ OBJECTIVE_OF_SOURCE = re.compile(r"data\.sources\.[^.]+\.objective")
 def refuse_foreign_parts(run: str, config: DictConfig, fresh: DictConfig, arguments: Sequence[str]) -> None:
     """Raise UserError for a part of `config` that is neither in conf/, nor in a --config-dir, nor in an argument.
 
-    run: resume=FOLDER or rerun=FOLDER. fresh: the config that conf/ gives for the run's choices. Its parts are known,
-    too, because they may have keys from several files.
+    run: resume=FOLDER or rerun=FOLDER. fresh: the config that conf/ gives for the run's choices. The parts of `fresh`
+    are allowed too, because such a part may have keys from several files.
     """
     known = [part for place in (Path(CONF_DIR), *user_folders()) for part in parts_in_folder(place)]
     known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]

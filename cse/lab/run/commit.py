@@ -14,7 +14,7 @@ log = logging.getLogger("cse")
 PATCH = 2**20  # bytes: the largest code.patch
 PLACES = ("cse", "conf", "sweeps", "hydra_plugins")  # the folders of code
 BUILT = "cse/commit.txt"
-"""The file of a wheel or sdist that holds the commit that it was built from."""
+"""The file that holds the commit from which a wheel or sdist was built."""
 
 
 def git(*words: str) -> str:

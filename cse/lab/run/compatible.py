@@ -9,7 +9,7 @@ check_objective         checks an objective with the encoder
 check_encoder           checks the encoder with the maximum length, the augmentation and the evaluators
 check_widths            checks the encoder's width with the evaluators
 check_aux               checks the encoder with a second modality
-check_memory            checks an objective's memory with the batches of a text
+check_memory            checks objective.memory_size, a number of stored vectors, with the batches of a text
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def check_aux(name: str, encoder: Encoder) -> None:
 
 
 def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
-    """Warn if an objective's memory is so large that it has vectors of a batch's own rows from the previous epoch."""
+    """Warn if objective.memory_size is so large that a batch meets vectors of its own rows from the previous epoch."""
     if not objective.memory_size or epochs <= 1:
         return
     rows, batch = len(batches.row_numbers), batches.batch_size

@@ -64,7 +64,7 @@ class Subject(NamedTuple):
 
 
 def run_evaluation(job: Job) -> None:
-    """Score the encoder that the settings name, into a new folder. Raises UserError before the folder is made."""
+    """Score the encoder that the settings name, and write a new folder. Raises UserError before the folder is made."""
     cfg = job.cfg
     with Heartbeat(job.folder) as heartbeat:
         subject, evaluators = load_parts(cfg)
@@ -182,7 +182,7 @@ def run_of_checkpoint(cfg: DictConfig) -> Run | None:
 
 
 def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
-    """Return the counts of a run's training texts that are scored now; None if unknown, as without the text's cache.
+    """Return the counts of a run's training texts that are scored now; None if the run's texts cannot be found.
 
     Log these counts, and the number of dev pairs that selected the run's checkpoint and are test pairs now.
     """

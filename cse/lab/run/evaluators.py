@@ -52,7 +52,7 @@ def build_evaluators(nodes: Mapping[Any, Any] | None, splits: Sequence[str] | No
 
 
 def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict[str, Evaluator]:
-    """Return the evaluators that have any of the splits, and remove all other splits from them.
+    """Return the evaluators that have any of the splits, after removing their other splits.
 
     Raises UserError if no evaluator has any of the splits.
     """

@@ -59,7 +59,7 @@ def run_in_processes(job: Job) -> Path:
 def with_first_folder(job: Job) -> Job:
     """Return the job with the folder of the first process.
 
-    Until then, the folders of the processes may differ, because the default name has the time of a process's own clock.
+    Before this call, the processes' folders may differ, because the default name is the time on a process's own clock.
     """
     from cse.training.distributed import gather_objects, join_processes
 
@@ -129,7 +129,7 @@ def spawn(job: Job) -> None:
 
 
 def worker(job: Job, kept: list[logging.LogRecord]) -> None:
-    """Train in a new process. An error here also ends the other processes, which may be waiting for this process.
+    """Train in a new process. Its error also ends the other processes, which may be waiting for this process.
 
     kept: the log lines of the parent process, which the first process writes into the log file.
     """

@@ -61,8 +61,8 @@ class Record:
     The `with` block of a Record is the job's work. The trackers start when the block begins. When the block ends, also
     by an exception, the end of the job is written, and the trackers end.
 
-    precision: the precision of training, or of the scored encoder. resumed_at: the step of the checkpoint; None for a
-    new run. writes: False on all processes but the first.
+    precision: the precision of training, or of the scored encoder. resumed_at: the step at which the run resumes; None
+    for a new run. writes: False on all processes but the first.
 
     The attribute `results` is the content that the next `write` gives to results.json; `scores` has all scores so far.
     """

@@ -1,14 +1,14 @@
-"""`resume=FOLDER` and `rerun=FOLDER`: a run that begins with the settings of an earlier run. Read it in this order.
+"""`resume=FOLDER` and `rerun=FOLDER`: a run that begins with the settings of an earlier run. Read in this order:
 
     earlier_run            returns the run that the arguments name
     config_of_run          returns the config: the run's settings (recorded_settings) override the settings of conf/
                            for the same choices (laid_over), and the arguments override both (override)
-    complete_arguments     returns the arguments that start the same run and do not name the earlier run
+    complete_arguments     returns arguments that would start this run without naming the earlier run
     log_ignored_variables  logs the environment variables that this run ignores
     resume_hint            returns how to continue a stopped run
 
 When all parts are built, check_resumed or check_repeated (cse.lab.run.unchanged) compares the inputs with the record in
-the folder. Hydra composes nothing from the folder, and no reference in it is filled in: reading a run runs no code.
+the folder. Hydra composes nothing from the folder, and run.yaml's references are not resolved: reading runs no code.
 """
 
 import os
@@ -47,7 +47,7 @@ class EarlierRun(NamedTuple):
     folder: Path
 
     def __str__(self) -> str:
-        """Return the argument."""
+        """Return the argument KEY=FOLDER."""
         return f"{self.key}={self.folder}"
 
 
@@ -89,7 +89,7 @@ def config_of_run(run: EarlierRun, arguments: Sequence[Argument]) -> DictConfig:
 
 
 def recorded_settings(run: EarlierRun) -> PlainConfig:
-    """Return the settings in a run's run.yaml. Raises UserError if it has no settings, or a reference among them."""
+    """Return the settings in a run's run.yaml. Raises UserError if the file has no settings or has a reference."""
     file = run.folder / RUN
     if not run.folder.exists():
         raise UserError(f"{run}: there is no such folder")
@@ -149,8 +149,8 @@ def arguments_about_folder(run: EarlierRun, arguments: Sequence[Argument]) -> li
 def laid_over(fresh: DictConfig, recorded: PlainConfig) -> DictConfig:
     """Return the config of recorded settings, with some values of `fresh`.
 
-    fresh: the config that conf/ gives for the run's choices. It gives the settings that each start decides anew, and
-    replaces each folder of `paths` that does not exist here.
+    fresh: the config that conf/ gives for the run's choices. `fresh` gives the settings that each start decides anew,
+    and a folder of `paths` instead of each recorded folder that does not exist here.
     """
     config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
     config.trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # fresh has keys that are newer than the run
@@ -202,7 +202,7 @@ def delete_key(config: DictConfig, argument: Argument) -> None:
 
 
 def complete_arguments(run: EarlierRun, arguments: Sequence[Argument]) -> list[Argument]:
-    """Return the arguments that start the same run and do not name the earlier run.
+    """Return arguments that would start this run without naming the earlier run.
 
     First come the arguments of the earlier run that no given argument replaces, then the given arguments.
     """

@@ -36,7 +36,7 @@ class Console(logging.StreamHandler):
         super().emit(record)
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record's text, wrapped at a terminal's width."""
+        """Return the record's text, wrapped at the terminal's width."""
         return as_shown(super().format(record), sys.stdout)
 
 

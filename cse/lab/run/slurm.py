@@ -28,7 +28,7 @@ def join() -> None:
     os.environ["WORLD_SIZE"] = str(tasks)
     os.environ["LOCAL_RANK"] = str(int(os.environ["SLURM_LOCALID"]) % visible)
     os.environ.setdefault("MASTER_ADDR", first_host(os.environ["SLURM_STEP_NODELIST"]))
-    # a port below those that the system gives to any program (on Linux from 32768)
+    # a port below the ports that the system gives to any program (on Linux from 32768)
     os.environ.setdefault("MASTER_PORT", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 12000))
 
 

@@ -124,7 +124,7 @@ class SmokeTest:
         return value_at(self.cfg, key) if is_given else small
 
     def gives_place(self, key: str) -> bool:
-        """Return whether the user gives the file or folder of a key, by the key or by the paths.NAME it refers to."""
+        """Return whether the user gives the file or folder of a key, by this key or by the paths.NAME in its value."""
         return user_key(self.cfg, key) in self.given and value_at(self.cfg, key) is not None
 
     def each_given_or(self, part: str, small: Json) -> Json:
@@ -144,7 +144,7 @@ class SmokeTest:
         return cast("Json", OmegaConf.to_container(made[key]))
 
     def encoder(self) -> Json:
-        """Return settings of a synthetic encoder of the same family and width; {} if the user gives a local encoder.
+        """Return settings of a synthetic encoder of the real encoder's family and width; {} for a given local encoder.
 
         The synthetic encoder is always bidirectional, has a token for each byte, and has none of the settings that the
         real encoder's folder records.
@@ -207,12 +207,12 @@ class SmokeTest:
         return "sources" in self.cfg.data or any(map(self.gives_place, places))
 
     def fewer_rows(self, limit: float | None) -> int:
-        """Return a text's limit: the rows of smoke.yaml or a larger given batch size, but at most its earlier limit."""
+        """Return a text's limit: `rows` of smoke.yaml or a larger given batch size, but at most the earlier limit."""
         rows = max(self.sizes.rows, self.given.get("trainer.batch_size", 0))
         return min(limit, rows) if isinstance(limit, int) else rows
 
     def synthetic_text(self) -> Json:
-        """Return the settings of synthetic text. A corpus in one file is read with the same reader and columns."""
+        """Return the settings of synthetic text. For a corpus in one file, the corpus's reader and columns remain."""
         data = self.cfg.data
         corpus = DATASETS.get(data.name)
         if corpus and "file" in data.rows:

@@ -70,7 +70,7 @@ def one_job(kind: Kind, arguments: Sequence[Argument], folder: str | Path | None
 def folder_of_job(
     config: DictConfig, run: EarlierRun | None, given: Sequence[Argument], folder: str | Path | None
 ) -> Path:
-    """Return the folder of a job: of a resumed run its own folder, of another job `folder` or else hydra.run.dir.
+    """Return the folder of a job: a resumed run keeps its folder; another job has `folder` or, if None, hydra.run.dir.
 
     Raises UserError if another folder is given for a resumed run.
     """

@@ -95,7 +95,7 @@ def texts_with_objectives(cfg: DictConfig) -> list[TextWithObjective]:
 
 
 def for_columns(objective: DictConfig, columns: int) -> DictConfig:
-    """Return an objective's settings for text of this number of columns. With num_views=null, each column is a view."""
+    """Return an objective's settings for text of this number of columns. A null num_views becomes max(2, columns)."""
     own = objective.copy()
     if "num_views" in own and own.num_views is None:
         with read_write(own):

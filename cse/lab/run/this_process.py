@@ -1,4 +1,4 @@
-"""The changes that a run makes to its process, which are undone after the run: quiet libraries, and the environment.
+"""A run silences libraries and changes the environment of its process, and undoes both changes after the run.
 
 prepare_libraries  silences the large libraries before they are imported
 alone              keeps other runs out of this process during a block, then restores the environment

@@ -2,7 +2,7 @@
 
     build_parts   makes all parts that the settings name
     log_rows      with data.preview: logs some rows as the model will get them, and ends
-    prepare       makes the training, compares its inputs with a run that it repeats, and logs the run's plan
+    prepare       makes the training, compares its inputs with the inputs of a repeated run, and logs the run's plan
     log_forecast  with dry_run: measures time and memory, and ends
     take_folder   takes the run's folder, and starts or resumes the training; the first write
     begin_record  makes the Record (results.json, trackers) with the facts that are known before the first step
@@ -134,7 +134,7 @@ def precision_of(asked: str) -> str:
 
 def build_parts(job: Job, accelerator: Accelerator) -> Parts:
     """Make all parts that the settings name. Raises UserError, or one MissingResource that names all missing data."""
-    with main_process_first():  # the first process reads the text, the other processes read its cache
+    with main_process_first():  # the first process reads the text, the other processes read the text's cache
         try:
             return build(job.cfg, accelerator)
         except MissingResource as error:
@@ -178,8 +178,8 @@ def start_or_resume(job: Job, training: Training) -> None:
 def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
     """Take the run's folder, start or resume the training, and then write the folder's first files.
 
-    A run that is refused here leaves the folder's files as they were. heartbeat: the lock, which now keeps other runs
-    out of the folder. Raises UserError.
+    Raises UserError before these files are written. heartbeat: the lock, which keeps other runs out of the folder from
+    now on.
     """
     is_first = training.accelerator.is_main_process
     heartbeat.take()  # before the folder is read
@@ -226,7 +226,7 @@ def encoder_and_inputs(training: Training) -> Results:
 def kept_of_before(plain: PlainConfig, training: Training) -> Results:
     """Return the entries of results.json that a resumed run keeps from its earlier starts. Warns of changed code.
 
-    The entries are each replaced code and number of processes, and the licence and language of the initial encoder.
+    The entries are each earlier code, each earlier number of processes, and the initial encoder's licence and language.
     """
     step, processes = training.state.step, training.accelerator.num_processes
     before: Results = read_run(training.folder).results if step else {}

@@ -31,7 +31,7 @@ NAMING = frozenset({"data", "augmentation", "aux_modality", "model", "objective"
 
 
 def check_resumed(training: "Training") -> None:
-    """Refuse a run with resume= if its settings or data differ from those in last/. The error names the changes."""
+    """Refuse a run with resume= if last/ records other settings or data. The error names the changes."""
     from cse.training.settings import WEIGHTS
 
     last = undamaged_last(training.folder)
@@ -57,7 +57,7 @@ def check_repeated(folder: Path, plain: PlainConfig, training: "Training") -> No
     """Refuse a run with rerun=FOLDER if an input has changed and no changed setting explains the change.
 
     A file of the same name with other content is refused. A file of another name is allowed, because the user named it.
-    Logs which inputs are the same, and warns if the code or the number of processes has changed. plain: the settings.
+    Logs how many inputs are the same, and warns of changed code or another number of processes. plain: the settings.
     """
     last = undamaged_last(folder)
     if not last:
@@ -93,7 +93,7 @@ def undamaged_last(folder: Path) -> Json:
 def changed_groups(before: PlainConfig, now: PlainConfig) -> set[str]:
     """Return the groups with settings that decide training or scores and that differ between two configs.
 
-    The settings of the objective of a mixture's source are in the group "objective".
+    If a mixture's source has its own objective, this objective's settings are in the group "objective".
     """
     keys = [change.name for change in changes(science_in(before), science_in(now))]
     return {"objective" if OBJECTIVE_OF_SOURCE.match(key) else key.partition(".")[0] for key in keys}

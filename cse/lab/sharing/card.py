@@ -175,7 +175,7 @@ def is_hyper_parameter(key: str, value: object, config: PlainConfig) -> bool:
 
 
 def score_table(scores: Collection[Score]) -> str:
-    """Return a table of the finite scores. If one has the mark of modified data, a note below explains the mark."""
+    """Return a table of the finite scores. If a score has the mark of modified data, a note below explains the mark."""
     lines = ["| score | value |", "|---|---|"]
     finite = [score for score in scores if math.isfinite(score.value)]
     lines += [f"| {marked_name(score)} | {in_short(score.value)} |" for score in finite]
@@ -185,7 +185,7 @@ def score_table(scores: Collection[Score]) -> str:
 
 
 def selection_rule(record: Results, scores: Collection[Score]) -> str:
-    """Return a sentence on model selection, which says if the selected step is no better than the untrained encoder."""
+    """Return a sentence on model selection; it says so if the selected step is no better than the untrained encoder."""
     rule = "Model selection uses scores that begin with `dev/`"
     select = str(record["config"]["trainer"].get("select"))
     if no_better({score.name: score for score in scores}, select, record.get("untrained") or {}):

@@ -14,7 +14,7 @@ from cse.lab.settings.values import PlainConfig, flattened, same
 
 
 def methods_of(config: PlainConfig) -> list[str]:
-    """Return the choices of a run's objectives and, if it has one, of its second modality: simcse, visual, ..."""
+    """Return the choices of a run's objectives and, if the run has one, of its second modality: simcse, visual, ..."""
     chosen = config["choices"].get("objective")
     sources = (config["data"].get("sources") or {}).values()
     objectives = [objective_of(source) or chosen for source in sources] or [chosen]

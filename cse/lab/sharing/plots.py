@@ -17,7 +17,7 @@ from cse.lab.folder.events import Event, metric_events
 
 BUCKETS = 5  # the number of ranges of gold scores
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#9467bd", "#8c564b")
-"""By Okabe and Ito: people with any colour vision can distinguish them."""
+"""The colours of curves. Five are from the palette of Okabe and Ito for people with any colour vision."""
 MARKERS = "os^DvP*X"
 """The markers of curves: a reader can distinguish them without colours."""
 STYLE = {
@@ -103,7 +103,7 @@ def cosines_by_gold(folder: Path) -> dict[str, Figure]:
 def cosine_histograms(
     columns: Mapping[str, Sequence[Sequence[float]]], edges: Sequence[float], label: str, low: float | None = None
 ) -> Figure:
-    """Return histograms of cosines, one for each range of gold scores (noncontrastive's Figure 4). Lines mark means.
+    """Return histograms of cosines, one for each range of gold scores. Vertical lines mark means.
 
     columns: {title: (cosines, gold scores)}. edges: the edges of the ranges. Each range is a row of the figure. low:
     the start of the cosine axis; None: the lowest cosine of each column.

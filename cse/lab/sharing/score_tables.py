@@ -72,7 +72,7 @@ def footnotes(frame: "pd.DataFrame") -> list[str]:
 def write_score_files(
     folder: Path, scores: Sequence[Score], frame: "pd.DataFrame", notes: Sequence[str], label: str = ""
 ) -> None:
-    """Write scores.csv and scores.md with all scores, and scores.tex with a table of headline scores for each suite.
+    """Write scores.csv and scores.md with all scores, and scores.tex with headline scores by evaluator and split.
 
     label: the name of the encoder's row in scores.tex; "": the name of the encoder.
     """

@@ -41,7 +41,7 @@ class RunInfo:
 
     @property
     def group(self) -> str | None:
-        """The name that the seeds of a training share: OBJECTIVE-MODEL-DATA-AUGMENTATION; None for an evaluation."""
+        """The name that runs with different seeds share: OBJECTIVE-MODEL-DATA-AUGMENTATION; None for an evaluation."""
         if self.kind != "train":
             return None
         return "-".join(self.choices[group] for group in GROUPED if self.choices.get(group)) or None

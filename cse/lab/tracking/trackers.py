@@ -33,7 +33,7 @@ class EventSink(Protocol):
         """Log a table; each row has a value for each column."""
 
     def finish(self, exit_code: int, summary: Json) -> None:
-        """End the log, as the last call. exit_code: 0 for a run that is done. summary: the run's scores by name."""
+        """End the log: no call follows. exit_code: 0 for a run that is done. summary: the run's scores by name."""
 
 
 class Tracker(EventSink, Protocol):
@@ -43,7 +43,7 @@ class Tracker(EventSink, Protocol):
     """The largest number of seconds that `finish` may take."""
 
     def abandon(self) -> None:
-        """End the service after a failure, instead of `finish`, so that it does not delay the exit of the process."""
+        """End the service after a failure, instead of `finish`. The service must not delay the exit of the process."""
 
 
 Call = Callable[[EventSink], None]
@@ -52,13 +52,13 @@ Call = Callable[[EventSink], None]
 class BackgroundTracker:
     """A tracker whose methods are called in a separate thread, so that the run waits for the tracker only at the end.
 
-    If the tracker raises an error, or if `end` waits in vain for its queued calls, one warning is logged, and the
+    If the tracker raises an error, or if `end` waits in vain for the queued calls, one warning is logged, and the
     tracker is abandoned. A later error of the tracker gives no further warning.
     """
 
     def __init__(self, tracker: Tracker):
         self.tracker = tracker
-        self.abandoned = threading.Lock()  # taken once, by the first of the two threads that abandons the tracker
+        self.abandoned = threading.Lock()  # taken once: only the thread that takes the lock abandons the tracker
         self.calls: SimpleQueue[Call | None] = SimpleQueue()
         self.ended = threading.Event()  # after a signal during Thread.join, Python treats the thread as ended
         self.thread = threading.Thread(target=self._work, daemon=True)
@@ -126,7 +126,7 @@ class EventLog:
         self._call(lambda tracker: tracker.table(name, columns, rows))
 
     def finish(self, exit_code: int, summary: Json, patience: float = math.inf) -> None:
-        """End the logs, see EventSink.finish. patience: the most seconds for a tracker; its own limit may be less."""
+        """End the logs, see EventSink.finish. patience: seconds for each tracker; Tracker.patience may be less."""
         try:
             self._call(lambda tracker: tracker.finish(exit_code, summary))
         finally:

@@ -32,13 +32,13 @@ if TYPE_CHECKING:  # importing wandb is slow
 log = logging.getLogger(__name__)
 
 TEARDOWN_SECONDS = 2.0
-RESTART_SECONDS = 15.0  # after a failed start; it takes 2 s if the server accepts the connection and does not answer
+RESTART_SECONDS = 15.0  # to end the service after a failed start; this takes 2 s if the server never answers
 
 T = TypeVar("T")
 
 
 def accepted(setting: str) -> AfterValidator:
-    """Return a check of a value by W&B's own validator of a setting. The check raises ValueError with W&B's message."""
+    """Return a validator that checks a value as W&B checks `setting`. Its ValueError has W&B's message."""
 
     def validated(value: T) -> T:
         import wandb
@@ -225,7 +225,7 @@ def has_key() -> bool:
 
 @contextmanager
 def service_folders(folder: Path) -> Iterator[None]:
-    """During the block, put W&B's cache and staging area into the run's folder, if the user has not set them.
+    """During the block, put W&B's cache and staging area into the run's folder, unless the user has set other folders.
 
     After the block, the environment variables are unset, so a later run of this process does not use this folder.
     """
