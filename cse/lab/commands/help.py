@@ -160,7 +160,7 @@ def help_on_choice(group: str, choice: str) -> str:
 def help_on_sweep(name: str) -> str:
     """Return the first sentence of a sweep's file, the values of its axes, and the number of jobs.
 
-    The values of the axis `case` are the sweep's cases. A case is a row of the sweep's table that sets several keys.
+    The values of the axis `case` are the names of the entries of `cases` in the sweep's file.
     """
     from cse.lab.sweep.sweeps import load_sweep
 
