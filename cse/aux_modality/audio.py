@@ -1,8 +1,8 @@
 """AudioCSE (Jian, Gao & Vosoughi, NeurIPS 2022, Appendix B): filter banks through the sentence encoder, as patches.
 
 1024 frames x 128 mel bands are split into 24 x 24 patches: 5 x 42 = 210 tokens, and CLS. Appendix B says that SSAST's
-code makes the patches. The released code uses neither SSAST's weights (as `init: random` here) nor a position
-embedding (as `position_embeddings: false` here).
+code makes the patches. The released code uses neither SSAST's weights (here `init: random`) nor a position embedding
+(here `position_embeddings: false`).
 """
 
 import logging
@@ -107,8 +107,8 @@ def ssast_tensors(weights: str) -> list[Tensor]:
 def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) -> Patches:
     """Return Patches with SSAST's weights. If `patch` is not SSAST's 16, filters and positions are resized.
 
-    weights: a state dict as SSAST's authors publish it. Raises MissingResource if there is no file, UserError for any
-    other file.
+    weights: the path of a checkpoint from SSAST's authors. Raises MissingResource if there is no file, UserError for
+    any other file.
     """
     if weights is None or not Path(weights).is_file():
         raise MissingResource(

@@ -70,8 +70,8 @@ class Modality(AuxModality):
     def bind(self, text_head: nn.Module | None) -> None:
         """Share the objective's head, if head_mode uses it. Call `bind` before the optimizers are made.
 
-        The head becomes part of this module. So the auxiliary update also trains and clips the head, as in the released
-        code. Raises UserError if the objective has no head.
+        The head becomes part of this module. So the auxiliary update also trains the head and clips its gradient, as in
+        the released code. Raises UserError if the objective has no head.
         """
         if not self.uses_text_head:
             return

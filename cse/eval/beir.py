@@ -98,7 +98,7 @@ class Beir(Evaluator):
         return self.folder.source("trec_eval's measures of rankings by cosine; a document of a query's id stays")
 
     def _texts(self, name: str) -> dict[str, str]:
-        """Return the texts of a file, by id. Raises UserError for a repeated id."""
+        """Return {id: text} of a file. Raises UserError for a repeated id."""
         rows = self.folder.rows(name, "utf-8", text_with_id, None)
         texts: dict[str, str] = {}
         for line, (key, text) in enumerate(rows, 1):
@@ -152,7 +152,7 @@ def ranking(queries_QD: np.ndarray, corpus_ND: np.ndarray, depth: int = DEPTH) -
 
 
 def measures(found_QK: np.ndarray, judged: Sequence[dict[int, int]]) -> dict[str, np.ndarray]:
-    """Return each measure's values, (Q,) from 0 to 1. judged: for each query, {index of a document: relevance}.
+    """Return {measure: values (Q,) from 0 to 1}. judged: for each query, {index of a document: relevance}.
 
     For example, two documents are relevant, and document 7 is ranked first:
 

@@ -78,7 +78,7 @@ class Coco(Evaluator):
         self.data = {part: read_images(self.folder, name) for part, name in PARTS.items()}
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Return recalls and median ranks on test, and the average on dev. Dev selects the epoch of the maps."""
+        """Return recalls, median ranks and `average` on test, and the average on dev. Dev selects the maps' epoch."""
         ends = np.cumsum([len(captions) for _, captions in self.data.values()])
         vectors = np.split(np.asarray(encode(self.texts()), np.float32), ends[:-1])
         rows = {
@@ -165,7 +165,7 @@ class Coco(Evaluator):
 
 
 def recalls(cosine_IN: Tensor) -> dict[str, float]:
-    """Return recall at 1, 5, 10 in percent and median rank. From image to text, the best caption's rank counts."""
+    """Return recall at 1, 5, 10 in percent and median rank. An image's best-ranked caption counts for i2t."""
     rows_I1 = torch.arange(len(cosine_IN), device=cosine_IN.device)[:, None]
     own_I5 = rows_I1 * CAPTIONS + torch.arange(CAPTIONS, device=cosine_IN.device)
     caption_I5 = cosine_IN.gather(1, own_I5)
@@ -182,7 +182,7 @@ def recalls(cosine_IN: Tensor) -> dict[str, float]:
 
 
 def read_images(folder: DataFolder, name: str) -> Images:
-    """Return the image features of one part, and five captions per image. Captions end in " ." as in SentEval."""
+    """Return the image features in one pickle, and five captions per image. Captions end in " ." as in SentEval."""
     path = folder.root / name
     content: Any = read_pickle(folder.read_bytes(name), path)
     try:

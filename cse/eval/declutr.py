@@ -37,8 +37,8 @@ PROBING: dict[str, Counted] = {task: ([f"probing/{task}/accuracy"], [f"probing/{
 class Declutr(Evaluator):
     """An evaluator with DeCLUTR's averages: `downstream`, `probing`, `average`, `all`; on test also the parts' scores.
 
-    parts: evaluators by name (transfer, sts, probing, coco); None leaves a part out. If tasks are missing, the names of
-    the averages list them: `downstream_without_CapRet`.
+    parts: {name: evaluator} for transfer, sts, probing and coco; None leaves a part out. If tasks are missing, the
+    names of the averages list these tasks: `downstream_without_CapRet`.
     """
 
     splits = ("test", "dev")

@@ -53,7 +53,7 @@ class DataFolder:
         return Path(self.path)
 
     def attempt(self, read: Callable[["DataFolder"], T]) -> T | None:
-        """Return read(self). If a file is missing and allow_partial is true, note it in `problems`, and return None."""
+        """Return read(self); None, with a sentence in `problems`, if a file is missing and allow_partial is true."""
         assert self.root  # a missing folder is always an error
         try:
             return read(self)
@@ -121,7 +121,7 @@ class DataFolder:
 
     def expect(self, name: str, rows: int, official: int | None) -> None:
         """Keep the number of rows of a file, or of several files ("a + b"). Raise MissingResource for 0 rows. For a
-        number that is not `official`, raise UserError or, with allow_partial, note it in `problems`."""
+        number that is not `official`, raise UserError or, with allow_partial, add a sentence to `problems`."""
         self.files.setdefault(name, {})["rows"] = rows
         if rows and official in (rows, None):
             return

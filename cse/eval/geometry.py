@@ -4,8 +4,8 @@ Wang & Isola 2020 (arXiv:2005.10242), on unit vectors x_i:
     alignment  = mean over positive pairs (x, y) of |x - y|^2
     uniformity = log mean over i < j of exp(-t |x_i - x_j|^2),  t = 2
 
-N is the number of sentences, D the embedding width, and B the rows of a chunk. uniformity has one (B, B) block of
-cosines in memory at a time.
+N is the number of sentences, D the embedding width, and B the rows of a chunk. If no gradient is needed, uniformity has
+one (B, B) block of cosines in memory at a time.
 """
 
 import math
@@ -92,8 +92,8 @@ def uniformity(x_BD: Tensor | np.ndarray, t: Positive = 2.0, log: bool = True, c
 def effective_rank(x_ND: Tensor | np.ndarray) -> float:
     """Return exp(entropy of p), in [1, min(N, D)], for p = singular values / their sum (Roy & Vetterli 2007; RankMe).
 
-    The singular values are the square roots of the eigenvalues of X^T X, or of X X^T if N <= D; all others are 0. X is
-    neither centred nor normalised. Raises LinAlgError if the eigenvalues do not converge. RankMe: arXiv:2210.02885.
+    The singular values are the square roots of the eigenvalues of X^T X, or of X X^T if N <= D. X is neither centred
+    nor normalised. Raises LinAlgError if the eigenvalues do not converge. RankMe: arXiv:2210.02885.
 
     For example:
 
@@ -111,8 +111,8 @@ def effective_rank(x_ND: Tensor | np.ndarray) -> float:
 def isotropy(x_ND: Tensor | np.ndarray) -> float:
     """Return min_c Z(c) / max_c Z(c), Z(c) = sum_i exp(c.x_i), over c = +-eigenvectors of X^T X; 1 is isotropic.
 
-    Mu & Viswanath 2018 (arXiv:1702.01417), section 2.2. Rows are scaled to length 1, so that encoders of different
-    norms are comparable. Both signs of c are used, because the sign of an eigenvector is arbitrary.
+    Mu & Viswanath 2018 (arXiv:1702.01417), section 2.2. Rows are scaled to length 1, so that the length of an encoder's
+    vectors has no effect. Both signs of c are used, because the sign of an eigenvector is arbitrary.
 
     For example:
 

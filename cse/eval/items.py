@@ -36,7 +36,7 @@ class KeptItems(TypedDict):
 def keep_items(folder: Path, scores: Iterable[Score]) -> KeptItems:
     """Write the items of the scores. Return the entry for results.json. Raises RunError if the file cannot be written.
 
-    If a member of an average is no score, its name in the file is `<average>/<place in the average>`.
+    If a member of an average is not a score, its name in the file is `<average>/<index in the average>`.
     """
     arrays: dict[str, np.ndarray] = {}
     about: Json = {"version": VERSION, "scores": {}, "averages": {}}
@@ -94,7 +94,7 @@ def scores_behind(average: Average) -> list[str]:
 def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterable[Score]) -> None:
     """Write, for each split and evaluator, cosines and gold scores of the first score whose items are cosines.
 
-    The key is the score's name without split and statistic: `sts/STS12`, or `stsb` if the score's name has no task.
+    The key in the file is the score's name without split and statistic: `sts/STS12`, or `stsb` if there is no task.
 
     Raises RunError if the file cannot be written.
     """

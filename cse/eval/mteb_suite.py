@@ -176,7 +176,7 @@ def metric(task: AbsTask) -> str:
 
 
 def encoder_digest(encode: Encode) -> str:
-    """Return the identity of an encoder: 16 hex digits over the bytes of the encoder's vectors of PROBES.
+    """Return 16 hex digits that identify an encoder: a SHA-256 over the encoder's vectors of PROBES.
 
     If the encoder encodes documents differently, the digest also includes the vector of a document.
     """

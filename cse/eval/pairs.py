@@ -20,9 +20,9 @@ from cse.ranges import Encoding, File, Name, Widths
 
 
 class Pairs(ScoredPairs):
-    """An evaluator of pairs: `<file>/spearman` and `<file>/pearson`, times 100, of the file of each split.
+    """An evaluator of pairs: `<file>/spearman` and `<file>/pearson`, times 100, for each split's file.
 
-    conf/eval/pairs.yaml explains the settings. Raises UserError if `dev` and `test` are None or the same file.
+    conf/eval/pairs.yaml explains the settings. Raises UserError if `dev` and `test` are both None, or the same file.
     """
 
     protocol = "Spearman and Pearson x100 of cosines with the scores of a file of the user's own"

@@ -5,7 +5,7 @@
              captions is of the same image. A tie is a miss, so an encoder that maps all texts to one point has no hit.
 
 N is the number of captions, Q of queries, K of nearest captions, and B of captions in a chunk. D is the embedding
-width. Only the cosines of one chunk are in memory at a time.
+width. For the recall, only the cosines of one chunk are in memory at a time.
 """
 
 import logging

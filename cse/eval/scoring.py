@@ -109,7 +109,7 @@ class EncodesSides(Protocol):
 
 
 def by_side(encoder: EncodesSides) -> Encode:
-    """Return an Encode that calls `encode_query` for Queries, `encode_document` for Documents, or else `encode`."""
+    """Return an Encode: encode_query for Queries, encode_document for Documents, and encode for other texts."""
 
     def vectors_of(texts: list[str]) -> np.ndarray:
         ways = {Query: encoder.encode_query, Document: encoder.encode_document}
@@ -128,8 +128,8 @@ def by_side(encoder: EncodesSides) -> Encode:
 def check_encode(encode: Callable[[list[str]], Any]) -> Encode:
     """Return the user's own `encode` with checks.
 
-    The checks raise UserError unless each text gets a vector of finite numbers. For an empty list of texts, the user's
-    `encode` gets one text to find the width.
+    The checks raise UserError unless each text gets a vector of finite numbers. For an empty list of texts, the width
+    of the result comes from a call of the user's `encode` with one text.
     """
     if not callable(encode):
         raise UserError(f"{encode!r} is not an encoder: give a name, an object with encode, or a function of texts")

@@ -159,7 +159,7 @@ def unordered(examples: Examples) -> list[frozenset[str]]:
 
 
 class Stsb(ScoredPairs):
-    """An evaluator of STS-B dev and test. Every paper except DeCLUTR's selects the checkpoint on STS-B dev.
+    """An evaluator of STS-B dev and test. The papers' recipes, except DeCLUTR's, select the checkpoint on STS-B dev.
 
     conf/eval/stsb.yaml explains the settings. A split without STS-B's file is left out.
     """

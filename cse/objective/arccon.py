@@ -1,6 +1,6 @@
 """ArcCon, the angular-margin contrast of ArcCSE (arXiv:2203.06875). ArcCSE's triplet loss is left out.
 
-The paper's text could not be read. An independent implementation confirmed the equation (docs/papers/arccon.md).
+The paper's text was not available. An independent implementation confirmed the equation (docs/papers/arccon.md).
 
     l_i = -log  exp(cos(theta_ii + m) / t)  /  ( exp(cos(theta_ii + m) / t) + sum_{j != i} exp(cos(theta_ij) / t) )
 

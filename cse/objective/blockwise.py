@@ -22,11 +22,11 @@ _PROCESS = ContextVar("the rank of this process and the number of processes that
 
 @contextmanager
 def shared_rows() -> Iterator[None]:
-    """Make `blockwise`, inside this `with`, compute a contiguous share of rows on each process, and join the shares.
+    """Make `blockwise`, in this `with` block, compute a contiguous share of rows on each process, and join the shares.
 
-    Only the loss of the global batch is computed inside it (cse.training.step). All processes must make the same calls
-    with the same rows. Every process gets the results of all rows. The gradient of a process covers its own share,
-    multiplied by the number of processes. So the mean of the gradients over processes is the exact gradient.
+    Only the loss of the global batch is computed in this block (cse.training.step). All processes must make the same
+    calls with the same rows. Every process gets the results of all rows. A process multiplies the gradient of its own
+    rows by the number of processes. So the mean of the gradients over processes is the exact gradient.
     """
     token = _PROCESS.set((dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1))
     try:
@@ -54,7 +54,7 @@ class _Join(torch.autograd.Function):
 def blockwise(reduce_rows: Callable[[int, int], Tensor], num_rows: int, num_columns: int) -> Tensor:
     """Return reduce_rows(0, num_rows), computed block by block. reduce_rows(start, end) returns (end - start, ...).
 
-    In `shared_rows` this process calls reduce_rows only for its share. With fewer rows than processes a share is empty.
+    In `shared_rows` a process calls reduce_rows only for its share. Some shares are empty if the rows are too few.
     """
     # torch.compile cannot trace a ContextVar; compiled code computes all rows on every process
     rank, world = (0, 1) if torch.compiler.is_compiling() else _PROCESS.get()

@@ -10,7 +10,7 @@ from cse.types import Encoded, Loss, Objective
 class BySource(Objective):
     """An objective for each source of a mixture, with its own parameters. objectives: {source: objective}.
 
-    No objective has a head at test time, because all train one embedding.
+    No objective has a head at test time, because all objectives train the same embedding.
     """
 
     def __init__(self, objectives: Mapping[str, Objective]):

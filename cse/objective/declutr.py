@@ -81,7 +81,7 @@ def nt_xent_against_memory(
     """Return NT-Xent of a batch's R rows against the memory only, as in the authors' cross-batch memory.
 
     The last R rows of the memory are copies of the batch's rows. The positives of a row are the memory rows with the
-    row's label. All other memory rows are its negatives. reduction: over all positive pairs.
+    row's label. All other memory rows are its negatives. reduction: the mean or the sum over all positive pairs.
     own_copy: whether a row's own copy is one of its positives. The copy is a positive in pytorch-metric-learning 0.9.86
     (the version at the paper's time), but not since 0.9.98.
 
@@ -110,13 +110,13 @@ def nt_xent_against_memory(
 
 
 class Declutr(Objective):
-    """DeCLUTR's contrastive loss plus the masked-language-model loss. Both read one pass over the masked anchors.
+    """DeCLUTR's contrastive loss plus the masked-language-model loss. One pass over masked anchors serves both losses.
 
     head: a partial of a module; it is called with `dim`. The head is applied to each span before positives are
     averaged, and is dropped at test time. memory_size: the number of embeddings in the memory bank; 0: no bank (the
     paper's main setting). memory_kind: "paper_literal": rows of earlier batches are further negatives. "pml":
-    nt_xent_against_memory, as in the authors' metric-learning library. "v1_labels": "pml", but labels start at 0 in
-    each batch, so rows of earlier batches with the same label are positives (the authors' code for v1 of the paper).
+    nt_xent_against_memory, as in the authors' metric-learning library. "v1_labels": like "pml", but labels start at 0
+    in each batch, so rows of earlier batches with this label are positives (the authors' code for v1 of the paper).
     """
 
     num_views = 2
@@ -170,8 +170,8 @@ class Declutr(Objective):
         """Return the number of negatives of an anchor if the memory bank is full.
 
         paper_literal: the negatives are the other 2N - 2 rows of the batch and all rows of the bank. pml: the bank
-        contains the batch, and two of its rows have the anchor's label. v1_labels: two rows of each batch in the bank
-        have the anchor's label.
+        contains the batch, and two rows of the bank have the anchor's label. v1_labels: two rows of each batch in the
+        bank have the anchor's label.
         """
         if not self.memory_size or self.memory_kind == "paper_literal":
             return 2 * anchors - 2 + self.memory_size

@@ -5,7 +5,7 @@
 g_q are embeddings of sentences from earlier batches. At the step of such a batch, the momentum encoder (without
 dropout) and the head compute its embeddings. B is the number of rows in the global batch, D the width, and Q the number
 of rows in the queue. The equation is from the authors' code and from four summaries of Section 3.2. The paper's text
-could not be read (docs/papers/esimcse.md).
+was not available (docs/papers/esimcse.md).
 """
 
 from collections.abc import Callable
@@ -60,10 +60,10 @@ def esimcse(
 class Esimcse(Objective):
     """ESimCSE on two views. The first view is the unchanged sentence.
 
-    head: a partial of a module; it is called with `dim`, and used in training only. momentum: the coefficient of
-    cse.training.momentum. memory_size: the number of rows in the queue. After each loss, the batch replaces the queue's
-    oldest rows. The loss of a row leaves out copies of the same row from an earlier epoch. The authors train for one
-    epoch, so their queue has no such copies.
+    head: a partial of a module; it is called with `dim`. The module is used in training only. momentum: the coefficient
+    of cse.training.momentum. memory_size: the number of rows in the queue. After each loss, the batch replaces the
+    queue's oldest rows. The loss of a row leaves out copies of the same row from an earlier epoch. The authors train
+    for one epoch, so their queue has no such copies.
     """
 
     num_views = 2

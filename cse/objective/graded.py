@@ -72,11 +72,11 @@ def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperatu
 
 @equation(D=even)
 def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
-    """Return similarities of x and y, (B,), read as C complex numbers z and w. The first half are the real parts.
+    """Return similarities (B,) of x and y, read as complex numbers z and w. The first C channels are the real parts.
 
     The paper's |z / w * |w| / |z|| is 1 for any two numbers and has no gradient. `reading` says what is computed
     instead. "released": the authors' code, |sum Re(z w*) + sum Im(z w*)| of unit vectors. This sum of a cosine and a
-    sine is high for similar vectors. It is not symmetric.
+    sine is high for similar vectors, but not symmetric in x and y.
     "angle": the paper's description, 1 - mean |arg(z / w)| / pi. Similar pairs have small angles.
 
     For example:
@@ -125,7 +125,7 @@ class Cosent(Graded):
 
 
 class Angle(Graded):
-    """AnglE: the weighted sum of three terms. The parts are the unweighted terms.
+    """AnglE: the weighted sum of three terms. The loss's `parts` are the unweighted terms.
 
     positive_from: the lowest score, from 0 to 1, of a positive pair in the in-batch term.
     Raises UserError for an encoder of odd width, because its vectors have no halves.

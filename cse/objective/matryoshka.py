@@ -68,7 +68,7 @@ class Matryoshka(Objective):
         self.__dict__["head"] = whole.head  # a second modality may share it; its parameters belong to the objective
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Return the weighted sum over widths. The parts are the terms of each width, as `width96/NAME`."""
+        """Return the weighted sum over widths. `parts` holds the terms of each width, as `width96/NAME`."""
         total: Tensor | float = 0.0
         parts: dict[str, Tensor] = {}
         for width, weight in zip(self.widths, self.weights, strict=True):

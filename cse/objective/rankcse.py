@@ -99,7 +99,7 @@ class Rankcse(Objective):
 
     teacher, second_teacher: any checkpoints that model.name accepts; None: no second teacher. teacher_weight: alpha,
     the weight of the first teacher. teacher_pooling: the pooling of both teachers; None: the pooling that each
-    teacher records. head: a partial of a module; it is called with `dim`, and dropped at test time.
+    teacher records. head: a partial of a module; it is called with `dim`. The module is dropped at test time.
     """
 
     num_views = 2
@@ -131,7 +131,7 @@ class Rankcse(Objective):
         self.consistency_weight, self.ranking_weight = consistency_weight, ranking_weight
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Return the weighted sum of the three terms. The parts are the unweighted terms."""
+        """Return the weighted sum of the three terms. `parts` holds the unweighted terms."""
         vectors = [self.head(view.pooled_BD) for view in views] + [view.known["teacher_BE"] for view in views]
         with full_precision(*vectors) as (x_BD, y_BD, of_first_BE, of_second_BE):
             x_BD, y_BD = normalize(x_BD, dim=1), normalize(y_BD, dim=1)
@@ -165,5 +165,5 @@ class Rankcse(Objective):
         return listmle_costs(student_bB, teacher_bB, self.student_temperature)
 
     def negatives(self, anchors: int) -> int:
-        """Return the number of other rows."""
+        """Return the number of other rows in view 1."""
         return anchors - 1

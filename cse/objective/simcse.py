@@ -34,8 +34,8 @@ def info_nce(
 ) -> Tensor:
     """Return the mean of l_i over the batch, a scalar.
 
-    hard_negatives_ND: the first hard negative of every row, then the second of every row, and so on. Each is compared
-    with all B anchors (Eq. 5). missing_N: whether each hard negative is missing.
+    hard_negatives_ND: the first hard negative of every row, then the second of every row, and so on. Each hard negative
+    is compared with all B anchors (Eq. 5). missing_N: whether each hard negative is missing.
 
     For example:
 
@@ -114,7 +114,7 @@ class Simcse(Objective):
         return Loss(contrastive + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def negatives(self, anchors: int) -> int:
-        """Return the number of rows in the other views, missing ones included, without the anchor's own positive."""
+        """Return the number of rows in the other views, including missing rows, without the anchor's own positive."""
         return (self.num_views - 1) * anchors - 1
 
     def test_head(self) -> nn.Module | None:

@@ -81,7 +81,7 @@ def vicreg(
 class Vicreg(TwoViews):
     """VICReg on the projections of two views.
 
-    head: a partial of the projector; it is called with `dim`, and dropped at test time. log10_variance,
+    head: a partial of the projector; it is called with `dim`. The projector is dropped at test time. log10_variance,
     log10_covariance: the weights as exponents of ten, for a search that is uniform in the exponent. An exponent that is
     not None replaces the plain weight.
     """

@@ -68,7 +68,7 @@ def shuffled_group_whitening(
 def multi_positive(
     views_MBD: Tensor, temperature: Positive, weights: Sequence[NonNegative] | None = None, kind: Kind = "L1"
 ) -> Tensor:
-    """Contrast view 0 with each of the M - 1 other views, a scalar. weights: lambda_p; None means 1 each.
+    """Return the loss of view 0 against each of the M - 1 other views, a scalar. weights: lambda_p; None means 1 each.
 
     L1          sum_p lambda_p mean_i l_ip  (Eq. 7)
     L2_softmin  mean_i log sum_p lambda_p exp(l_ip): the least similar positive dominates, as Eq. 8 intends

@@ -161,7 +161,7 @@ class ShuffledGroupWhitening(nn.Module):
         are cut into M equal parts for whitening. Before the cut, the M vectors of a sentence are neighbours.
     stats: "batch"; "ema": running moments with momentum beta, which include this batch.
     grad: "detach": W is a constant (the authors' code); "through": the gradient flows through W too.
-    batch_size: the expected number of rows. Groups that so few rows cannot span are refused at the start.
+    batch_size: the expected number of rows. The constructor refuses groups that this number of rows cannot span.
     track: whether to keep the running moments that `affine` needs.
     """
 

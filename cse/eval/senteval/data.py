@@ -1,7 +1,7 @@
 """Readers of SentEval's files: sentence pairs with human scores, and the classification sets.
 
-For a trained model, rows are sorted by length in words (pairs by both lengths), then by label. Folds and permutations
-depend on this order, so the order is part of the protocol. Duplicates and empty sentences are not removed.
+For a trained classifier or regression, rows are sorted by length in words (pairs by both lengths), then by label. Folds
+and permutations depend on this order, so the order is part of the protocol. No duplicate or empty sentence is removed.
 """
 
 import re
@@ -135,7 +135,7 @@ TABLES = {
         label=0,
         cut=lambda line: line.split(" ", 1),
     ),
-    "TREC": Table(  # `COARSE:fine words`; the label is one of the six coarse ones
+    "TREC": Table(  # `COARSE:fine words`; the label is the coarse class
         {"train": ("TREC/train_5500.label", 5452), "test": ("TREC/TREC_10.label", 500)},
         texts=(2,),
         label=0,

@@ -140,7 +140,7 @@ def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> Non
 
 
 def scored_parts(parts: Parts) -> tuple[Examples, Examples]:
-    """Return (examples of the score, examples of the dev score: dev, or folds of train, or folds of all examples)."""
+    """Return (the examples that the accuracy is over, the examples that the dev accuracy is over)."""
     tested = next(parts[part] for part in ("test", "all") if part in parts)
     chosen = next(parts[part] for part in ("dev", "train", "all") if part in parts)
     return tested, chosen

@@ -2,7 +2,7 @@
 
 Folds are StratifiedKFold(k, shuffle=True, random_state=1111) on rows in SentEval's order. Accuracies are in percent.
 They are rounded to two decimals wherever SentEval rounds, because SentEval selects the strength of the L2 penalty by
-the first maximum of the rounded dev means. N is the number of rows, F of features, S of splits, and L of strengths.
+the first maximum of the rounded dev means. N is the number of rows, F of features, S of splits, L of L2 strengths.
 """
 
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ def stratified_folds(y_N: np.ndarray, k: int) -> list[tuple[np.ndarray, np.ndarr
 
 
 def nested_cross_validation(features: Arrays, labels: Arrays, classifier: LogisticRegression, k: int) -> Accuracies:
-    """Score MR, CR, SUBJ or MPQA. In each of k outer folds, k inner folds select the strength of the refit."""
+    """Score MR, CR, SUBJ or MPQA. In each of k outer folds, k inner folds select the L2 strength of the refit."""
     x, y_N, grid = classifier.place(features["all"]), labels["all"], classifier.l2
     outer = stratified_folds(y_N, k)
     inner = [(train_N[a], train_N[b]) for train_N, _ in outer for a, b in stratified_folds(y_N[train_N], k)]
