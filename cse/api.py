@@ -5,9 +5,9 @@
     scores = cse.evaluate(run.encoder(), eval=["stsb", "sts"])
     table = cse.runs("multirun")  # a pandas.DataFrame with a row for each run
 
-cse.train and cse.evaluate take the arguments of their commands. If a key is a Python name, it may be a keyword: seed=3,
+cse.train and cse.evaluate take the arguments of their commands. A key that is a Python name may be a keyword: seed=3,
 model="roberta". eval={"mine": function} adds the scores of your own function as dev/mine/NAME. This function takes
-(encode, split) and returns {name: number}. In eval=["stsb", {"mine": function}], "stsb" is a choice of conf/eval. A
+(encode, split) and returns {NAME: number}. In eval=["stsb", {"mine": function}], "stsb" is a choice of conf/eval. A
 process may call cse's functions any number of times, one call at a time. Each call restores the environment variables.
 A run seeds Python, NumPy and PyTorch. UserError means a mistake in the call, RunError a run that cannot continue.
 """
@@ -77,13 +77,13 @@ class TrainingRun(Run):
 
     @property
     def scores(self) -> dict[str, float | None]:
-        """Every score of the best checkpoint, by name, such as `test/stsb/spearman` (x100). None stands for NaN."""
+        """{name: value} of the best checkpoint's scores, such as `test/stsb/spearman` (x100). None stands for NaN."""
         self._check_finished()
         return self.results["metrics"]
 
     @property
     def curve(self) -> list[tuple[int, dict[str, float]]]:
-        """The dev scores during training, as (step, {name: score})."""
+        """The dev scores during training: [(step, {name: score}), ...]."""
         self._check_finished()
         curve = []
         for event in self.events():
@@ -133,7 +133,7 @@ def train(*arguments: str, folder: str | Path | None = None, **settings: object)
     Raises UserError for a mistake, before any work and before any file is written. Raises RunError if the run cannot
     continue. Several jobs (-m, sweep=) need the command line.
 
-    eval={"mine": function} adds the scores of the function to the scores of the configured evaluators, on both splits.
+    eval={"mine": function} adds the function's scores on dev and test to the scores of the configured evaluators.
     A higher number is better. "trainer.select=dev/mine/NAME" selects the checkpoint on the function's number NAME.
     """
     with this_process.alone(), _arguments_of_call("train", arguments, settings) as given:
@@ -168,8 +168,8 @@ def evaluate(
 
     encoder: any argument of `load`, an object with an `encode` method (a sentence-transformers model), or a function
     from n texts to (n, D). arguments, settings: the settings of cse-eval for its evaluators, such as splits=["test"] or
-    "paths.senteval=FOLDER". The first argument may be the value of `eval`: "stsb", {name: function}, or a list of both,
-    ["stsb", "sts", {"mine": function}]. A function takes (encode, split) and returns {name: number}. Raises UserError
+    "paths.senteval=FOLDER". The first argument may be the value of `eval`: "stsb", {name: function}, or a list such as
+    ["stsb", "sts", {"mine": function}]. A function takes (encode, split) and returns {NAME: number}. Raises UserError
     for bad input and for any other setting. Raises one MissingResource that names all missing data.
     """
     from cse.eval.scoring import EncodesSides, MemoizedEncode, by_side, check_encode, score
@@ -228,7 +228,7 @@ def _arguments_of_call(kind: Kind, given: Sequence[object], settings: Mapping[st
 def _functions_and_texts(
     kind: Kind, given: Sequence[object], settings: Mapping[str, object]
 ) -> tuple[list[Mapping[str, ScoringFunction]], list[str]]:
-    """Return the functions in a call's `eval`, each as {name: function}, and the rest as texts of a command.
+    """Return the functions in a call's `eval`, each as {name: function}, and the rest as a command's arguments.
 
     If `eval` is a list, the rest keeps the names of evaluators in this list. If `eval` is {name: function}, training
     adds the function to the command's evaluators, and `evaluate` computes only the function's scores.
@@ -250,7 +250,7 @@ def _functions_and_texts(
 def _with_eval_as_keyword(
     kind: Kind, given: Sequence[object], settings: Mapping[str, object]
 ) -> tuple[list[object], dict[str, object]]:
-    """Return a call's arguments and keywords. Without `=`, `evaluate`'s first argument becomes the keyword eval."""
+    """Return a call's arguments and keywords. A first argument of `evaluate` without `=` becomes the keyword eval."""
     rest = list(given)
     if kind == "train" or not rest or (isinstance(rest[0], str) and "=" in rest[0]):
         return rest, dict(settings)

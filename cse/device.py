@@ -1,4 +1,4 @@
-"""The device of a run: the CPU or a CUDA GPU. Only this module asks torch whether a GPU exists, and how many."""
+"""The device of a run: the CPU or a CUDA GPU. Only this module asks torch whether there are GPUs, and how many."""
 
 import os
 import resource
@@ -50,8 +50,8 @@ def usable_cores() -> int:
 def data_workers(device: torch.device) -> int:
     """Return the number of worker processes that make this process's batches if trainer.workers is auto.
 
-    On a CPU the number is 0, because the step itself uses the cores. On a GPU the number is this process's share of
-    the cores minus one, at most MAX_WORKERS.
+    On a CPU the number is 0, because the training step itself uses the cores. On a GPU the number is cores / GPUs - 1,
+    at most MAX_WORKERS.
     """
     return min(MAX_WORKERS, max(0, usable_cores() // max(1, count_gpus()) - 1)) if is_gpu(device) else 0
 
@@ -59,7 +59,7 @@ def data_workers(device: torch.device) -> int:
 def computes_bf16() -> bool:
     """Return whether the current GPU or, without a GPU, the CPU multiplies bfloat16 matrices in hardware.
 
-    Other devices (a T4, a V100, a CPU without AVX512_BF16 and AMX) emulate bfloat16. There it is slower than float32.
+    Other devices (a T4, a V100, a CPU without AVX512_BF16 and AMX) emulate bfloat16, more slowly than float32.
     """
     if torch.cuda.is_available():
         return torch.cuda.is_bf16_supported(including_emulation=False)
@@ -88,7 +88,7 @@ def set_random_state(state: dict[str, Tensor]) -> None:
 
 
 def peak_memory(device: torch.device) -> int:
-    """Return the peak memory in bytes since the process started: a GPU's tensors, or the whole process on a CPU."""
+    """Return the peak memory so far, in bytes: of the tensors on a GPU or, on a CPU, of the whole process."""
     if is_gpu(device):
         return torch.cuda.max_memory_allocated(device)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -3,11 +3,11 @@
     @equation(M=at_least(2), weights=one_less_than("M"))
     def multi_positive(views_MBD: Tensor, temperature: Positive, weights: Sequence[NonNegative] | None = None, ...
 
-The signature declares shapes and ranges. x_BD is a tensor with one dimension per letter, or a list of M such tensors. A
-letter stands for the same size in all arguments. This size is at least 1. Tensors hold floating-point numbers and are
-on one device. Tensors with the same last letter have the same dtype. Any other argument must fit its type hint. The
-decorator adds conditions on the size of a letter or on an argument. A tensor that the decorator names may also hold
-integers, on any device.
+The signature declares shapes and ranges. x_BD is a tensor with one dimension per letter, or a list of such tensors; M
+is the length of this list. A letter means the same size, at least 1, in all arguments. Tensors hold floating-point
+numbers and are on one device. Tensors with the same last letter have the same dtype. Any other argument must fit its
+type hint. The decorator adds conditions on the size of a letter or on an argument. A tensor that the decorator names
+may also hold integers, on any device.
 
 Numbers on a GPU are not checked, because reading them waits for the GPU. Calls in compiled code are not checked.
 """
@@ -124,7 +124,7 @@ def equation(**needs: Need) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 class Argument:
-    """One argument of an equation. Its name and its type hint declare the valid values."""
+    """One argument of an equation. The argument's name and type hint declare the valid values."""
 
     def __init__(self, name: str, hint: Any, is_float: bool):
         self.name, self.is_float = name, is_float

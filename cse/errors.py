@@ -10,7 +10,7 @@ NAME = re.compile(r"`([\w.]+)`")  # a parameter's name in a message
 
 
 class UserError(Exception):
-    """A user's mistake. `str` makes one message from the attributes. Exit code 2.
+    """A user's mistake. str(error) is one message made of the attributes. The exit code is 2.
 
     why: what is wrong, and where (file, line). key, value: the wrong setting, if any. instead: what to do.
 
@@ -40,7 +40,7 @@ class UserError(Exception):
 
 
 class MissingResource(UserError):
-    """Weights or data that are not available. The message names them, the searched place, and what to use instead."""
+    """Weights or data are not available. The message names the resource, the searched place, and what to do."""
 
 
 def check_loads(module: str, requirement: str = "") -> None:
@@ -70,7 +70,7 @@ def collecting(missing: list[MissingResource]) -> Iterator[None]:
 
 
 def combine(missing: Iterable[MissingResource]) -> MissingResource:
-    """Return one error for everything that is missing. It names each missing thing once, on its own line."""
+    """Return one error for everything that is missing. The message has one line for each missing resource."""
     return MissingResource("\n".join(dict.fromkeys(line for one in missing for line in one.in_full().splitlines())))
 
 
@@ -110,7 +110,7 @@ def within(place: str) -> AbstractContextManager[None]:
 
 
 class RunError(Exception):
-    """The failure of a run that started and cannot continue (NaN, collapse, a full disk). Exit code 1."""
+    """The failure of a run that started and cannot continue (NaN, collapse, a full disk). The exit code is 1."""
 
 
 class Interrupted(KeyboardInterrupt):

@@ -77,8 +77,8 @@ def replaced_folder(path: Path) -> Iterator[Path]:
 def written_once(path: Path, write: Callable[[Path], object]) -> Path:
     """Return the folder `path`. If the folder does not exist, write(temporary folder) makes its content first.
 
-    For caches, whose content depends only on their name: if several processes write one cache, the first to finish
-    makes the folder. Raises the errors of `write`, and cannot_write's errors.
+    The content must depend only on the name of `path`, as in a cache. If several processes write `path` at the same
+    time, the first to finish makes the folder. Raises the errors of `write`, and cannot_write's errors.
     """
     if path.exists():
         return path
@@ -139,7 +139,7 @@ def file_lock(path: Path) -> Iterator[None]:
 
 
 def checksum(path: Path) -> str:
-    """Return the CRC-32 of a file's bytes in hex. It detects damage (a flipped bit, a missing end), but not forgery."""
+    """Return the CRC-32 of a file's bytes in hex. A CRC detects damage (a flipped bit, a missing end), not forgery."""
     value = 0
     with open(path, "rb") as content:
         while block := content.read(1 << 20):
@@ -154,7 +154,7 @@ def sha256(path: Path) -> str:
 
 
 def read_once(digest: Callable[[Path], str], path: Path) -> str:
-    """Return `checksum` or `sha256` of a file. A later call reads the file again only if the file was written again."""
+    """Return digest(path). A later call with this digest reads the file again only if the file was written again."""
     return _digest_as_written(digest, path, path.stat().st_mtime_ns)
 
 

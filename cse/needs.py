@@ -18,7 +18,7 @@ from cse.errors import MissingResource
 
 Settings = Mapping[str, Any]  # the keys and values of a part's YAML
 Place = Path | str | None
-"""The path of a resource, or text that names a package with the resource. None: the resource is not here."""
+"""The path of a resource, or text that names a package with the resource. None: the resource was not found."""
 
 
 @dataclass(frozen=True)

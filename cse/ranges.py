@@ -1,6 +1,6 @@
 """Types of settings with their ranges, for the signatures of parts: `lr: Positive`, `p: Share`, `seed: Seed`.
 
-Only the signature of a part declares the valid values. The laboratory checks a config against it before any work. A
+Only the signature of a part declares the valid values. cse.lab checks a config against the signature before any work. A
 setting that is one of several names is a Literal, or a OneOf if a table has the names. NaN and infinity are refused.
 
 A signature also declares the purpose of a setting (cse.lab.settings.roles). A setting without a mark of purpose is
@@ -112,7 +112,7 @@ def check_distinct(values: Sequence[int]) -> Sequence[int]:
     return values
 
 
-Widths = Annotated[list[Count], AfterValidator(check_distinct)]  # so many leading channels are an embedding too
+Widths = Annotated[list[Count], AfterValidator(check_distinct)]  # w: a vector's first w numbers are an embedding too
 
 
 def check_scale(ends: tuple[float, float]) -> tuple[float, float]:

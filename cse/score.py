@@ -17,10 +17,10 @@ class Items:
     """The N items of a score. values_N: the encoder's value of each item. gold_N: the correct value.
 
     kind: the statistic of values_N and gold_N. The score is this statistic times 100. cosines, spearman: Spearman's
-    correlation of cosines, or of other numbers, with human scores. accuracy, f1, macro_f1: of the predicted classes;
-    f1 is the F1 of class 1, macro_f1 the mean F1 of all classes. mean: the mean of values from 0 to 1, such as each
+    correlation of cosines, or of other numbers, with human scores. accuracy, f1, macro_f1: the accuracy of the
+    predicted classes, the F1 of class 1, the mean F1 of all classes. mean: the mean of values from 0 to 1, such as each
     query's nDCG. units_UN: the indices of each item's units, if items share units (pairs share documents); None if
-    items are independent. digest: a digest of the texts and units, which identifies the same items; "": unknown.
+    items are independent. digest: a digest of the texts and units; the same items have the same digest; "": unknown.
     """
 
     kind: Literal["cosines", "spearman", "accuracy", "f1", "macro_f1", "mean"]
@@ -123,7 +123,7 @@ def values(scores: Iterable[Score]) -> dict[str, float]:
 
 
 def no_better(scores: Mapping[str, Score], name: str, before: Mapping[str, float | None]) -> bool:
-    """Return whether the score `name` is no better than the value in `before`; False if one of them is missing."""
+    """Return whether the score `name` is no better than the value in `before`; False if score or value is missing."""
     score, earlier = scores.get(name), before.get(name)
     return score is not None and earlier is not None and not score.better_than(replace(score, value=earlier))
 

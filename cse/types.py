@@ -91,10 +91,10 @@ class Encoded:
 
     mlm_nll_B, mlm_count_B: for a view with labels, the sum of -log p(original token) over the masked tokens of a row,
     and the number of these tokens. targets_B: for text with scores (data.scores), the score of a row, from 0 to 1.
-    teacher_BE: the teachers' vectors. The product of two such vectors is the weighted mean of the teachers' cosines.
-    momentum_BD: the momentum encoder's vector of the row. rows_B: for an objective with `reads_rows`, the index of the
-    row in the data. missing_B: for text in which some rows have no hard negative, whether the row has no text in this
-    view's column. The vector of such a row is the vector of an empty text.
+    teacher_BE: the teachers' vectors. The dot product of two such vectors is the weighted mean of the teachers'
+    cosines. momentum_BD: the momentum encoder's vector of the row. rows_B: for an objective with `reads_rows`, the
+    index of the row in the data. missing_B: for text in which some rows have no hard negative, whether the row has no
+    text in this view's column. The vector of such a row is the vector of an empty text.
     """
 
     pooled_BD: Tensor
@@ -149,7 +149,7 @@ class Objective(Part, nn.Module, ABC):
     averages_positives: bool = False
     """Whether view 1 may have several rows for each row of view 0. The mean of these rows is the positive (DeCLUTR)."""
     further_are_negatives: bool = False
-    """Whether the views after the second are hard negatives, each from its column. A row may lack one (missing_B)."""
+    """Whether views 2, 3, ... are hard negatives, each from its column. A row may lack a hard negative (missing_B)."""
     pairs_texts: bool = False
     """Whether each view must have its own column, because a guide or a score compares two texts of a row."""
     reads_scores: bool = False
@@ -159,7 +159,7 @@ class Objective(Part, nn.Module, ABC):
     reads_rows: bool = False
     """Whether the objective reads rows_B, to recognise the rows that it keeps from earlier batches."""
     teachers: Mapping[str, float] = {}
-    """The checkpoints that compute teacher_BE, and the weight of each checkpoint's cosines."""
+    """{checkpoint of a teacher: weight of this teacher's cosines}. The teachers compute teacher_BE."""
     teacher_pooling: str | None = None
     """The pooling of all teachers; None: the pooling that each teacher records."""
     momentum: float | None = None
@@ -221,7 +221,7 @@ class Rows(Protocol):
 
 class Augmentation(Part):
     """A part that makes the views of a row. For level "text" a subclass has `views`, for level "tokens" `tokens`. Both
-    get an rng that depends only on (seed, epoch, row, view)."""
+    methods get an rng that depends only on (seed, epoch, row, view)."""
 
     level: Literal["text", "tokens"] = "tokens"
     """"text": `views` gets texts; "tokens": `tokens` gets token ids."""
@@ -248,7 +248,7 @@ class Augmentation(Part):
         """Keep the facts of the encoder's tokenizer that the views need. Called once, before any view is made."""
 
     def limit_length(self, longest: int) -> None:
-        """Limit a row to the ids that the encoder can read. Called after `bind`, before any view is made."""
+        """Limit a row to the number of ids that the encoder can read. Called after `bind`, before any view is made."""
         self.longest = min(self.longest, longest)
 
     def usable_rows(self, text: Rows) -> np.ndarray:
@@ -265,7 +265,7 @@ class Augmentation(Part):
 
 
 class AuxModality(Part, nn.Module):
-    """A second modality, images or sound, for the same transformer. It has its own patch embedding and loss.
+    """A second modality, images or sound, for the same transformer. The modality has its own patch embedding and loss.
 
     weight: omega, the factor of this loss. optimizer: "separate": a second AdamW updates the encoder and this module;
     "joint": one update for the sum of both losses. no_decay: parameters whose names contain one of these texts have no
@@ -317,8 +317,8 @@ class AuxModality(Part, nn.Module):
 
 
 class Evaluator(Part, ABC):
-    """A part that scores an encoder. It gets only `encode`, never the model. The name of a score includes the
-    evaluator's config key: `test/<key>/STS12/spearman`."""
+    """A part that scores an encoder. The evaluator gets only `encode`, never the model. The name of a score includes
+    the evaluator's config key: `test/<key>/STS12/spearman`."""
 
     splits: tuple[str, ...] = ("dev", "test")
     """The splits that the evaluator can score: "dev", "test" or both."""

@@ -43,7 +43,7 @@ class About(TypedDict):
 
 
 class Saver:
-    """A writer of a run's last/, in a thread, one write at a time. Its `with` block ends after the last write.
+    """A writer of a run's last/, in a thread, one write at a time. A `with` block of a Saver ends after the last write.
 
     If the disk refuses a write, the old checkpoint stays, and the next `save` or `wait` raises RunError.
     """
@@ -157,7 +157,7 @@ def read_state(about: Json) -> State:
 
 
 def restore(tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizers: dict[str, Optimizer]) -> None:
-    """Load saved tensors into modules and optimizers. Raises torch's error if they do not fit."""
+    """Load saved tensors into modules and optimizers. Raises torch's error if the tensors do not fit."""
     for name, module in modules.items():
         frozen = frozen_names(module)
         state = {key: value for key, value in module.state_dict().items() if key in frozen}
@@ -196,5 +196,5 @@ def set_process_random_state(tensors: dict[str, Tensor], about: Json, rank: int)
 
 
 def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return the tensors whose names begin with `prefix/`, by the rest of their names."""
+    """Return {rest of the name: tensor} for the tensors whose names begin with `prefix/`."""
     return {key[len(prefix) + 1 :]: value for key, value in tensors.items() if key.startswith(f"{prefix}/")}

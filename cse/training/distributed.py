@@ -1,4 +1,4 @@
-"""Several processes train as one: rows are gathered with their gradient, and gradients are averaged.
+"""Several processes train as one process: rows are gathered with their gradient, and gradients are averaged.
 
 W is the number of processes. Every process has a contiguous part of the global batch, and gathers the vectors of all
 rows. A process computes the similarities of its share of the rows with all rows (cse.objective.blockwise). Then the
@@ -11,7 +11,7 @@ torch's DistributedDataParallel is not used. Its hooks run in each backward pass
 passes (chunks, a second modality with its own optimizer), and some parameters are used only in some steps. The messages
 of these hooks differ between the first step and later steps. So on three or more processes a resumed run would add
 gradients in another order. One message at the end of the step works in all these cases. This message does not overlap
-with the backward pass. Overlap would hide only a part of it: the gradient of the word embeddings, 52% of MiniLM's
+with the backward pass. An overlap would save little time, because the gradient of the word embeddings, 52% of MiniLM's
 weights, comes last.
 """
 
@@ -67,7 +67,7 @@ def leave_processes() -> None:
 
 @lru_cache(1)
 def cpu_group() -> dist.ProcessGroup:
-    """Return a gloo group of the run's processes, for slow messages between CPUs. All processes call this together."""
+    """Return a gloo group of the run's processes, for slow messages between CPUs. All processes must call cpu_group."""
     return dist.new_group(backend="gloo", timeout=HOST_TIMEOUT)
 
 
@@ -110,8 +110,8 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
 
     scale: "exact" gives the gradient of a run on one process. "paper" gives the gradient of SimCSE's and DeCLUTR's
     code: each process computes the whole loss, and only the process's own rows carry gradient. After averaging, the
-    gradient is 1 / W of the true gradient. Adam's updates hardly change, but clipping and sums do. The language-model
-    loss in their code keeps its full gradient, so the contrastive loss counts W times less against it.
+    gradient is 1 / W of the true gradient. Adam's updates hardly change, but clipping and sums of losses do. In their
+    code the language-model loss keeps its full gradient, so the weight of the contrastive loss is in effect 1 / W.
     """
     if world_size() == 1:
         return views
@@ -146,7 +146,7 @@ def average_gradients(modules: Iterable[nn.Module], shrunk: Iterable[nn.Module] 
 
 
 def gather_objects(value: T) -> list[T]:
-    """Return the values of all processes, in order of rank. They are sent as pickles, only between these processes."""
+    """Return the values of all processes, in order of rank. Values are sent as pickles, only between the processes."""
     if world_size() == 1:
         return [value]
     values: list = [None] * dist.get_world_size()
@@ -155,7 +155,7 @@ def gather_objects(value: T) -> list[T]:
 
 
 class Agreement:
-    """The maximum over processes for each of a few numbers. The hosts exchange the numbers while their devices work.
+    """The maximum over processes for each of a few numbers. The CPUs exchange the numbers while the devices compute.
 
     Every process calls `ask` before a step and `answer` after the step. The messages use gloo, on CPUs, even if
     gradients use NCCL. numbers: returns the numbers of this process.
@@ -209,7 +209,7 @@ def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[N
 
 
 def follow_encoding(encode: Encode) -> None:
-    """Encode a share of all texts on each other process, until the main process leaves `lead_encoding`."""
+    """Encode this process's share of all texts, until the main process leaves `lead_encoding`."""
     while (texts := _broadcast(None)) is not None:
         _encode_together(encode, texts)
 

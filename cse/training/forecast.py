@@ -25,8 +25,8 @@ SAMPLE = 256  # texts
 
 class Forecast(NamedTuple):
     """The costs of a run. timed: the number of timed steps. step: the seconds of one step. dev_score: the seconds of an
-    evaluation on dev. last_scores: the seconds of the scores at the end. memory: the peak, in bytes. flop: the FLOP of
-    one step; on a CPU, without the matrix products of attention."""
+    evaluation on dev. last_scores: the seconds of the scores at the end. memory: the peak memory in bytes. flop: the
+    FLOP of one step; on a CPU, without the matrix products of attention."""
 
     timed: int
     step: float

@@ -39,12 +39,12 @@ log = logging.getLogger(__name__)
 Numbers = dict[str, float]
 
 GPU_SAVE_SECONDS = 60.0
-"""trainer.save_seconds=auto on a GPU. The 125 steps between two saves can take only three seconds on a GPU. A save
-waits for the end of the previous save, and BERT-base's last/ has 1.31 GB."""
+"""The value of trainer.save_seconds=auto on a GPU. The 125 steps between two saves can take only three seconds there. A
+save waits for the end of the previous save, and BERT-base's last/ has 1.31 GB."""
 
 
 class Wishes(NamedTuple):
-    """The message of a process to all processes after a step.
+    """The message that each process sends to all processes in each step.
 
     signal: the number of the signal that stops the run; 0: no signal. age: the age of last/ in milliseconds, from the
     process that writes last/; other processes send 0.
@@ -267,8 +267,8 @@ class Training:
         raise signals.interruption(f"step {self.state.step} of {self.steps} is saved; ")
 
     def _evaluate(self, on_best: OnBest, log: Callback, signals: Signals) -> Numbers:
-        """Score dev, and call on_best if the score of trainer.select is strictly the best so far. Return this score by
-        name, or the first score if trainer.select is null."""
+        """Score dev, and call on_best if the score of trainer.select is strictly the best so far. Return {name: this
+        score}, or {name: the first score} if trainer.select is null."""
         if not self.watched:
             return {}
         scores: Scores = {}

@@ -19,7 +19,7 @@ from cse.types import Tokens
 class MomentumEncoder(nn.Module):
     """The second encoder. last/ holds both encoders. The second encoder's layers are in eval mode, without dropout.
 
-    Its other modules are in train mode, so model.denoise applies."""
+    The second encoder's other modules are in train mode, so model.denoise applies."""
 
     def __init__(self, encoder: Encoder, momentum: float):
         super().__init__()

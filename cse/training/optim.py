@@ -9,11 +9,11 @@ from torch import nn
 from torch.optim import AdamW
 
 NORMS = ("LayerNorm.weight", "layer_norm.weight", "norm.weight")
-"""The papers' names for the weights of norms. In no_decay each name means the weights of all norms, under any name."""
+"""The papers' names for the weights of normalisation layers. In no_decay, each name means all these weights."""
 
 
 def norm_weights(modules: Iterable[nn.Module]) -> set[nn.Parameter]:
-    """Return the weights of norms, found by module type, because names differ: GPT-2 has ln_1, XLM layer_norm1.0."""
+    """Return the weights of normalisation layers, found by class: the names differ (GPT-2 ln_1, XLM layer_norm1.0)."""
     norms = [one for module in modules for one in module.modules() if "norm" in type(one).__name__.lower()]
     own = (pair for norm in norms for pair in norm.named_parameters(recurse=False))
     return {parameter for name, parameter in own if name != "bias"}
@@ -30,8 +30,8 @@ def adamw(
 ) -> AdamW:
     """Return an AdamW over all trained parameters of the modules.
 
-    A parameter has no weight decay if its name contains an entry of no_decay. If no_decay has one of NORMS, no norm's
-    weight has weight decay.
+    A parameter has no weight decay if its name contains an entry of no_decay. If no_decay has one of NORMS, the weights
+    of all normalisation layers have no weight decay.
     """
     modules, no_decay = list(modules), list(no_decay)
     norms = norm_weights(modules) if set(no_decay) & set(NORMS) else set()
@@ -49,7 +49,7 @@ def adamw(
 
 
 def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: str, decays: list[float]) -> None:
-    """Set the learning rate, eps and decay of update number `step` (from 0), so that torch's AdamW computes a variant.
+    """Set lr, eps and decay of update number `step` (from 0), so that torch's AdamW computes the variant `correction`.
 
     With fp16, `step` does not include skipped updates, like torch's own counter t.
 
@@ -60,8 +60,8 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
              lr sqrt(c2) / c1 * m / (sqrt(v) + eps). This is torch's update with eps / sqrt(c2).
       none   no bias correction (DeCLUTR): lr m / (sqrt(v) + eps). This is torch's update with eps / sqrt(c2) and
              lr c1 / sqrt(c2).
-    torch decays a parameter before the step, Hugging Face's AdamW after the step. The two results differ by a share of
-    the step: decay lr, about 1e-6.
+    torch decays a parameter before the step, Hugging Face's AdamW after the step. The two results differ by the step
+    times decay * lr, about 1e-6.
     """
     beta1, beta2 = optimizer.param_groups[0]["betas"]
     c1, c2 = 1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1)

@@ -30,7 +30,7 @@ class Trainer:
     chunk_tokens: Annotated[Count | None, Mark.HARMLESS]
     drop_last: bool
     no_duplicates: bool
-    max_length: Annotated[int, Ge(3)]  # a token between the two special ones
+    max_length: Annotated[int, Ge(3)]  # a token between the two special tokens
     lr: Positive
     betas: tuple[BelowOne, BelowOne]
     eps: Positive
@@ -91,8 +91,8 @@ class Parts:
     def inputs(self) -> dict[str, str]:
         """Return {name in messages: digest} of all inputs of the run.
 
-        WEIGHTS has the digest of the transformer's weights. If some weights are frozen, FROZEN_WEIGHTS takes its place,
-        with the digest of the frozen weights only, because last/ does not hold them.
+        The key WEIGHTS has the digest of the transformer's weights. If some weights are frozen, the key is instead
+        FROZEN_WEIGHTS, with the digest of the frozen weights only, because last/ does not hold them.
         """
         found = self.batches.inputs() | self.augmentation.inputs() | (self.aux.inputs() if self.aux else {})
         words = repr(sorted(self.encoder.tokenizer.hf.get_vocab().items()))
@@ -113,7 +113,7 @@ class State:
     """The progress of a run, and the best step so far. last/ holds the state as JSON.
 
     best_score: the score of trainer.select, at best_step. best_sum: the checksum of the exported weights, if known.
-    curve: (step, dev scores) of every evaluation. seconds, tokens: the seconds and tokens of training so far.
+    curve: (step, {name: dev score}) of every evaluation. seconds, tokens: the seconds and tokens of training so far.
     loss_sums: the sum of each loss over loss_counts steps, since the last logged mean. summed_steps: the one count of
     all sums, in a checkpoint of an older version of cse.
     """

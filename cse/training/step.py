@@ -15,7 +15,7 @@ from cse.types import Batch, Encoded, Loss, Tokens
 Backward = Callable[[Tensor], None]
 
 WIDTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-"""Lengths in tokens. A chunk's longest row is rounded up to one of them. The result decides how many rows fit."""
+"""Lengths in tokens. The longest row's length, rounded up to one of WIDTHS, decides how many rows a chunk has."""
 
 
 def width_of(longest: int) -> int:
@@ -128,7 +128,7 @@ def chunked_step(
 
 
 def split(encoded: Encoded, batch: Batch) -> list[Encoded]:
-    """Return the views of the batch: split the encoded rows, and add the batch's further data."""
+    """Return the views of the batch: split the encoded rows, and add the data in `batch.known`."""
     given = {name: to_device(x, encoded.pooled_BD.device) for name, x in batch.known.items()}
     known = {name: x.split(batch.sizes) for name, x in (encoded.known | given).items()}
     pooled = encoded.pooled_BD.split(batch.sizes)

@@ -23,15 +23,15 @@ from cse.types import Objective
 log = logging.getLogger(__name__)
 
 TEACHER = "the checkpoint objective.teacher"  # the name of an input, followed by =NAME
-OF_CARD = ("README.md", "mteb/")  # files about the encoder in a run's best/, which do not change its vectors
+OF_CARD = ("README.md", "mteb/")  # files about the encoder in a run's best/; they do not change the vectors
 TEXTS_PER_CALL = 8192  # limits the number of vectors in memory
 
 
 class Teachers:
     """The teachers' vectors of every row and column in use. The vectors of several teachers are concatenated.
 
-    Each teacher's unit vectors are scaled by the root of the teacher's weight. So the product of two vectors is the
-    weighted mean of the teachers' cosines. dry: whether zeros take the place of vectors that are not cached yet.
+    Each teacher's unit vectors are scaled by the root of the teacher's weight. So the dot product of two vectors is the
+    weighted mean of the teachers' cosines. dry: whether zeros replace the vectors that are not cached yet.
     """
 
     def __init__(self, objective: Objective, text: TextRows, device: torch.device, dry: bool):

@@ -208,7 +208,7 @@ def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
 
 
 def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> None:
-    """Raise UserError for a name that no parameter's name contains. Names in ANY_ENCODER pass if another is found."""
+    """Raise UserError for a name that no parameter's name contains. Names in ANY_ENCODER pass if another name fits."""
     known = [name for module in modules for name, _ in module.named_parameters()]
     known += optim.NORMS if optim.norm_weights(modules) else ()
     found = [name for name in names if any(name in one for one in known)]
@@ -221,7 +221,7 @@ def check_settings(
     trainer: Trainer, encoder: Encoder, precision: str, *, beyond: int = 0, masking: str = "none"
 ) -> None:
     """Raise UserError if the gradient could be wrong, steps would change nothing, a setting would be ignored, or
-    attention cannot compute.
+    `precision` does not fit the attention.
 
     precision: the precision of Accelerate. beyond: the number of steps after the end of the schedule. masking: the
     masking of the objective.
@@ -262,8 +262,8 @@ def check_settings(
 def compiled(encoder: Encoder, backend: str = "inductor", *, graphs: bool = False) -> nn.Module:
     """Return the compiled encoder, for the text's steps (trainer.compile). No GPU has run this yet.
 
-    backend: the backend of torch.compile. graphs: record a CUDA graph for every shape, and replay it. The host then
-    launches one graph instead of each kernel.
+    backend: the backend of torch.compile. graphs: record a CUDA graph for every shape, and replay the graph. The CPU
+    then launches one graph instead of each kernel.
     """
     encoder.packed = False  # packing gives every batch different shapes
     encoder.encode("a")  # the first call takes locks, which Dynamo cannot trace: the graph would have a break

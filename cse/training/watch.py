@@ -63,7 +63,7 @@ class Watch:
             raise RunError(f"{what}; {holds}. Lower trainer.lr, or set trainer.stop_on_collapse=false")
 
     def check_scores(self, state: State) -> None:
-        """Warn once if the selecting score has not improved for `trainer.patience` evaluations."""
+        """Warn once if the score of trainer.select has not improved for `trainer.patience` evaluations."""
         if self.trainer.select is None or evaluations_since_best(state) != self.trainer.patience:
             return
         step, scores = state.curve[-1]
@@ -74,7 +74,7 @@ class Watch:
         log.warning("step %d: %s (%s)", step, what, ends)
 
     def is_over(self, state: State) -> bool:
-        """Return whether the run should stop early, because its score no longer improves."""
+        """Return whether the run should stop early, because the score of trainer.select no longer improves."""
         if self.trainer.select is None or self.trainer.patience is None:
             return False
         return self.trainer.stop_early and evaluations_since_best(state) >= self.trainer.patience
