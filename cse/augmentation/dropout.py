@@ -7,7 +7,7 @@ from cse.types import Augmentation
 
 
 class Dropout(Augmentation):
-    """Views that are the unchanged text. p: the dropout of hidden states and attention; None: the checkpoint's."""
+    """Views that are the unchanged text. p: dropout of hidden states and attention; None: the checkpoint's dropout."""
 
     keeps_text = True
 

@@ -1,4 +1,4 @@
-"""EDA, Easy Data Augmentation (arXiv:1901.11196): four edits of a sentence's words, as in its authors' code eda_nlp.
+"""EDA, Easy Data Augmentation (arXiv:1901.11196): four edits of a sentence's words, as in the authors' code eda_nlp.
 
 SR  synonym replacement   RI  random insertion   RS  random swap   RD  random deletion
 One of these edits, chosen uniformly, makes a view. SR, RI and RS make n = max(1, floor(alpha * number of words))
@@ -68,7 +68,7 @@ def insert(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator)
 
 
 def swap(words: list[str], n: int, rng: np.random.Generator) -> list[str]:
-    """RS: n times, swap two random words. If the second place equals the first in three draws, nothing is swapped."""
+    """RS: n times, swap two random words. If three draws of the second word give the first word, none is swapped."""
     edited = list(words)
     for _ in range(n):
         first = rng.integers(len(edited))
@@ -121,7 +121,7 @@ class Eda(Augmentation):
         return {"WordNet": digest_wordnet(self.wordnet)}
 
     def usable_rows(self, text: Rows) -> np.ndarray:
-        """Return all rows. Logs a warning if the first rows have letters that the authors' cleaning drops."""
+        """Return every row's index. Logs a warning if the first rows have letters that the authors' cleaning drops."""
         first = [text.text(i) for i in range(min(FIRST, len(text)))]
         lossy = sum(any(letter.isalpha() and not letter.isascii() for letter in one) for one in first)
         if lossy and self.clean == "reference":
@@ -148,6 +148,6 @@ class Eda(Augmentation):
 
 
 def clean(text: str) -> str:
-    """Clean a text as the authors do: lower case, no apostrophes, and a space for every other character but a to z."""
+    """Clean a text as the authors do: lower case, no apostrophes, and a space for each character that is not a to z."""
     text = text.lower().replace("'", "").replace("’", "")
     return re.sub("[^a-z]", " ", text)

@@ -1,7 +1,7 @@
-"""BERT's masking for the MLM loss (arXiv:1810.04805, section 3.1). SimCSE and DeCLUTR add this loss to their own.
+"""BERT's masking for the MLM loss (arXiv:1810.04805, section 3.1). SimCSE and DeCLUTR add this loss to their own loss.
 
 Each token that is not special is selected with probability .15. Of the selected tokens, a share of .8 becomes the mask
-token, .1 become random tokens, and .1 stay unchanged. The loss predicts the original token at every selected place.
+token, .1 become random tokens, and .1 stay unchanged. The encoder predicts the original token of every selected token.
 """
 
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ IGNORE = -100
 
 
 class Masking:
-    """The masking of rows of token ids. Call `bind` before `masked`. The attribute `ids` has the vocabulary's ids.
+    """Masks rows of token ids. Call `bind` before `masked`. The attribute `ids` has the vocabulary's ids.
 
     mask_share, random_share: shares of the selected tokens. The other selected tokens stay unchanged.
     """

@@ -1,9 +1,9 @@
 """ESimCSE's word repetition (arXiv:2109.04380, Section 3.1): view 0 is the sentence; other views repeat some words.
 
-    dup_len ~ U{0, ..., max(2, int(rate N))},   dup_set ~ dup_len of the N places, uniformly, without replacement
+    dup_len ~ U{0, ..., max(2, int(rate N))},   dup_set ~ dup_len of the N indices, uniformly, without replacement
 
-N is the number of words or pieces. Those at the places dup_set are repeated. With dropout alone, both views of a
-sentence have the same length, and the encoder can match the views by their length. Repetition makes the lengths differ.
+N is the number of words or pieces. The words or pieces with an index in dup_set are repeated. With dropout alone, both
+views of a sentence have one length, and the encoder can match views by length. Repetition makes the lengths differ.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 class Repetition(Augmentation):
     """Views in which some word pieces, or words split at whitespace, occur twice in succession.
 
-    count   paper: as above | released: as in the authors' code: dup_len is below its maximum and below 10. For pieces,
-            N includes special tokens, and the maximum is int(rate N). For words, the last word is never repeated
+    count   paper: the formula above | released: as in the authors' code: dup_len is below its maximum and below 10. For
+            pieces, N includes special tokens, and the maximum is int(rate N). For words, the last word never repeats
     A row of pieces can grow to the model's maximum length, a row of words only to trainer.max_length.
     """
 
@@ -39,7 +39,7 @@ class Repetition(Augmentation):
         self.level = "text" if unit == "words" else "tokens"
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
-        """Take the model's maximum length. No row of pieces may exceed this length."""
+        """Read the model's maximum length from the tokenizer. No row of pieces may exceed this length."""
         if self.level == "tokens":
             self.longest = tokenizer.model_max_length
 

@@ -1,6 +1,6 @@
-"""Token shuffle (Pappadopulo & Farina 2024, section 3): permute a share p of the tokens among their own places.
+"""Token shuffle (Pappadopulo & Farina 2024, section 3): permute a share p of the tokens among their positions.
 
-The special tokens at both ends and the position ids keep their places. So only the order of the words changes.
+The special tokens at both ends and the position ids do not move. So only the order of the words changes.
 """
 
 import math
@@ -17,7 +17,7 @@ ROUND: dict[Rounding, Callable[[float], int]] = {"round": round, "floor": math.f
 
 
 class Shuffle(Augmentation):
-    """Views in which k random tokens of a row's n real tokens are permuted uniformly. A token may keep its place.
+    """Views in which k random tokens of a row's n real tokens are permuted uniformly. A token may keep its position.
 
     mode      count: k = max(min_k, rounding(p n)), at most n | bernoulli: each token is chosen with probability p
     rounding  round | floor | ceil, for mode=count

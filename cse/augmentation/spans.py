@@ -35,7 +35,7 @@ AnchorStart = Literal["jitter", "block_start"]
 
 
 def long_enough(num_units: int, known: Known) -> str:
-    """Require enough units of the document for the anchors."""
+    """Require a document with enough units for the anchors."""
     needed = units_needed(known["anchors"], known["max_length"])
     return (
         "" if num_units >= needed else f"at least {needed}: {known['anchors']} anchors of up to {known['max_length']}"
@@ -54,7 +54,7 @@ def sample_spans(
     anchor_start: AnchorStart = "jitter",
     adjacent_bug: bool = False,
 ) -> tuple[list[Span], list[Span]]:
-    """Return A anchors, and A*P positives in the order of the anchors.
+    """Return ([A anchors], [A*P positives, in the order of the anchors]).
 
     rng: a numpy Generator or RandomState. The draws have the order of the authors' code: beta, block, start; then beta
     and start for each positive. So RandomState(seed) gives the spans of the authors' code after np.random.seed(seed).
@@ -100,7 +100,7 @@ def _positive(
         start = _integer(rng, anchor_start, anchor_end - length + 1)
     elif strategy == "adjacent":
         # The authors also limit the length to the space on the longer side. This space is always lmax or more: n >= 2
-        # lmax, and an anchor never leaves its block. Their `> 0` misses the place at the start of the document.
+        # lmax, and an anchor never leaves its block. The authors' `> 0` misses a positive at the document's start.
         length = _length(rng, 2, 4, min_length, max_length)
         before = anchor_start - length
         starts = [before] if (before > 0 if adjacent_bug else before >= 0) else []
@@ -119,7 +119,7 @@ def _length(rng: Rng, a: float, b: float, shortest: int, longest: int) -> int:
 
 
 def _integer(rng: Rng, low: int, high: int) -> int:
-    """Return a uniform integer in low .. high - 1. `rng` may have either of numpy's two interfaces."""
+    """Return a uniform integer in low .. high - 1. `rng` is a numpy Generator or RandomState."""
     return int((rng.integers if isinstance(rng, np.random.Generator) else rng.randint)(low, high))
 
 
@@ -127,9 +127,9 @@ class Spans(Augmentation):
     """Views of a document, as texts: view 0 is its A anchors, view 1 its A*P positives.
 
     strategy      all | adjacent | subsuming
-    unit          words (split at whitespace, the paper) | wordpieces (the authors' later code; needs `bind`). Here a
-                  span begins and ends between words, so its tokens are tokens of the document. In the authors' code a
-                  span begins anywhere
+    unit          words (split at whitespace, the paper) | wordpieces (the authors' later code; needs `bind`). A span
+                  of word pieces begins and ends between words, so the span's tokens are tokens of the document. In the
+                  authors' code a span begins anywhere
     on_short      for a document of fewer than 2 A lmax units: error | skip (not in `usable_rows`) | shrink (lower lmax
                   to n // 2A, but not below lmin)
     anchor_start  jitter (anywhere in its block) | block_start (the authors' code at the time of v1)
@@ -152,7 +152,7 @@ class Spans(Augmentation):
         adjacent_bug: bool,
         model_dropout: BelowOne | None,
     ):
-        # With the bug and a single length for all spans, an adjacent positive may have no place at all.
+        # With `adjacent_bug` and min_length = max_length, an adjacent positive may fit nowhere in the document.
         self.smallest_max_length = min_length + 1 if adjacent_bug else min_length
         if max_length < self.smallest_max_length:
             raise UserError(
@@ -242,7 +242,7 @@ class Spans(Augmentation):
         return units_needed(self.anchors, self.smallest_max_length if self.on_short == "shrink" else self.max_length)
 
     def _units(self, text: str) -> tuple[list[str], list[bool]]:
-        """Return (the units of a document as texts, with the blank before a unit; whether each unit begins a word)."""
+        """Return ([a unit of the document, with the blank before the unit], [whether the unit begins a word])."""
         words = text.split()
         if self.unit == "words":
             return [f" {word}" for word in words], [True] * len(words)

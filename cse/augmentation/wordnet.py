@@ -23,7 +23,7 @@ LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz ")
 
 
 def find_wordnet(wordnet_dir: str | None, cache: Path) -> Path:
-    """Return the folder or zip with WordNet's files. Raises MissingResource.
+    """Return the folder or zip with WordNet's files. Raises MissingResource if neither exists.
 
     wordnet_dir: this folder or zip. None: the download of `cse-data fetch wordnet` in `cache`, or else corpora/wordnet
     or corpora/wordnet.zip in NLTK's data folders."""
@@ -53,7 +53,7 @@ def digest_wordnet(place: Path) -> str:
 
 
 def synonyms(place: Path, word: str) -> tuple[str, ...]:
-    """Return all lemmas of all synsets of the word's base forms, sorted, in lower-case letters, without the word.
+    """Return the lemmas in all synsets of the word's base forms, sorted, in lower-case letters, without the word.
 
     `_` and `-` become spaces, so a synonym may have several words. The first look-up reads WordNet (a second or two). A
     forked process reads WordNet again, because parent and child would share the position in an open file.
@@ -78,9 +78,9 @@ def _reader(place: Path, process: int) -> "WordNetCorpusReader":
 
     class EnglishReader(WordNetCorpusReader):
         def map_wn(self, version: str = "wordnet") -> None:
-            """Skip the map between versions.
+            """Skip the map between WordNet's versions.
 
-            The map needs NLTK's own copy of WordNet, and only other languages use the map.
+            The map needs NLTK's own copy of WordNet, and only languages other than English use the map.
             """
 
     with warnings.catch_warnings():

@@ -1,7 +1,7 @@
-"""Batches of speech (AudioCSE): Kaldi filter banks with the released augmentations. A clip's class is its speaker.
+"""Batches of speech (AudioCSE): Kaldi filter banks with the authors' augmentations. A clip's class is its speaker.
 
-A batch has B clips. A clip has S samples at 16 kHz, and T frames of 10 ms in F mel bands. A batch has one view of each
-clip; the encoder's dropout makes the second view.
+A batch has B clips. A clip has S samples at 16 kHz, and T frames, 10 ms apart, in F mel bands. A batch has one
+view of each clip; the encoder's dropout makes the second view.
 """
 
 import hashlib
@@ -188,12 +188,12 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
 
 
 def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple[Path, Json, dict[Path, str]]:
-    """Return (folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of n files, its index, {file: digest}).
+    """Return (folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of n files, index, {file: digest}).
 
-    The arrays are computed once for the same content; names and places of files do not matter. Files that are corrupt,
-    silent or shorter than a frame are skipped: rows, labels and samples of the index do not have these files, and
-    `skipped` has the reasons. Every run logs the number of skipped files. Raises UserError if more than one file and
-    more than 1 % of all files are skipped, and if a file changes while it is read.
+    The arrays are computed once for the same content; names and paths of files do not matter. Files that are corrupt,
+    silent or shorter than a frame are skipped. index: {"rows", "labels", "samples": a list of one number per file that
+    is not skipped; "skipped": {row: reason}}. Every run logs the number of skipped files. Raises UserError if more than
+    one file and more than 1 % of all files are skipped, and if a file changes while it is read.
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]

@@ -1,6 +1,6 @@
 """Caches: folders with memory-mapped rows. Checksums are verified whenever a cache is opened.
 
-`read_once` keeps the results of reading the files of a folder.
+`read_once` reads each file in a folder once, and keeps the results.
 """
 
 import hashlib
@@ -29,10 +29,10 @@ ROWS_PER_BLOCK = 65536  # the offsets of so many rows are in memory at once, as 
 
 
 def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
-    """Return the result of write(temporary folder), which writes this cache. An intact cache is not written again.
+    """Return {**write(temporary folder), "checksums": {file name: CRC-32}}. An intact cache is not written again.
 
-    The result must be JSON. The cache keeps the result and the checksums of the written files. The temporary folder is
-    renamed when it is complete, so a killed run leaves no partial cache. A cache with a wrong checksum is written
+    `write` writes the cache's files, and returns a JSON object, which the cache keeps too. The complete temporary
+    folder is renamed to `folder`, so a killed run leaves no partial cache. A cache with a wrong checksum is written
     again. Raises RunError for a full disk, UserError for a cache that belongs to another user, and every error of
     `write`.
     """
@@ -55,12 +55,12 @@ def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
 
 
 def read_once(cache: Path, folder: Path, paths: Sequence[Path], read: Callable[[Path], str], what: str) -> list[str]:
-    """Return read(path) of each file in a folder. A file with the same size and times as before is not read again.
+    """Return read(path) for each of `paths`. A file whose size and times have not changed is not read again.
 
     The results are kept in `cache`, the folder of all caches. The times are mtime, which a program can set back, and
     ctime, which no program can set. A file that has changed in the last SETTLED seconds may change again without a new
-    time, so its result is not kept. An empty result means that the file could not be read. It is not kept either,
-    because the next start may be able to read the file. what: the word for a file, for the progress.
+    time, so its result is not kept. An empty result means that the file could not be read. An empty result is not kept
+    either, because the next start may be able to read the file. what: the word for a file, for the progress bar.
     """
     key = hashlib.sha256(f"{READ_VERSION} {what} {folder.absolute()}".encode()).hexdigest()[:32]
     kept = cache / "files" / f"{key}.json"
@@ -127,7 +127,7 @@ class Ragged:
 
 
 class CachedColumns(NamedTuple):
-    """Cached columns: a Ragged per column, notes from the reading of the rows, and each file's CRC-32 by file name."""
+    """Cached columns: a Ragged per column, the result of `notes` (see cache_columns), and {file name: CRC-32}."""
 
     columns: list[Ragged]
     notes: Json

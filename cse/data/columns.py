@@ -1,8 +1,8 @@
-"""The columns that a text reads from a file, and the cells of a row in these columns.
+"""The columns to read from a file, and the cells of a row in these columns.
 
 check_columns    check that a file has each requested column
 cells_of_row     return the cells of a row as text
-ScoreColumn      a column of numbers beside the text
+ScoreColumn      a column of numbers in addition to the columns of text
 """
 
 import math
@@ -103,7 +103,7 @@ def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row
 
 
 def text_of_cell(cell: object, where: str) -> str:
-    """Return a cell of text; see `cells_of_row`."""
+    """Return a cell as text; see `cells_of_row`."""
     if cell is None or cell == "":
         return EMPTY
     if not isinstance(cell, str):

@@ -44,12 +44,12 @@ def sharing(keys_NC: np.ndarray) -> np.ndarray:
 def apart(order_N: np.ndarray, keys_NC: np.ndarray, batch_size: int) -> np.ndarray:
     """Return an order of the rows in which, as far as possible, no two rows of a batch share a text.
 
-    order_N: the row numbers of an epoch, batch after batch; the last batch may be smaller. keys_NC: the keys of the
-    rows, in this order. Rows that share a text are placed first, rows with the most frequent texts before others. Each
-    such row goes to the batch with the most free places among the batches without the row's texts. If several batches
-    have equally many free places, the row goes to the first of them, counted from its old batch. All other rows fill
-    the free places in their old order. If texts are shared in one column only, and an order without shared texts in any
-    batch exists, the result is such an order (Gale 1957, Ryser 1957). The result depends only on which keys are equal.
+    order_N: the row numbers of an epoch, batch after batch; the last batch may be smaller. keys_NC: the keys of these
+    rows, in the same order. Rows that share a text are placed first, rows with the most frequent texts before others.
+    Each such row goes to the batch with the most free places among the batches without the row's texts. Of batches with
+    equally many free places, the first is used, counted from the row's old batch. All other rows fill the free places
+    in their old order. If texts are shared in one column only, and an order without shared texts in any batch exists,
+    the result is such an order (Gale 1957, Ryser 1957). The result depends only on which keys are equal.
     """
     members: list[list[int]] = [[] for _ in range(0, len(order_N), batch_size)]
     room = np.full(len(members), batch_size)

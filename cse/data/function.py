@@ -1,4 +1,4 @@
-"""A function that yields rows, such as a user's own (data.rows): its rows, its settings and its version."""
+"""A function that yields rows, such as a user's function (data.rows): its rows, settings and version."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ RowsFunction = Callable[[], Iterator[Row]]
 
 
 def rows_by(function: RowsFunction, where: str) -> Iterator[Row]:
-    """Yield the unchecked rows of a user's function. Any error of the function but RunError becomes a UserError."""
+    """Yield the unchecked rows of a user's function. Any error of the function except RunError becomes a UserError."""
     if not callable(function):
         raise UserError(f"{where}: `rows` must be a function that is called later: its YAML needs _partial_: true")
     name, count = class_name(made_by(function)), 0
@@ -51,12 +51,12 @@ def made_by(function: RowsFunction) -> Callable[..., object]:
 
 
 def keywords_of(function: RowsFunction) -> dict[str, object]:
-    """Return the settings that a YAML gives to the function."""
+    """Return {name: value} of the settings that a YAML gives to the function."""
     return function.keywords if isinstance(function, partial) else {}
 
 
 def copies_in(settings: Mapping[str, object]) -> dict[str, str]:
-    """Return {"rows.file" or "rows.folder": the local copy of a corpus} from the settings of the corpus's function."""
+    """Return {"rows.file" or "rows.folder": path of a local copy} from the settings of a corpus's function."""
     return {f"rows.{key}": str(settings[key]) for key in ("file", "folder") if settings.get(key)}
 
 

@@ -1,4 +1,4 @@
-"""Images of all or some classes of a hub dataset, streamed once into a folder."""
+"""All or some images of a hub dataset, streamed once into a folder."""
 
 import hashlib
 import logging
@@ -28,7 +28,7 @@ PINNED = {DATASETS["imagenet"].repo: DATASETS["imagenet"].revision}
 class ImageSubset:
     """Some images of a dataset on the hub: the first `per_class` images of `classes` classes (None: all).
 
-    seed: the seed of the draw of the classes.
+    seed: for the random choice of the classes.
     """
 
     repository: str
@@ -55,7 +55,7 @@ class ImageSubset:
         """Return the folder of these images, with one folder per class. The folder is written once.
 
         The dataset is streamed until each class has `per_class` images. Other images are not kept. Raises
-        MissingResource, and UserError for columns that the dataset does not have.
+        MissingResource for an error of the hub, and UserError for columns that the dataset does not have.
         """
         folder = self.folder(cache)
         return written_once(folder, lambda temporary: self._write(temporary, folder))
@@ -134,9 +134,9 @@ def image_needs(settings: Settings) -> list[Need]:
 
 
 def content_of(image: dict[str, Any] | None, repo: hub.Repo) -> bytes:
-    """Return the bytes of an encoded image ({"bytes", "path"}): its own bytes, or the repository's file at its path.
+    """Return the bytes of an encoded image ({"bytes", "path"}): "bytes" or, if None, the repository's file at "path".
 
-    Raises UserError for an image without bytes and without such a path.
+    Raises UserError for an image without bytes and without a path in a repository.
     """
     from huggingface_hub import HfFileSystem
 

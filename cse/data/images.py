@@ -55,7 +55,7 @@ MEAN_STD = {
 class ImageBatch(NamedTuple):
     """A batch whose colours are not changed yet: the input of `Images.views`.
 
-    order_N4, factors_N4: the order and the strength of the changes of brightness, contrast, saturation and hue.
+    order_N4, factors_N4: the order and the strength of four changes: brightness, contrast, saturation and hue.
     """
 
     pixels_NCHW: Tensor  # uint8
@@ -185,7 +185,7 @@ class Images(Stream[ImageBatch]):
                 row = (row + 1) % len(self)
 
     def _decoded(self, row: int) -> Tensor:
-        """Return the image of a row, (3, h, w) uint8. With `resize`, its shorter side is resized to this length."""
+        """Return the image of a row, (3, h, w) uint8. With `resize`, the image's shorter side has `resize` pixels."""
         from torchvision.transforms.v2 import functional
 
         image_CHW = functional.pil_to_tensor(read_rgb(self.names[row]))
@@ -240,7 +240,7 @@ def _gray(x_nCHW: Tensor) -> Tensor:
 
 
 def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (rows, their labels from 0) of at most `per_class` rows of at most `classes` classes, drawn by `seed`."""
+    """Return (rows, labels from 0) of at most `classes` random classes, with at most `per_class` rows in each class."""
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.permutation(np.unique(labels))[:classes])
     rows = [np.sort(rng.permutation(np.flatnonzero(labels == label))[:per_class]) for label in chosen]
@@ -248,7 +248,7 @@ def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed:
 
 
 def _fingerprints(folder: str, paths: list[str], cache: Path) -> tuple[dict[str, str], int]:
-    """Return a digest of the files of each class (see by_class), and the number of unusable files.
+    """Return ({"the images of CLASS": the files' digest}, the number of unusable files).
 
     A file is unusable if `check_image` refuses it. Raises UserError if many files are unusable.
     """

@@ -1,4 +1,4 @@
-"""Find the files of a folder that are read, by one rule for text, images and sound.
+"""Find the files to read in a folder, by one rule for text, images and sound.
 
     list_files           apply the rule. Hidden files and folders are left out, also in subfolders: editors, file
                          managers and macOS keep copies in them. Folders of operating systems (SYSTEMS) are left out.
@@ -24,7 +24,7 @@ SYSTEMS = ("$RECYCLE.BIN", "System Volume Information", "lost+found", "@eaDir", 
 """Folders that Windows, ext4, Synology's file servers and macOS's archives make for deleted files and the like."""
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 GZIP = ".gz"
-"""The endings of files of text."""
+"""The endings of text files."""
 
 
 def list_files(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path], list[Path]]:
@@ -45,7 +45,7 @@ def list_files(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path],
 
 
 def _visible(root: Path) -> Iterator[Path]:
-    """Yield the visible files below a folder, and the links to folders that are not followed."""
+    """Yield the visible files below a folder, and the unfollowed links to folders."""
 
     def refuse(error: OSError) -> None:
         raise UserError(f"{error.filename}: this folder cannot be listed ({error.strerror})") from error
@@ -117,7 +117,7 @@ def list_class_files(
 
     kind: the word for the files, in the plural. named: the word for a class. depth: how many folders may be between
     `root` and a file. instead: what else `root` may hold, for the message. Raises MissingResource if `root` does not
-    exist. Raises UserError if no folder in `root` holds such a file, or if the folders of the classes are deeper.
+    exist. Raises UserError if no folder below `root` holds a file to read, or if the classes' folders are deeper.
     """
     if not root.is_dir():
         why = f"there is no such folder; it should hold one folder per {named}"
@@ -157,7 +157,7 @@ def classes_without(root: Path, read: Sequence[Path]) -> list[str]:
 
 
 def unread_in_words(root: Path, others: Sequence[Path]) -> str:
-    """Return a list of unread files by ending: "2 files are not read: .bz2 (b.txt.bz2), .text (c.text)"."""
+    """Return the unread files by ending, as text: "2 files are not read: .bz2 (b.txt.bz2), .text (c.text)"."""
     of_ending: dict[str, list[Path]] = defaultdict(list)
     for file in others:
         of_ending[file.suffix].append(file.relative_to(root))
@@ -173,6 +173,6 @@ def files_in_words(files: Sequence[Path]) -> str:
 
 
 def some(words: Collection[str]) -> str:
-    """Return the first few words, and the number of further words."""
+    """Return the first NAMED words and the number of further words, as text: "a, b, c, d, e, and 2 more"."""
     first = ", ".join([*words][:NAMED])
     return first if len(words) <= NAMED else f"{first}, and {len(words) - NAMED} more"

@@ -44,7 +44,7 @@ def check_even_split(batch_size: int, processes: int) -> None:
 
 
 class BatchRows(NamedTuple):
-    """The rows of this process's part of a batch. source: the name of their text. epoch: the epoch of that text."""
+    """The rows of this process's part of a batch. source: the name of the rows' text. epoch: the text's epoch."""
 
     rows_B: np.ndarray
     epoch: int
@@ -52,7 +52,7 @@ class BatchRows(NamedTuple):
 
 
 class Steps:
-    """The batches of a whole run, numbered by step from 0: from one text (Batches) or several texts (MixedBatches)."""
+    """The batches of a run, numbered by step from 0. Batches makes them from one text, MixedBatches from several."""
 
     steps_per_epoch: int
     seed: int
@@ -71,7 +71,7 @@ class Steps:
         raise NotImplementedError
 
     def rows_of(self, step: int) -> BatchRows:
-        """Return this process's rows of the batch of a step."""
+        """Return this process's rows of a step's batch."""
         raise NotImplementedError
 
     def batch_of(self, drawn: BatchRows) -> Batch:
@@ -82,7 +82,7 @@ class Steps:
         return self.batch_of(self.rows_of(step))
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
-        """Yield the batches of the steps first..last-1. `workers` processes make them ahead (0: this process does).
+        """Yield the batches of the steps first..last-1. `workers` processes (0: this process) make the batches.
 
         Only this process has the order of all rows. It sends a worker the rows of the worker's next batch.
         """
@@ -94,9 +94,9 @@ class Steps:
 class Batches(Steps):
     """The batches of one text, numbered by step from 0.
 
-    views: makes the views of each row. batch_size: the rows of the global batch, which `world` processes share; `rank`
+    views: makes the views of each row. batch_size: the size of the global batch, which `world` processes share; `rank`
     is the number of this process. no_duplicates: keep rows that share a text in different batches. min_rows,
-    reads_rows: see Objective. teacher: computes teacher_BE. The attribute `row_numbers` has the rows to train on.
+    reads_rows: see Objective. teacher: computes teacher_BE. The attribute `row_numbers` has the usable rows' numbers.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Batches(Steps):
         return Batch(tokens, tuple(map(len, views)), self._known(together))
 
     def row_numbers_of(self, step: int) -> np.ndarray:
-        """Return the numbers of the rows of a step's global batch. The last batch of an epoch may be smaller.
+        """Return the row numbers of a step's global batch. The last batch of an epoch may be smaller.
 
         The processes share the last batch evenly, so its length is a multiple of their number. If this length is too
         small, earlier rows of the epoch are added. Each process needs two rows, and all processes together need
@@ -190,7 +190,7 @@ class Batches(Steps):
         return self._order[1]
 
     def _known(self, together: View) -> dict[str, torch.Tensor]:
-        """Return further data of each row of the batch; see cse.types.Encoded."""
+        """Return further data of the batch's rows, {name: tensor}; see cse.types.Encoded."""
         rows_B = np.array([made.row for made in together])
         columns_B = np.array([made.column for made in together])
         known = {"targets_B": self.text.targets_N[rows_B]} if self.text.scores else {}

@@ -64,7 +64,7 @@ class MixedBatches(Steps):
     """The batches of several sources. Each epoch has its own order of sources, keyed by (seed, epoch).
 
     Without weights an epoch of the run contains one epoch of each source. Weights do not change the length of the run's
-    epoch, but they divide its batches among the sources. A source's next epoch then begins earlier or later than the
+    epoch, but divide the epoch's batches among the sources. A source's next epoch then begins earlier or later than the
     run's next epoch. The order depends neither on the number of workers or processes, nor on the step of a resume.
 
     The attribute `names` has the names of the sources, `batches` the batches of each source, and `shares` the number of
@@ -90,7 +90,7 @@ class MixedBatches(Steps):
         return dict(zip(self.names, self.batches, strict=True))
 
     def place_of(self, step: int) -> tuple[int, int]:
-        """Return (the index of the source of this step's batch, the index of the batch in that source)."""
+        """Return (index of the source that gives this step's batch, index of the batch among the source's batches)."""
         epoch, place = divmod(step, self.steps_per_epoch)
         order = self._order_of(epoch)
         source = int(order[place])
@@ -122,7 +122,7 @@ class MixedBatches(Steps):
         return {name: digest for batches in self.batches for name, digest in batches.inputs().items()}
 
     def _order_of(self, epoch: int) -> np.ndarray:
-        """Return the number of the source of each batch of an epoch."""
+        """Return the index of the source that gives each batch of an epoch, (steps_per_epoch,)."""
         if self._order[0] != epoch:
             in_turn = np.repeat(np.arange(len(self.shares)), self.shares)
             shuffled = torch.randperm(len(in_turn), generator=seeded(self.seed, ORDER_STREAM, epoch)).numpy()

@@ -24,7 +24,7 @@ OTHER = bytes(byte for byte in range(128) if not chr(byte).isalnum())
 
 
 class Overlap(TypedDict):
-    """The counts of training texts that are evaluation texts.
+    """The counts of training texts that occur in evaluation sets.
 
     texts: the number of training texts. found: how many training texts occur in any evaluation set. sets: how many
     occur in each set. unread: the evaluators whose texts are unknown before scoring (MTEB). duplicates: how many rows

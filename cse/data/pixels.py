@@ -47,7 +47,7 @@ def rgb(image: Image.Image) -> Image.Image:
         raise ValueError(f"its pixels are signed integers, and their white is not known: {REPAIR}")
     if image.mode in PLAIN:
         return image.convert("RGB")
-    if image.mode == "La":  # gray times its opacity
+    if image.mode == "La":  # gray multiplied by alpha
         return image.convert("LA").convert("RGB")
     if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
         gray_HW = (_sixteen_bits(image) >> 8).astype(np.uint8)

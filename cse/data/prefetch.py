@@ -59,8 +59,8 @@ def prefetch(make: Callable[[K], B], keys: Iterable[K], workers: int, pin: bool)
 
 def _begin_worker(_: int) -> None:
     """Keep log messages for the parent process, and ignore the signals that end a run. A cluster sends SIGTERM to every
-    process of a job, and a terminal sends SIGINT. If the signal ended a worker, the run could not finish and save its
-    step. A worker ends anyway when its parent ends."""
+    process of a job, and a terminal sends SIGINT. If a signal ended a worker, the run could not finish and save the
+    current step. A worker ends anyway when its parent ends."""
     logging.getLogger().handlers[:] = [logged]
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -78,8 +78,8 @@ def reset_worker_handler() -> None:
 
 @atexit.register
 def _end_workers() -> None:
-    """Kill the workers whose iterator still exists at exit, for example in a notebook's last traceback. Without this,
-    multiprocessing would send them SIGTERM, which they ignore, and wait for their end."""
+    """Kill the workers whose iterator still exists at exit, for example in a notebook's last traceback. Otherwise
+    multiprocessing would send SIGTERM to the workers, which ignore this signal, and wait for their end."""
     reset_worker_handler()
     for child in multiprocessing.active_children():
         if child.daemon:

@@ -1,4 +1,4 @@
-"""Read the rows of text of one file: .txt, .csv, .tsv, .jsonl (each also .gz) or .parquet.
+"""Read the rows of text in one file: .txt, .csv, .tsv, .jsonl (each also .gz) or .parquet.
 
 `read_rows` reads a file of any format. The functions for all formats follow, then the functions for each format: lines
 of text, .csv and .tsv, .jsonl, .parquet. If a library cannot read a file, the library's error becomes a UserError that
@@ -23,7 +23,7 @@ DELIMITERS = ",;\t"
 MAX_CELL = 2**26  # the most characters of a cell in .csv or .tsv, because a quote may be unclosed
 
 Record = tuple[str, Mapping[str, object]]
-"""An unchecked row of a file: (the row's place in the file, the cells by column)."""
+"""An unchecked row of a file: ("line N" or, in Parquet, "row N"; {column: cell})."""
 
 
 def read_rows(file: Path, columns: Columns | None, encoding: str) -> Iterator[Row]:
@@ -55,7 +55,7 @@ def header_of(file: Path, encoding: str) -> list[str]:
 
 
 def records_of(file: Path, columns: Columns, encoding: str) -> Iterator[Record]:
-    """Return an iterator over the rows of a file that has columns. Of a Parquet file, only these columns are read."""
+    """Return an iterator over the rows of a file that has columns. Of a Parquet file, only `columns` are read."""
     match ending_of(file):
         case ".parquet":
             return parquet_rows(file, names_of(columns))
@@ -70,7 +70,7 @@ def records_of(file: Path, columns: Columns, encoding: str) -> Iterator[Record]:
 
 @contextmanager
 def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None]:
-    """Turn any library's error in a block that reads `file` into a UserError. place: returns the place of the error."""
+    """Turn any library's error in a block that reads `file` into a UserError. place: returns "line 7" or similar."""
     try:
         yield
     except UserError:
@@ -83,7 +83,7 @@ def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None
 
 
 def checksums_of(files: Iterable[Path]) -> dict[str, str]:
-    """Return the SHA-256 of each file, by the file's path."""
+    """Return {path: SHA-256} of the files."""
     found = {}
     for file in files:
         with reading(file):

@@ -20,7 +20,7 @@ def compact(numbers_N: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class TextRows:
-    """The rows in use of a text with one or more columns. cse.data.text.Text makes this object."""
+    """The rows in use of a text: the usable rows that data.limit selects. cse.data.text.Text makes this object."""
 
     name: str  # the text's name
 

@@ -86,7 +86,7 @@ class Stream(Part, Dataset[B], Generic[B]):
         return len(self.labels)
 
     def items_of(self, number: int) -> list[int]:
-        """Return the item numbers of a batch. As in the released code, each pass has a new order and full batches."""
+        """Return the item numbers of a batch. As in the authors' code, each epoch has a new order and full batches."""
         epoch, place = divmod(number, len(self) // self.batch_size)
         order = torch.randperm(len(self), generator=seeded(self.seed, 0, epoch))
         return order[place * self.batch_size :][: self.batch_size].tolist()

@@ -59,7 +59,7 @@ class Text(Part):
     """The settings of a text. conf/data/text.yaml explains all settings except `rows`. cse.lab.run reads `preview`.
 
     rows: a function that yields the rows, instead of `path`. `identity` is then in the key of the rows' cache. If
-    `name` is no published corpus, the digest of the function's file and the function's settings are in the key too.
+    `name` is no published corpus, the function's settings and the digest of the function's file are in the key too.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Text(Part):
 
     @property
     def local_copy(self) -> str | None:
-        """Return the local file or folder of a corpus, from the settings of the corpus's function."""
+        """Return the path of the corpus's local copy that the function's settings name, or None."""
         return next(iter(self.copies.values()), None)
 
     @property
@@ -149,7 +149,7 @@ class Text(Part):
 
     @property
     def published_counts(self) -> tuple[int, ...]:
-        """Return the valid numbers of rows of the published corpus; return () for other text."""
+        """Return the row counts that the published corpus may have; return () for other text."""
         return DATASETS[self.name].rows if self.name in DATASETS else ()
 
     def named(self, name: str, cache_dir: Path) -> Self:
@@ -218,7 +218,7 @@ class Text(Part):
     def _checked(self, open_rows: RowsFunction, checksums: dict[str, str]) -> Iterator[Row]:
         """Yield the rows. open_rows() is called when the first row is read.
 
-        Raises UserError for a row without a text for each column. After the last row, raises UserError if a local file
+        Raises UserError for a row that lacks the text of a column. After the last row, raises UserError if a local file
         has changed, or if a published corpus does not have the published number of rows.
         """
         names = [*self.column_names, f"{self.scores.name} (`scores`)"] if self.scores else self.column_names
@@ -290,7 +290,7 @@ class Text(Part):
             return cache_columns(self.cache / found.digest, encoded, files, "uint8", notes.as_json)
 
     def _targets(self, cached: CachedColumns, chosen: np.ndarray) -> np.ndarray:
-        """Return the chosen rows' scores, (N,) float32; empty without scores. Raises UserError if all are equal."""
+        """Return the scores of the chosen rows, (N,) float32, or (0,). Raises UserError if all scores are equal."""
         if self.scores is None:
             return np.empty(0, np.float32)
         scores = (float(cell.tobytes()) for cell in cached.columns[-1].rows(chosen))
@@ -340,7 +340,7 @@ class SampleNeed(CorpusNeed):
 
 
 def without_hydras_keys(settings: Settings) -> Settings:
-    """Return the settings of a part without Hydra's own keys, such as `_target_`."""
+    """Return a part's settings without Hydra's own keys, such as `_target_`."""
     return {key: value for key, value in settings.items() if key[0] != "_"}
 
 

@@ -1,6 +1,6 @@
 """The needs (cse.needs) of the text that settings name: files, the user's own text, or a published corpus.
 
-cse.data.text has a further need, SampleNeed, of rows that are drawn from a corpus.
+SampleNeed in cse.data.text is the need for rows that are drawn from a corpus.
 """
 
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class FilesNeed(FileNeed):
 class TextNeed(FilesNeed):
     """The user's own text: a file, a folder of files or, if `repo` is set, a dataset on the hub.
 
-    columns: the columns of text that the text must have; None: unknown. subset, split: see hub.fetch_split.
+    columns: the names of columns that the source must have; None: unknown. subset, split: see hub.fetch_split.
     """
 
     columns: list[str] | None = field(default=None, compare=False, kw_only=True)
@@ -73,7 +73,7 @@ class CorpusNeed(DatasetNeed):
 
 
 def names_typed(columns: object) -> list[str] | None:
-    """Return the names of columns in settings, or None without names. The settings may be unchecked."""
+    """Return the column names in a setting that may be unchecked; None if the setting is None."""
     if columns is None:
         return None
     return [*map(str, columns)] if isinstance(columns, list) else [str(columns)]

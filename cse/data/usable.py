@@ -40,7 +40,7 @@ MISSING = {
 
 NUL, IS_EMPTY, INVISIBLE = "holds NUL", "is empty", "has nothing visible"
 REASONS = (NUL, IS_EMPTY, INVISIBLE, *(f"is {word}" for word in MISSING))
-"""The reasons that `fault` may return. No reason is the end of another, because `from_json` compares ends of texts."""
+"""The reasons that `fault` may return. No reason ends with another reason, because `from_json` compares the ends."""
 
 
 class Fault(NamedTuple):
@@ -60,9 +60,9 @@ class Fault(NamedTuple):
 
 @dataclass
 class RowNotes:
-    """Notes about the rows of a text. They are made while the rows are read, and kept in the rows' cache.
+    """Notes about the rows of a text, made while the rows are read, and kept in the rows' cache.
 
-    total: the number of rows. faults: the numbers of the unusable rows, from 0, by their fault.
+    total: the number of rows. faults: {fault: the numbers of the unusable rows, from 0}.
     """
 
     total: int = 0

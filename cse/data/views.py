@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class TokenRow(NamedTuple):
-    """One row of a batch, before padding. row, column: the place of the text. ids: the token ids. labels: the id to
+    """One row of a batch, before padding. row, column: the text's indices. ids: the token ids. labels: the id to
     predict at each position (-100: none); None if nothing is masked."""
 
     row: int
@@ -127,8 +127,8 @@ class Views:
         return views
 
     def check_texts(self, row_numbers: np.ndarray) -> None:
-        """Raise UserError if a view is without text in all of the first rows. (A single row without text may be
-        chance.) Log a warning for truncated views. Only for an augmentation of texts."""
+        """Raise UserError if a view has no text in any of the first rows. (A single row without text may be chance.)
+        Log a warning for truncated views. Called only for an augmentation of texts."""
         rows = row_numbers[:CHECKED_ROWS]
         views_of_row = [views for _, views in self._texts(rows, 0)]
         for number, column in enumerate(self.column_of_view):
@@ -148,7 +148,7 @@ class Views:
 
     def sample_ids(self, row_numbers: np.ndarray) -> None:
         """Set `lengths_nV` from a sample of these rows at equal distances. Log a warning for texts without any token of
-        the vocabulary, such as emojis with an English vocabulary. Only for an augmentation of token ids."""
+        the vocabulary, such as emojis with an English vocabulary. Called only for an augmentation of ids."""
         rows_n = row_numbers[np.arange(count := min(len(row_numbers), SAMPLED_ROWS)) * len(row_numbers) // count]
         is_special = np.zeros(self.tokenizer.id_bound, bool)
         is_special[self.tokenizer.hf.all_special_ids] = True  # also the unknown token
@@ -226,7 +226,7 @@ class Views:
         ]
 
     def _texts(self, rows_B: np.ndarray, epoch: int) -> Iterator[tuple[int, list[list[str]]]]:
-        """Yield each row with its views. A view is a list of texts."""
+        """Yield (row number, views) for each row. A view is a list of texts."""
         cells = zip(*(self.text.texts_of(rows_B, column) for column in range(self.text.num_columns)), strict=True)
         for row, cells_of_row in zip(rows_B.tolist(), cells, strict=True):
             if len(cells_of_row) == 1:
