@@ -45,13 +45,13 @@ STACKS = {  # the submodule that has the layers without the embeddings
 
 
 def dropout_of(config: PretrainedConfig) -> dict[str, float]:
-    """Return the dropout probabilities of the stack, by configuration key; {} for an architecture without dropout."""
+    """Return {configuration key: dropout probability} of the stack; {} for an architecture without dropout."""
     fields = config.to_dict()
     return {name: float(fields[name] or 0) for name in DROPOUTS if name in fields}
 
 
 def first_position(config: PretrainedConfig) -> int:
-    """Return the index of the row of the position table that a text's first token reads."""
+    """Return the position id of a text's first token, an index of the position table."""
     return config.pad_token_id + 1 if config.model_type in POSITIONS_AFTER_PADDING else 0
 
 
@@ -62,14 +62,14 @@ def longest_input(config: PretrainedConfig) -> int | None:
 
 
 def is_decoder(config: PretrainedConfig) -> bool:
-    """Return whether the architecture is a causal language model: each token attends only to earlier tokens."""
+    """Return whether the architecture is a causal language model: no token attends to later tokens."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
 
     return type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and type(config) not in MODEL_FOR_MASKED_LM_MAPPING
 
 
 def is_causal(config: PretrainedConfig) -> bool:
-    """Return whether each token attends only to earlier tokens, as in a decoder without model.bidirectional=true."""
+    """Return whether no token attends to later tokens, as in a decoder without model.bidirectional=true."""
     return is_decoder(config) and getattr(config, "is_causal", True)
 
 

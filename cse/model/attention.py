@@ -2,7 +2,7 @@
 
 N is the number of tokens in the batch, n of tokens in a block, b of rows in a block, and H of heads. t is the length of
 the block's longest row, D the width, and d = D / H. Autograd would keep three tensors (b, H, t, t): probabilities,
-mask, and probabilities after dropout. Here it keeps only the probabilities. Dropped probabilities have a negative sign.
+mask, and probabilities after dropout. Here autograd keeps only the probabilities, negative where dropped.
 """
 
 import math
@@ -20,8 +20,8 @@ BLOCK = 2**21  # b * H * t * t; in bf16 4 MB of scores
 
 @dataclass(frozen=True)
 class Block:
-    """The rows with the tokens start:stop of the batch. shape: (b, t). index_n: the places of the tokens among the
-    b * t cells. keys_b11t: True for real tokens. Without padding index_n and keys_b11t are None."""
+    """The rows with the tokens start:stop of the batch. shape: (b, t). index_n: the tokens' indices in the padded
+    block of b * t tokens. keys_b11t: True for real tokens. Without padding index_n and keys_b11t are None."""
 
     start: int
     stop: int
@@ -101,6 +101,6 @@ class Attend(torch.autograd.Function):
 
 
 def _joined(rows: list[Tensor], length: int) -> Tensor:
-    """Return the rows of all blocks, followed by rows of zeros up to this length."""
+    """Return the outputs of all blocks as one tensor, followed by rows of zeros up to `length` rows."""
     more = length - sum(map(len, rows))
     return torch.cat([*rows, rows[0].new_zeros(more, rows[0].shape[1])]) if more or len(rows) > 1 else rows[0]

@@ -1,4 +1,4 @@
-"""Dropout for CPUs. On a CPU, torch's dropout masks take more time than everything except the matrix products.
+"""Dropout for CPUs. On a CPU, torch's dropout masks take more time than anything else except the matrix products.
 
 Here one 64-bit draw of torch's generator decides four elements, with 16 bits each. p is rounded to a multiple of
 1/65536 (0.1 becomes 0.100006). The factor of kept elements uses the rounded p, so the expectation is exact.
@@ -26,7 +26,7 @@ def add_dropped(residual: Tensor, x: Tensor, p: float) -> Tensor:
 def drop_signs(shape: torch.Size, p: float, dtype: torch.dtype) -> tuple[Tensor, float]:
     """Return (signs, factor) for 0 <= p < 1. signs: negative for dropped elements. factor: scales kept elements.
 
-    With the same random state `keep` drops the same elements, but here p is rounded to a multiple of 2/65536."""
+    Here p is rounded to a multiple of 2/65536. For equal rounded p and random state, `keep` drops the same elements."""
     dropped = 2 * round(p * LEVELS / 2)
     signs = _levels(shape).bitwise_right_shift_(1).sub_((dropped - LEVELS // 2) // 2)  # half values do not overflow
     return signs.view(dtype) if dtype.itemsize == 2 else signs.to(dtype), LEVELS / (LEVELS - dropped)

@@ -57,7 +57,7 @@ class Encoder(nn.Module):
     (n, D) to logits (n, V); None if no objective needs a masked-language-model loss. head: the modules that the
     checkpoint records after the pooling (supervised SimCSE's linear layer and tanh), or None. Training also trains the
     head. unit_length: whether `encode` returns vectors of length 1; some sentence-transformers folders record this.
-    settings: the keys of such a folder that an export writes again (cse.model.recorded.KEPT).
+    settings: the recorded keys and values that an export writes again (cse.model.recorded.KEPT).
     packed: whether the layers skip, on a CPU, padding and all that the pooling does not read. This saves time, with the
     same result (cse.model.packing). dropout: the largest dropout probability in training, including adapters.
     own_dropout: the checkpoint's own probabilities by configuration key; best/ records them. lora: whether only an
@@ -105,7 +105,7 @@ class Encoder(nn.Module):
 
     @property
     def vector_length(self) -> int:
-        """The length of a vector from `encode`: D, or truncate_dim if the checkpoint records a smaller one."""
+        """The dimension of a vector from `encode`: D, or the checkpoint's truncate_dim if truncate_dim is smaller."""
         return min(self.dim, self.settings.get("truncate_dim") or self.dim)
 
     @property
@@ -199,8 +199,8 @@ class Encoder(nn.Module):
         return Encoded(self._embedded(hidden_BTD[:, -1 if is_causal(self.backbone.config) else 0]))
 
     def _embedded(self, pooled_BD: Tensor) -> Tensor:
-        """Return the embeddings: the pooled vectors, after the encoder's own head if there is one. They are float32
-        even if the weights are half precision, because heads and losses compute in float32."""
+        """Return the embeddings: the pooled vectors, after the encoder's own head if there is one. Embeddings are
+        float32 even if the weights are half precision, because heads and losses compute in float32."""
         if self.backbone.dtype in (torch.bfloat16, torch.float16):
             pooled_BD = pooled_BD.float()
         if self.head is None:

@@ -27,8 +27,8 @@ from cse.model.recorded import prompts_of
 from cse.model.tokenizer import Tokenizer
 
 OF_ONE_CALL = ("max_length", "stride", "truncation_strategy", "pad_to_multiple_of", "pad_token_type_id")
-"""Keys of the tokenizer's last truncation and padding. transformers writes them into tokenizer_config.json. An export
-removes them, because fastembed would truncate to max_length."""
+"""Keys of tokenizer_config.json in which transformers saves the tokenizer's last truncation and padding. An export
+removes these keys, because fastembed would truncate to max_length."""
 ONE_FILE = "50GB"  # transformers' limit; with the hub's limit, 5GB, there could be several files, but a run reads one
 
 
@@ -44,11 +44,11 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
 
     SentenceTransformer(folder) and AutoModel.from_pretrained(folder) load the folder. Both compute in float32, as cse
     does. For SentenceTransformer, each module after the pooling is a folder, such as 2_Dense. For AutoModel, the
-    backbone's own pooler (`pooler_output`), if the architecture has one, is the linear layer and tanh after the pooling
-    or, if other modules or none follow the pooling, the identity. Unit length, prompts and similarity stay as recorded
-    by the checkpoint, except prompts that the prefix changes. An adapter is merged into the float32 weights, and also
-    saved alone in adapter/. config.json has the dropout of the checkpoint, which may differ from the run's dropout.
-    card: the text of README.md. Raises FileExistsError for a folder that is not empty.
+    backbone's own pooler (`pooler_output`) is written if the architecture has one: the linear layer and tanh after the
+    pooling or, if other modules or none follow the pooling, the identity matrix. Unit length, prompts and similarity
+    stay as recorded by the checkpoint, except prompts that the prefix changes. An adapter is merged into the float32
+    weights, and also saved alone in adapter/. config.json has the dropout of the checkpoint, which may differ from the
+    run's dropout. card: the text of README.md. Raises FileExistsError for a folder that is not empty.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
@@ -103,7 +103,7 @@ def pooling_config(encoder: Encoder) -> Json:
 
 def write_mask_weights(tokenizer: Tokenizer, folder: Path) -> None:
     """Write a WordWeights module of sentence-transformers: 1 for the mask token and 0 for all other tokens. The mean
-    pooling after this module gives the vector of the mask."""
+    pooling after this module gives the mask token's vector."""
     hf = tokenizer.hf
     vocabulary = [token or "" for token in hf.convert_ids_to_tokens(list(range(tokenizer.id_bound)))]
     config = {"vocab": vocabulary, "word_weights": {hf.mask_token: 1.0}, "unknown_word_weight": 0.0}
@@ -157,10 +157,10 @@ def write_weights(encoder: Encoder, folder: Path, ends: Sequence[nn.Module]) -> 
 
 
 def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Tensor]:
-    """Return weight and bias of the backbone's own pooler.
+    """Return {"weight", "bias"} of the backbone's own pooler.
 
     If only one linear layer with tanh follows the pooling, return this layer's weight and bias. Otherwise return the
-    identity. Without a saved pooler AutoModel would draw random weights, with a warning.
+    identity matrix and zeros. Without a saved pooler AutoModel would draw random weights, with a warning.
     """
     dtype, width = encoder.backbone.dtype, encoder.width
     if len(ends) == 1 and is_mlp_head(ends[0], width):

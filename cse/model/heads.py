@@ -67,7 +67,7 @@ class DeclutrHead(nn.Module):
     channels.
 
     kind: "none" (z = e, the paper's main setting), "linear" (sigma is the identity) or "relu".
-    The figure has one width for each point. The numbers of parameters (100k to 1M) fit a hidden layer of this width.
+    Each point of the figure has one width. A point's number of parameters (100k to 1M) fits a hidden layer this wide.
     """
 
     def __init__(self, dim: int, kind: Literal["none", "linear", "relu"], width: Count):

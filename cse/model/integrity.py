@@ -1,4 +1,4 @@
-"""Check that a checkpoint is complete, and that AutoModel loads an encoder of text from it.
+"""Check that a checkpoint is complete, and that AutoModel loads a text encoder from the checkpoint.
 
 If files are missing, transformers draws random weights, or makes a tokenizer of five special tokens. Without a check
 the scores would be wrong, and no warning would say so.
@@ -56,7 +56,7 @@ def check_files(folder: Path) -> None:
 
 
 def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:
-    """Raise UserError unless a checkpoint has, as finite floats, the tensors of the model in its configuration.
+    """Raise UserError unless a checkpoint has all tensors of `model`, as finite floats, and no other tensors.
 
     name: the name of the model, for messages. model: loaded with ignore_mismatched_sizes. keys: from_pretrained's
     loading info. fewer_layers: whether layers of the checkpoint are left out on purpose. A head or a pooler may be

@@ -5,7 +5,7 @@ load_encoder        adds the settings of conf/model to the checkpoint: prefix, t
     local_folder      finds the checkpoint's folder: given, downloaded, or inside a Python package
     recorded          reads pooling, head, lengths and prompt from the files of sentence-transformers
     configure         applies num_layers, dropout and bidirectional of conf/model
-    read_weights      reads the transformer and its head; `architecture` has the differences between transformers
+    read_weights      reads the transformer and its head; `architecture` has the differences between models
     integrity         checks that the files are complete, and that the result is an encoder of text
 """
 
@@ -74,7 +74,7 @@ def load_encoder(
         `lora` is None, gradient checkpointing is off, and all token types are 0. lora: see Lora. template, prefix:
         None keeps the checkpoint's template and prefix. conf/model/_base.yaml explains the other arguments.
 
-    Raises MissingResource if the weights are not available, and UserError if weights and settings do not fit.
+    Raises MissingResource if the weights are not available, and UserError if the settings do not suit the checkpoint.
     """
     changes = {"dropout": dropout, "num_layers": num_layers, "bidirectional": bidirectional}
     weights = {"dtype": DTYPES[dtype], "attn_implementation": attention}
@@ -192,7 +192,7 @@ def read_checkpoint(
 
 
 def ending_of_checkpoint(name: str, folder: Path, pooling: str | None, unrecorded: str | None) -> Ending:
-    """Return what a folder records. `pooling` replaces the recorded pooling, with a warning if this drops modules.
+    """Return a checkpoint's Ending. `pooling` replaces the recorded pooling, with a warning if this drops modules.
 
     Raises UserError if the folder records no pooling, and both `pooling` and `unrecorded` are None.
     """
@@ -220,7 +220,7 @@ def configure(
     """Change the configuration. Return its previous dropout, {configuration key: probability}.
 
     Raises UserError for an encoder-decoder, for more layers than the model has, for dropout in a model without dropout,
-    and for a direction that does not fit: CLS pooling of a causal decoder, or bidirectional for an encoder.
+    for CLS pooling of a causal decoder, and for `bidirectional` with an encoder.
     """
     if config.is_encoder_decoder:
         raise UserError(

@@ -1,6 +1,6 @@
 """The encoder's layers, computed without padding and, for CLS pooling, without most of the last layer.
 
-Linear layers, norms and dropout compute the N real tokens of a batch, (N, D). Only attention is padded, (B, heads, T,
+Linear layers, norms and dropout process the N real tokens of a batch, (N, D). Only attention is padded, (B, heads, T,
 D / heads). In training with dropout, rows are padded only to the longest row of a block (cse.model.attention). With CLS
 pooling, query, output and feed-forward of the last layer are computed only for position 0. The result equals the result
 of transformers' layers; tests compare the two. Only dropout draws other numbers, in less time (cse.model.dropout).
@@ -33,9 +33,9 @@ ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert")  # same submodul
 
 @dataclass(frozen=True)
 class Places:
-    """The places of the N tokens in a (B, T) batch. index_N: each token's cell, from 0 to B * T - 1. cls_B: for each
-    row, the index of its first token among the N. keys_B11T: True for real tokens. Without padding N = B * T, and
-    index_N and keys_B11T are None. blocks: the rows that attention with dropout computes together."""
+    """The positions of N tokens in a (B, T) batch. index_N: each token's index in the flattened batch. cls_B: for each
+    row, the index of the row's first token among the N tokens. keys_B11T: True for real tokens. Without padding
+    N = B * T, and index_N and keys_B11T are None. blocks: the rows that attention with dropout computes together."""
 
     shape: tuple[int, int]
     cls_B: Tensor
@@ -64,7 +64,7 @@ def hidden_states(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
 
 
 def _layers(backbone: "PreTrainedModel") -> list["bert.BertLayer"]:
-    """Return the layers. RoBERTa's layers have the same submodules as BERT's."""
+    """Return the layers. RoBERTa's layers have the same submodules as BERT's layers."""
     return cast("list[bert.BertLayer]", list(cast("bert.BertModel", backbone).encoder.layer))
 
 
@@ -98,7 +98,7 @@ def _without_padding(backbone: "PreTrainedModel", rows: int, length: int) -> Pla
 
 
 def _by_length(mask_BT: Tensor, index_N: Tensor, heads: int) -> tuple[Tensor, list[Block]]:
-    """Return the cells sorted by the lengths of their rows, padding last, and the blocks of attention."""
+    """Return (index_N sorted by the lengths of the tokens' rows, padding last; the blocks of attention)."""
     rows, longest = mask_BT.shape
     lengths_B, row_N = mask_BT.sum(1), index_N // longest
     is_padding_N = mask_BT.flatten()[index_N] == 0
@@ -108,10 +108,10 @@ def _by_length(mask_BT: Tensor, index_N: Tensor, heads: int) -> tuple[Tensor, li
 
 
 def _read_cells(mask_BT: Tensor) -> Tensor:
-    """Return the numbers of the cells that the layers read, in order: real tokens; in bf16 also some padding.
+    """Return the indices, in the flattened batch, of the tokens to compute: real tokens; in bf16 also some padding.
 
     In bf16 oneDNN compiles and keeps a kernel for every new number of tokens. After some hundred batches of texts with
-    different lengths, these kernels took half of a run's memory, and half of the time of a small encoder. With some
+    different lengths, these kernels took half of a run's memory, and half of a small encoder's time. With some
     padding there are fewer different numbers.
     """
     is_read_BT = mask_BT.bool()

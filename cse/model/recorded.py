@@ -31,7 +31,7 @@ ACTIVATIONS = {kind.__name__: kind for kind in (nn.Tanh, nn.Identity, nn.ReLU, n
 EMBEDDING = "sentence_embedding"
 OPTIONS = [f"{part}_{kind}" for part in ("model", "config", "tokenizer", "processor") for kind in ("args", "kwargs")]
 UNREAD = ("processing_kwargs", *OPTIONS)
-"""Keys of sentence-transformers' files that change the vectors. cse does not read them."""
+"""Keys of sentence-transformers' files that change the vectors. cse does not read these keys."""
 KEPT = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 """Keys of sentence-transformers' files that an export writes again."""
 PROMPT = "default"  # the name of the prompt in which an export writes a prefix
@@ -192,7 +192,7 @@ def check_reads_mask(file: Path, pooling: str) -> None:
 
 
 def reads_embedding(folder: Path) -> bool:
-    """Return True. Raises UserError if a Normalize module scales other vectors than the embedding, such as tokens'."""
+    """Return True. Raises UserError if a Normalize module scales other vectors than the embedding."""
     file = folder / "config.json"  # older releases do not write it
     config = json.loads(file.read_bytes()) if file.is_file() else {}
     if names := {config.get(key) or EMBEDDING for key in ("module_input_name", "module_output_name")} - {EMBEDDING}:

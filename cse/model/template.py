@@ -6,7 +6,7 @@
 
 The tokenizer puts the ids of the template around the ids of a text, like special tokens. In a long row only the text is
 truncated. The template is in tokenizer.json, so every program that loads an export uses the template. A text is
-tokenised alone, as in PromptBERT's train.py. BERT's tokenizer gives the same ids if it reads template and text at once.
+tokenised separately, as in PromptBERT's train.py. BERT's tokenizer gives the same ids for template and text at once.
 
 Shapes: B rows, T tokens in a row, t tokens in a template, L possible lengths of a text, D the encoder's width.
 """
@@ -40,7 +40,7 @@ BEFORE, AFTER = "[BEFORE]", "[AFTER]"  # the names of the special tokens around 
 
 @dataclass(frozen=True)
 class Around:
-    """The ids before and after every text: the special tokens of a tokenizer, and inside them the template.
+    """The ids before and after every text: a tokenizer's special tokens and, next to the text, the template.
 
     types: the token types before, in and after the text, if a token has a type other than 0 (XLNet's <cls> has 2), or
     else None.
@@ -51,7 +51,7 @@ class Around:
     types: tuple[tuple[int, ...], int, tuple[int, ...]] | None = None
 
     def is_like(self, other: "Around") -> bool:
-        """Return whether one row could begin and end with the ids of both, self and `other`, although these differ."""
+        """Return whether self and `other` differ, but one row could begin and end with the ids of both."""
         begin = zip(self.before, other.before, strict=False)
         end = zip(reversed(self.after), reversed(other.after), strict=False)
         return self != other and all(a == b for a, b in (*begin, *end))
@@ -122,7 +122,7 @@ def own_words(hf: "PreTrainedTokenizerBase") -> Iterator[str]:
 def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool:
     """Make the tokenizer add the BOS and EOS tokens that tokenizer_config.json asks for, if tokenizer.json lacks them.
 
-    transformers 5 does not add them. asked: the content of tokenizer_config.json. Return whether a token was added."""
+    transformers 5 adds neither token. asked: the content of tokenizer_config.json. Return whether a token was added."""
     own = around(hf)
     first = hf.bos_token_id if asked.get("add_bos_token") and hf.bos_token_id not in own.before else None
     last = hf.eos_token_id if asked.get("add_eos_token") and hf.eos_token_id not in own.after else None
@@ -151,7 +151,7 @@ def settle_types(hf: "PreTrainedTokenizerBase", reads: bool, is_decoder: bool) -
 
 
 def surround(hf: "PreTrainedTokenizerBase", parts: Mapping[str, Sequence[int]]) -> None:
-    """Make the tokenizer put these named lists of ids around every text. parts: in order; $A stands for the text."""
+    """Make the tokenizer put ids around every text. parts: {name: ids} in order; $A stands for the text."""
     from tokenizers.processors import TemplateProcessing
 
     named = {name: list(ids) for name, ids in parts.items() if ids}
@@ -212,12 +212,12 @@ def second_around(hf: "PreTrainedTokenizerBase", template: str) -> Around:
 
 
 class Denoising(nn.Module):
-    """PromptBERT's denoising (Section 3.3). The bias h^_i is the last layer at [MASK] of the template without a text.
+    """PromptBERT's denoising (Section 3.3). The bias h^_i is the last layer at [MASK] for a template without text.
     The tokens of the template keep the position ids that they have around the text. The loss gets h_i - h^_i. At test
     time the embedding is h_i.
 
     As in the authors' code, each length of a text in the batch has its own bias, with its own dropout and gradient.
-    Rows of the same length share the bias. templates: the templates of the first view and of the other views. first:
+    Rows of the same length share a bias. templates: the templates of the first view and of the other views. first:
     the position of the first token of a row. The authors' code starts at 0; RoBERTa starts at 2.
     """
 

@@ -87,7 +87,7 @@ class Tokenizer:
     def _cut(self, text: str, room: int) -> str:
         """Return the part of a long text (more than `room` characters) that is tokenised first.
 
-        The part ends at a word boundary, if this leaves at least half of `room` characters.
+        The text is cut at a word boundary, if this leaves at least half of `room` characters.
         """
         if len(text) <= room:
             return text
@@ -157,7 +157,7 @@ class Tokenizer:
         return template.around(self.hf)
 
     def check_length(self, asked: str, max_length: int) -> None:
-        """Raise UserError if max_length exceeds the positions or leaves no token of a text. asked: the setting."""
+        """Raise UserError if max_length exceeds the positions or leaves no text token. asked: the setting's key."""
         if max_length + self.template_length <= (around := self.before_text() + self.after_text()):
             raise UserError(
                 f"{asked}={max_length} leaves no token of a text: special tokens and the prefix take "
@@ -173,7 +173,7 @@ class Tokenizer:
 
     @property
     def room(self) -> int | None:
-        """The most ids of a row with the first template, so that its text also fits in the second. None: no limit."""
+        """The most ids of a row in the first template, so that the row's text also fits the second. None: no limit."""
         if self.positions is None:
             return None
         lengths = [len(one.before) + len(one.after) for one in (self._around, *self.templates)]
@@ -211,8 +211,8 @@ class Tokenizer:
     def template_masks(self, ids_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
         """Return 1 at the mask tokens of the template, 0 at all other tokens, (B, T).
 
-        A text may also contain mask tokens. So if the template has its masks before the text, they are the first mask
-        tokens of a row, or else the last. If two templates have their masks in different places, every mask token is 1.
+        A text may also contain mask tokens. So masks of the template before the text are counted from the start of a
+        row, and masks after the text from the end. If two templates have different counts, every mask token is 1.
         """
         is_mask_BT = (ids_BT == self.hf.mask_token_id) * mask_BT
         counts = {

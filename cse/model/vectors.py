@@ -68,7 +68,7 @@ class WordVectors:
             raise UserError(f"checkpoint={self.path} is damaged or cannot be read: {error}") from error
 
     def _read(self, words: dict[bytes, str]) -> dict[str, np.ndarray]:
-        """Return the vectors of the words that the file has. If a word is repeated, its first vector is used."""
+        """Return {word: vector} for the words in the file. If a word is repeated, the word's first vector is used."""
         vectors: dict[str, np.ndarray] = {}
         number = 0
         for number, line in enumerate(track(self._lines(), "line", self.announced), 1):

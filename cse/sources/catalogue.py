@@ -1,6 +1,6 @@
-"""The place, revision, rows and licence of every dataset that a configuration can use.
+"""The place, revision, number of rows and licence of every dataset that a configuration can use.
 
-Only catalogue.yaml has these facts. Readers and `cse-data` use them.
+Only catalogue.yaml has these facts. `cse-data`, and the functions that read datasets, use these facts.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ class Dataset:
 
     def is_copy(self, place: str) -> bool:
         """Return whether the user's own file or folder can be the dataset. Only checks that a name in `inside` exists
-        there; a reader checks the content."""
+        there. The function that reads the dataset checks the content."""
         found = [Path(place) / name for name in self.inside] or [Path(place)]
         return any(one.is_file() or any(one.glob("*")) for one in found)
 

@@ -128,7 +128,7 @@ def from_hub(name: str) -> Path:
 
 
 def senteval(asked: str) -> Path:
-    """Return the unpacked folder of SentEval's data from the hub. asked: the setting that needs it, see hub.Repo."""
+    """Return the unpacked folder of SentEval's data from the hub. asked: see hub.Repo."""
     about = DATASETS["senteval"]
     instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
     return beside(hub.fetch_file(about.hub_repo(asked, instead), about.files[0]))
@@ -161,7 +161,7 @@ def unpacked(tar: Path, folder: Path, inside: str = "") -> Path:
 
 
 def demo(asked: str) -> Path:
-    """Return the folder of data in gensim's wheel, without importing gensim. asked: the setting that needs the data."""
+    """Return gensim's folder of test data, without importing gensim. asked: the setting that needs the data."""
     spec, about = find_spec("gensim"), DATASETS["demo"]
     if spec is None or spec.origin is None:
         raise MissingResource(f"{asked} reads {about.about}: pip install '{about.package}'")
@@ -182,7 +182,7 @@ def from_nltk(name: str, folder: Path) -> Path:
 
 
 def write_captions(url: str, target: Path) -> None:
-    """Write a part of Multi30k in the format of eval=retrieval, `image TAB index TAB caption`, unless `target` exists.
+    """Write a split of Multi30k in the format of eval=retrieval, `image TAB index TAB caption`, unless `target` exists.
 
     Multi30k has one file with the names of the images, and one file for each of the five captions of an image.
     """

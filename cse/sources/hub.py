@@ -37,8 +37,8 @@ ELSEWHERE = ["*/*/*", "[!123]*/*"]  # anywhere but in the root, and in sentence-
 class Repo:
     """A repository on the hub, with texts for messages about it.
 
-    asked: the setting that needs the repository (data=wiki1m, `weights`=NAME). instead: what to use without it.
-    revision: a commit, or None for the newest.
+    asked: the setting that needs the repository (data=wiki1m, `weights`=NAME). instead: what to use if
+    the repository is not available. revision: a commit, or None for the newest.
     """
 
     name: str

@@ -17,7 +17,7 @@ WORDS = [a + b for a in ("ka", "lo", "mi", "nu", "per", "sta") for b in ("dan", 
 def text_file(world: Path, columns: Sequence[str], scores: str | None = None) -> Path:
     """Return a file of synthetic rows: with these columns or, without columns, of plain text.
 
-    scores: the name of one more column, with numbers from 0 to 1. The names of the columns name the file's folder.
+    scores: the name of one more column, with numbers from 0 to 1. The folder's name has the names of the columns.
     """
     name = "-".join(["text", *columns, *([f"{scores}01"] if scores else [])])
     folder = written_once(world / name, lambda folder: write_rows(folder, columns, scores))
