@@ -266,7 +266,7 @@ def _texts_of_call(given: Sequence[object], settings: Mapping[str, object]) -> l
     """
     if wrong := [argument for argument in given if not isinstance(argument, str)]:
         raise UserError(
-            f'{wrong[0]!r:.60}: give arguments, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}'
+            f'{wrong[0]!r:.60} is not text: give text, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}'
         )
     return [*map(str, given), *texts_of_settings(flattened(settings))]
 

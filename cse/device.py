@@ -38,7 +38,7 @@ def check_gpu_per_process(key: str, processes: int) -> None:
     if count_gpus() and processes > count_gpus():
         raise UserError(
             f"{key}={processes}: each process needs its own GPU, and {count_gpus()} can be seen here "
-            "(CUDA_VISIBLE_DEVICES may hide others): start at most that many"
+            "(CUDA_VISIBLE_DEVICES may hide others): start at most that many processes"
         )
 
 

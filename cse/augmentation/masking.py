@@ -34,7 +34,7 @@ class Masking:
         Raises UserError if the tokenizer has no mask token.
         """
         if tokenizer.mask_token_id is None:
-            raise UserError("this model's tokenizer has no mask token, so it cannot train with an MLM loss")
+            raise UserError("this model's tokenizer has no mask token, so this model cannot train with an MLM loss")
         self.mask_id = int(tokenizer.mask_token_id)
         self.ids = np.array(sorted({*tokenizer.get_vocab().values()}))  # a vocabulary may have gaps
         self.is_special = np.zeros(self.ids[-1] + 1, dtype=bool)

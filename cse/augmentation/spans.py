@@ -156,7 +156,7 @@ class Spans(Augmentation):
         self.smallest_max_length = min_length + 1 if adjacent_bug else min_length
         if max_length < self.smallest_max_length:
             raise UserError(
-                f"it must be at most `max_length`={max_length}; with `adjacent_bug`=true it must be less",
+                f"it must be at most `max_length`={max_length}, and below `max_length` with `adjacent_bug`=true",
                 key="min_length",
                 value=min_length,
             )
@@ -190,13 +190,13 @@ class Spans(Augmentation):
         short, rows = int((lengths_N < needed).sum()), np.flatnonzero(lengths_N >= self._least())
         if (short and self.on_short == "error") or len(rows) == 0:
             for_most = int(np.quantile(lengths_N, 0.1)) // (2 * self.anchors)
-            instead = f"nine of ten documents are long enough for augmentation.max_length={for_most}"
+            instead = f"with augmentation.max_length={for_most}, nine of ten documents are long enough"
             if for_most < self.min_length:
                 instead = "for single sentences, use objective=simcse"
             raise UserError(
                 f"{short} of {len(lengths_N)} documents have fewer than {needed} {self.unit} (the shortest: "
                 f"{lengths_N.min()}), and {self.anchors} anchors of up to {self.max_length} need that many: "
-                f"augmentation.on_short=skip leaves these documents out, shrink takes shorter spans; {instead}"
+                f"augmentation.on_short=skip leaves these documents out, on_short=shrink takes shorter spans; {instead}"
             )
         log.info("spans: %d documents, %d of them short, %d usable", len(lengths_N), short, len(rows))
         return rows

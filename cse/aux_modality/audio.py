@@ -114,7 +114,7 @@ def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) ->
         raise MissingResource(
             f"`init`=ssast needs SSAST's checkpoint, and `weights`={weights} is not a file",
             instead="download SSAST-Base-Patch-400.pth from its authors and name its path in `weights`, or use "
-            "`init`=random (as released)",
+            "`init`=random (as in the released code)",
         )
     kernel_D1HW, bias_D, cls_token, positions_1TD = ssast_tensors(weights)
     patches = Patches(len(bias_D), patch, position_embeddings)

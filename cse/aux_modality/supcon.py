@@ -50,8 +50,8 @@ def contrast(
     """
     if kind.startswith("eq4") and (labels_B == labels_B[0]).all():
         raise RunError(
-            f"aux_modality.loss: Eq. 4 divides by the items of other classes, but all {len(labels_B)} items of this "
-            f"batch have class {labels_B[0].item()}: use aux_modality.loss=supcon, a larger "
+            f"aux_modality.loss: the denominator of Eq. 4 sums over items of other classes, but all {len(labels_B)} "
+            f"items of this batch have class {labels_B[0].item()}: use aux_modality.loss=supcon, a larger "
             "aux_modality.data.batch_size or data with more classes"
         )
     ranks_B = to_device(labels_B.unique(return_inverse=True)[1], view1_BD.device)

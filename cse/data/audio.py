@@ -86,7 +86,7 @@ class Speech(Stream[AudioBatch]):
         if len(files) > 3:
             names += ", ..."
         if shuffle_labels:
-            names += "; shuffled"
+            names += "; shuffled labels"
         log.info("audio      %d clips of %d speakers (%s), from %s", len(self), self.num_classes, names, root)
         self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
         self.frequency_mask, self.time_mask = frequency_mask, time_mask

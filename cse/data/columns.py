@@ -47,7 +47,7 @@ class ScoreColumn(NamedTuple):
         if not low <= value <= high:
             raise UserError(
                 f"{place}: {self.name} is {value:g}, outside `score_range`=[{low:g},{high:g}]: set score_range to the "
-                "ends of the scale, or to null for any numbers"
+                "ends of the scale, or to null to accept any number"
             )
         return repr((value - low) / (high - low))
 
@@ -92,7 +92,7 @@ def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row
     surrogate pair. For a column of scores, raises the errors of ScoreColumn.cell.
     """
     if missing := [name for name in names_of(columns) if name not in row]:
-        raise UserError(f"{where} has no {', '.join(missing)}")
+        raise UserError(f"{where} has no column {', '.join(missing)}")
     cells = []
     for column in columns:
         if isinstance(column, str):

@@ -16,7 +16,7 @@ RowsFunction = Callable[[], Iterator[Row]]
 def rows_by(function: RowsFunction, where: str) -> Iterator[Row]:
     """Yield the unchecked rows of a user's function. Any error of the function except RunError becomes a UserError."""
     if not callable(function):
-        raise UserError(f"{where}: `rows` must be a function that is called later: its YAML needs _partial_: true")
+        raise UserError(f"{where}: `rows` must be a function, not its result: the YAML of `rows` needs _partial_: true")
     name, count = class_name(made_by(function)), 0
     try:
         rows = function()
@@ -38,7 +38,7 @@ def check_row(row: object, names: Sequence[str], where: str) -> None:
         raise UserError(f"{where}: {row!r:.40} is {type(row).__name__}, not a tuple with a text for each column")
     if len(row) != len(names):
         asked = f"`columns`=[{','.join(names)}] asks for {len(names)}"
-        raise UserError(f"{where}: a {type(row).__name__} of {len(row)}, but {asked}")
+        raise UserError(f"{where}: a {type(row).__name__} of {len(row)} cells, but {asked}")
     for name, cell in zip(names, row, strict=True):
         if not isinstance(cell, str):
             raise UserError(f"{where}: {name} is {cell!r:.40}, of type {type(cell).__name__}, not text")

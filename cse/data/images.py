@@ -121,7 +121,7 @@ class Images(Stream[ImageBatch]):
             shuffle_labels=shuffle_labels,
         )
         counts = len(self) - unreadable, there, self.num_classes, classes_there
-        shuffled = ", shuffled" if shuffle_labels else ""
+        shuffled = " (shuffled labels)" if shuffle_labels else ""
         log.info("images     %d of %d, in %d of %d classes%s, from %s", *counts, shuffled, where)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop, self.jitter = v2.RandomResizedCrop(size, scale=tuple(crop_scale)), v2.ColorJitter(*jitter)

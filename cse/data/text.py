@@ -86,7 +86,7 @@ class Text(Part):
         empty: Empty | None = "keep",
     ):
         if path is not None and name in DATASETS:  # the catalogue's licence and revision are another text's
-            why = f"it is a published corpus: give the text of `path`={path} another name"
+            why = f"a published corpus has this name: give the text of `path`={path} another name"
             raise UserError(why, key="name", value=name)
         if rows and columns and len(columns) > 1 and name in DATASETS and len(DATASETS[name].columns) < 2:
             why = f"data={name} has one column: leave `columns` null"
@@ -232,8 +232,8 @@ class Text(Part):
         if counts and count not in counts:
             raise UserError(
                 f"data={self.name} has {count:,} rows, but the published file has {counts[0]:,}: the file is "
-                "incomplete or modified. For the hub's file, delete the cached copy. To train on it anyway: data=text "
-                "data.path=FILE"
+                "incomplete or modified. If the file is from the hub, delete the cached copy. To train on the file "
+                "anyway: data=text data.path=FILE"
             )
 
     # Reading the source
@@ -250,7 +250,7 @@ class Text(Part):
         found = found or self.find()
         cached = self._cached(found)
         if "faults" not in cached.notes:
-            raise UserError(f"{self.cache / found.digest} is a cache of an older version: delete it")
+            raise UserError(f"{self.cache / found.digest} is the cache of an older version of cse: delete it")
         notes = RowNotes.from_json(cached.notes)
         optional = [] if required is None or self.empty == "keep" else self.column_names[required:]
         usable = compact(usable_numbers(notes, self.empty, self.name, optional))
@@ -311,7 +311,7 @@ class Text(Part):
             if missing_N.all():
                 log.warning("data=%s: no row has a text in %s, so this column gives no negatives", self.name, name)
             elif missing_N.any():
-                said = f"{missing_N.sum():,} of {len(chosen):,} rows have no text in {name}, and so one negative fewer"
+                said = f"{missing_N.sum():,} of {len(chosen):,} rows have no text in {name}, and no negative from it"
                 log.info("data=%s: %s", self.name, said)
         return missing_NC if missing_NC.any() else None
 

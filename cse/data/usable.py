@@ -149,6 +149,6 @@ def check_share(unusable: int, total: int, items: str, where: str, first: str) -
     """
     if are_many(unusable, total):
         raise UserError(
-            f"{unusable} of the {total} {items} of {where} cannot be used, more than {UNUSABLE_SHARE:.0%} "
+            f"{unusable} of the {total} {items} of {where} cannot be used, more than the allowed {UNUSABLE_SHARE:.0%} "
             f"(the first: {first}): repair or delete them"
         )

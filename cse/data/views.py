@@ -256,7 +256,7 @@ class Views:
         positives = self.augmentation.positives
         if any(size != first * positives for size in others):
             sizes = ", ".join(map(str, (first, *others)))
-            said = f"returned views of {sizes} texts, but its attribute positives is {positives}"
+            said = f"returned views of {sizes} texts, which do not fit the attribute positives={positives}"
             raise UserError(f"{class_name(type(self.augmentation))}.views {said}")
         return views
 

@@ -71,7 +71,7 @@ class Beir(Evaluator):
         for split in self.splits:
             self.judged[split] = judged = self._judged(QRELS.format(split), places)
             about = len(judged), len(self.queries) - len(judged)
-            log.info("%-10s %s: %d queries; %d without a judged document are left out", "beir", split, *about)
+            log.info("%-10s %s: %d queries; %d more, without a judged document, are left out", "beir", split, *about)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Return the scores of a split. One call of `encode` gets the split's queries and the corpus."""
@@ -117,7 +117,7 @@ class Beir(Evaluator):
         for line, row in enumerate(rows, 2):
             if len(row) != len(HEADER) or not row[2].lstrip("-").isdecimal():
                 needed = "a query's id, a document's id and a whole number, separated by tabs"
-                raise UserError(f"{path}, line {line}: not {needed}")
+                raise UserError(f"{path}, line {line}: the line must be {needed}")
             query, document, score = row
             if query not in self.queries or document not in places:
                 missing = f"{query} in queries.jsonl" if query not in self.queries else f"{document} in corpus.jsonl"

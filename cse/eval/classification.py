@@ -75,7 +75,7 @@ class Classification(Evaluator):
             raise UserError(f"{self.files['train']}: {same}, but a classifier needs two labels")
         for part, found in rows.items():
             if unknown := sorted({label for _, label in found} - set(labels)):
-                raise UserError(f"{self.files[part]}: no row of {self.files['train']} has the label {unknown[0]}")
+                raise UserError(f"{self.files[part]}: the label {unknown[0]} is not in {self.files['train']}")
         if "dev" not in rows:
             order = np.random.RandomState(SEED).permutation(len(rows["train"])).tolist()
             dev = set(order[: max(1, len(order) // DEV)])

@@ -46,7 +46,7 @@ class DataFolder:
         if self.find is not None:
             return self.find()
         if self.path is None:
-            raise MissingResource(f"`{self.key}` is not set: it must be {self.what}. It is not on the hub.")
+            raise MissingResource(f"`{self.key}` is not set: it must be {self.what}. This data is not on the hub.")
         if not Path(self.path).is_dir():
             wrong = "is not a folder" if Path(self.path).exists() else "does not exist"
             raise MissingResource(f"it {wrong}: it must be {self.what}.", key=self.key, value=self.path)

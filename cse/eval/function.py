@@ -62,8 +62,8 @@ class Function(Evaluator):
     def __init__(self, name: Name):
         if name not in KNOWN:
             raise UserError(
-                f"eval.{name} is a function, and only the Python process that got it knows it: give it again, "
-                f"cse.train(..., eval={{'{name}': function}}), and start several processes with torchrun"
+                f"eval.{name} is a function, and only the Python process that got this function knows it: give it "
+                f"again, cse.train(..., eval={{'{name}': function}}), and start several processes with torchrun"
             )
         self.name, self.function = name, KNOWN[name]
 

@@ -38,7 +38,7 @@ class MemoizedEncode:
     def __call__(self, texts: Iterable[str]) -> np.ndarray:
         """Return the vectors of n texts, (n, D), also for n = 0. Raises UserError for a single str."""
         if isinstance(texts, str):
-            raise UserError(f"an evaluator called encode({texts!r:.60}): give it a list of texts")
+            raise UserError(f"an evaluator called encode({texts!r:.60}): encode needs a list of texts")
         texts = [*texts]
         if not texts:
             return np.stack([*self.rows.values()][:1])[:0] if self.rows else self.encode([])
@@ -69,7 +69,7 @@ class MemoizedEncode:
         """Log the number of texts with a vector of zeros. Word vectors give zeros for a text without a known word."""
         if self.zeros:
             of = f"{self.zeros:,} of {self.encoded:,}"
-            log.warning("%s texts have a vector of zeros; its cosine with any other vector is taken as 0", of)
+            log.warning("%s texts have a vector of zeros; the cosine of zeros with any vector is taken as 0", of)
 
     def check_varied(self) -> None:
         """Raise UserError if two or more texts were encoded, and all had the same vector."""

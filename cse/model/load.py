@@ -199,7 +199,7 @@ def ending_of_checkpoint(name: str, folder: Path, pooling: str | None, unrecorde
     ending = recorded_modules(folder, pooling)
     if ending is not None:
         if ending.dropped:
-            log.warning("%s: pooling=%s drops the modules after its own pooling (%s); pooling=null keeps them",
+            log.warning("%s: pooling=%s drops the modules after the recorded pooling (%s); pooling=null keeps them",
                         name, pooling, ", ".join(ending.dropped))  # fmt: skip
         return ending
     if (pooling or unrecorded) is None:

@@ -51,7 +51,7 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
     if lora.get("targets") and unknown:
         linear = sorted({layer.rpartition(".")[2] for layer in layers})
         raise UserError(
-            f"no linear layer of the encoder has this name; their names are {', '.join(linear)}",
+            f"no linear layer of the encoder has this name; the linear layers are {', '.join(linear)}",
             key="lora.targets",
             value=", ".join(unknown),
         )

@@ -127,7 +127,7 @@ def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
         settings |= json.loads(file.read_bytes())
     unread = [f"{key}={settings[key]}" for key in UNREAD if settings.get(key)]
     if unread and pooling is None:
-        raise UserError(f"{folder} records {unread[0]}, and cse does not read that: remove it from its config")
+        raise UserError(f"{folder} records {unread[0]}, which cse does not read: remove this key from its config")
     kept = {key: settings[key] for key in KEPT if settings.get(key) is not None}
     read, heads = pooling, []
     if pooling is None:

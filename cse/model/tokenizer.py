@@ -160,8 +160,8 @@ class Tokenizer:
         """Raise UserError if max_length exceeds the positions or leaves no text token. asked: the setting's key."""
         if max_length + self.template_length <= (around := self.before_text() + self.after_text()):
             raise UserError(
-                f"{asked}={max_length} leaves no token of a text: special tokens and the prefix take "
-                f"{around - self.template_length}"
+                f"{asked}={max_length} leaves no token for the text: special tokens and the prefix take "
+                f"{around - self.template_length} tokens"
             )
         if self.room is not None and self.positions is not None and max_length + self.template_length > self.room:
             most = self.room - self.template_length

@@ -50,7 +50,7 @@ class WordVectors:
             self.known |= dict.fromkeys(new) | vectors
             log.info("%s of %s new words have a vector in %s", f"{len(vectors):,}", f"{len(new):,}", self.path)
             if not any(vector_D is not None for vector_D in self.known.values()):
-                raise UserError(f"{self.path} has no vector for any word of these texts: is it the right language?")
+                raise UserError(f"{self.path} has no vector for any word of these texts: are both in one language?")
         rows_ND = np.zeros((len(texts), self.dim), np.float32)
         for row_D, sentence in zip(rows_ND, sentences, strict=True):
             vectors_D = [vector_D for word in sentence if (vector_D := self.known[word]) is not None]
@@ -87,5 +87,5 @@ class WordVectors:
         except ValueError:
             vector_D = np.empty(0, np.float32)
         if not 0 < len(vector_D) == self.dim or not np.isfinite(vector_D).all():
-            raise UserError(f"{self.path}, line {number}: not a word and {self.dim or 'its'} finite numbers")
+            raise UserError(f"{self.path}, line {number}: must be a word and {self.dim or 'its'} finite numbers")
         return vector_D

@@ -36,7 +36,7 @@ class Whitening:
         count = width if self.components is None else self.components
         if count > width:
             raise UserError(
-                f"whitening.components={count}: the embeddings have {width}: use 1 to {width}, or null for all."
+                f"whitening.components={count}: the embeddings have width {width}: use 1 to {width}, or null for all."
             )
         if rows <= count:
             raise UserError(f"whitening to {count} components needs more than {count} sentences to fit on, not {rows}.")

@@ -143,14 +143,14 @@ class WhitenedCSE(Objective):
         self.pooler = pooler
         if source == "shared_backbone" and not self.whitening.diversifies:
             raise UserError(
-                "each positive would equal its anchor: the positives differ only if `whitening` has a kind, "
-                "shuffle=true, layout=per_view and 1 < num_groups < width",
+                "each positive would equal its anchor: the positives differ only if `whitening` has a kind other than "
+                "none, shuffle=true, layout=per_view and 1 < num_groups < width",
                 key="source",
                 value=source,
             )
         if pooler == "mlp_whitening" and self.whitening.kind == "none":
             instead = "use `pooler`=mlp_no_whitening"
-            raise UserError("it needs a kind of `whitening`", key="pooler", value=pooler, instead=instead)
+            raise UserError("it needs `whitening`, but its kind is none", key="pooler", value=pooler, instead=instead)
 
     def negatives(self, anchors: int) -> int:
         """Return the number of other rows in one view: the softmax of each positive is over the positive's view."""

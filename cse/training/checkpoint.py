@@ -137,8 +137,8 @@ def explain_damage(folder: Path) -> Iterator[None]:
         if is_out_of_memory(error):
             raise
         raise UserError(
-            f"the checkpoint {folder / FILE} is damaged or from another experiment ({in_short(error)}): restore a copy "
-            "or delete it to start again"
+            f"the checkpoint {folder / FILE} is damaged or from another experiment ({in_short(error)}): restore a copy"
+            ", or delete this checkpoint to start again"
         ) from error
 
 

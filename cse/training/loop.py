@@ -117,7 +117,7 @@ class Training:
         read different data. After this error, nothing is written.
         """
         if any(inputs != self.inputs for inputs in gather_objects(self.inputs)):
-            raise UserError("the processes of this run have read different data, because files changed: start it again")
+            raise UserError("the processes of this run have read different data, because files changed: start again")
         if not (resume and (self.folder / checkpoint.FILE).exists()):
             set_seed(seed, device_specific=True)  # dropout differs between processes; the weights are already made
             return

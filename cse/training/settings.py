@@ -157,7 +157,7 @@ def on_other_processes(trainer: Trainer, parts: Parts) -> str:
         "each process draws its own masks": True,
         "trainer.gather_scale=paper scales gradients by the number of processes": trainer.gather_scale == "paper",
         "images or sound are compared within each process": parts.aux is not None,
-        "the size of an epoch's last batch becomes a multiple of that number": not trainer.drop_last,
+        "the size of an epoch's last batch becomes a multiple of the number of processes": not trainer.drop_last,
     }
     return ", ".join(text for text, applies in changed.items() if applies)
 
@@ -165,7 +165,7 @@ def on_other_processes(trainer: Trainer, parts: Parts) -> str:
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
     """Return the error for a `trainer.select` that is not among these scores."""
     if scores:
-        instead = f"gives this score: set trainer.select={' or '.join(scores)}, add its evaluator to eval=[...]"
+        instead = f"gives this score: set trainer.select={' or '.join(scores)}, add the score's evaluator to eval=[...]"
     else:
         instead = "scores dev: add an evaluator that does, such as eval=[stsb], or eval.dev=FILE to eval=pairs"
     return UserError(

@@ -82,7 +82,7 @@ def teacher_table(
     reads = ["its cut and its prompt"] if pooling and (teacher_folder(name) / "modules.json").is_file() else []
     folder = text.cache.parent / "teachers" / key_of_parts(identity, text.digest, text.content, rows, *reads)
     if dry and not folder.exists():
-        log.info("teacher    %s has %s texts to read before the first step", name, f"{math.prod(shape):,}")
+        log.info("teacher    %s must read %s texts before the first step", name, f"{math.prod(shape):,}")
         return np.zeros((*shape, 1), np.float32)
 
     def vectors() -> Iterator[tuple[np.ndarray, ...]]:

@@ -70,7 +70,7 @@ def test_a_cache_that_does_not_say_which_rows_are_unusable_is_named(pairs, tmp_p
     pairs(None, untitled=2)
     (file,) = (tmp_path / "cache").rglob("about.json")
     file.write_text(json.dumps(json.loads(file.read_text()) | {"notes": {"rows": 300, "unusable": 3, "first": 11}}))
-    with pytest.raises(UserError, match=f"{file.parent} is a cache of an older version: delete it"):
+    with pytest.raises(UserError, match=f"{file.parent} is the cache of an older version of cse: delete it"):
         pairs(None, untitled=2)
 
 

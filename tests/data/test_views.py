@@ -155,7 +155,7 @@ def test_an_id_above_the_number_of_tokens_is_one_of_a_vocabulary_with_gaps(batch
 @pytest.mark.parametrize(("made", "said"), [
     *((made, r"Mine\.views must return 2 views")
       for made in ("ab", ["a"], ["a", None], ["a", []], ["a", ["b", 1]], None)),
-    *((made, r"Mine\.views .* positives is 1")
+    *((made, r"Mine\.views .* positives=1")
       for made in (["a", ["b", "c"]], [["a", "b"], "c"], [["a"], ["b", "c", "d"]])),
 ])  # fmt: skip
 def test_views_that_are_no_texts_or_of_other_sizes_than_it_says_are_refused_by_class(batches_of, made, said):

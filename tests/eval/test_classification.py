@@ -75,7 +75,7 @@ def test_without_a_file_dev_is_a_tenth_of_train(folder, bag_of_letters, caplog):
 
 @pytest.mark.parametrize(("changes", "said"), [
     ({"train": None}, "train"), ({"columns": ["text", "class"]}, r"columns=class: .*no column class"),
-    ({"columns": ["id", "text"]}, "no row of .* has the label"),
+    ({"columns": ["id", "text"]}, "the label .* is not in"),
 ])  # fmt: skip
 def test_files_that_do_not_fit_are_named(folder, changes, said):
     with pytest.raises(UserError, match=said):

@@ -35,7 +35,7 @@ Writes, into out=FOLDER (default: reports/FOLDER, reports/A+B or reports/PAPER/T
   report.html                   one page: tables to sort and filter, charts, figures
   report.md, report.tex         the tables
   runs.csv                      every run, every score (runs=)
-  settings.csv                  means (runs=)
+  settings.csv                  every setting, the mean of every score (runs=)
   differences.csv               differences, intervals and p (runs=)
   report.csv                    the table, unrounded (sweep=)
   claims.csv                    the paper's claims, with our verdicts (sweep=)

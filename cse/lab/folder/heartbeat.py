@@ -100,7 +100,7 @@ class Heartbeat:
             if (beat := read_beat(self.folder)) is None:
                 continue
             if beat != self.own:
-                message = "process %d on %s took the folder %s while this process was silent: this process stops now"
+                message = "process %d on %s took the folder %s: this process wrote no heartbeat, and stops now"
                 log.error(message, beat.pid, beat.host, self.folder)
                 os._exit(1)
             with contextlib.suppress(OSError):  # if the disk refuses, the next write of a run's file raises an error

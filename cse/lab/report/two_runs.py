@@ -50,7 +50,7 @@ def check_two(folders: Sequence[Path]) -> None:
     """Refuse a folder without a run, and the same folder twice."""
     for folder in folders:
         if not (folder / RESULTS).is_file():
-            raise UserError(f"differ: {folder} is no run's folder (no results.json in it){newest_run(folder)}")
+            raise UserError(f"differ: {folder} is not the folder of a run (no results.json in it){newest_run(folder)}")
     if folders[0].resolve() == folders[1].resolve():
         raise UserError(f"differ={folders[0]},{folders[1]}: name two different runs")
 

@@ -89,7 +89,7 @@ def pooling_in_words(name: str, pooling: str) -> str:
     with suppress(UserError, OSError, ValueError, KeyError):  # an unreadable folder is refused elsewhere
         recorded = recorded_modules(Path(locate(name)))
         if recorded is not None and recorded.pooling != pooling:
-            return f"{pooling} pooling (its folder records {recorded.pooling} pooling: model.pooling=null uses that)"
+            return f"{pooling} pooling (model.pooling=null uses the recorded {recorded.pooling} pooling)"
     return f"{pooling} pooling"
 
 
@@ -147,7 +147,7 @@ def views_in_words(batches: Batches, choice: str) -> str:
     if augmentation.keeps_text:
         return views + differ
     views += f", changed by augmentation={choice}"
-    return f"{views} except the first" if augmentation.keeps_first else views
+    return f"{views}, except the first view" if augmentation.keeps_first else views
 
 
 def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str:
@@ -160,10 +160,10 @@ def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str
         return ""
     rows_B = batches.row_numbers_of(0)
     meet = met(batches.text, rows_B)
-    counted = f"{count:,} rows share a text with another row; {meet} of the {len(rows_B)} rows in the first batch"
+    counted = f"{count:,} rows share a text with another row; in the first batch, {meet} of {len(rows_B)} rows do"
     if parts.trainer.no_duplicates:
         return counted
-    return f"{counted}, where they are negatives of each other (trainer.no_duplicates=true separates them)"
+    return f"{counted}, and are negatives of each other (trainer.no_duplicates=true separates such rows)"
 
 
 def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:

@@ -47,8 +47,8 @@ def refuse_foreign_parts(run: str, config: DictConfig, fresh: DictConfig, argume
             raise UserError(f"{run}: {key} was a Python function; give it again in Python: {call}")
         named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
         raise UserError(
-            f"{run}: {named} is not a part of cse, so the command must name it too: give the --config-dir FOLDER "
-            f"that names it, or give {key}._target_=... again"
+            f"{run}: {named} is not a part of cse, so the command must name this part too: give the --config-dir "
+            f"FOLDER with the part's YAML, or give {key}._target_=... again"
         )
 
 

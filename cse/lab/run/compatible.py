@@ -46,8 +46,8 @@ def check_combination(cfg: DictConfig) -> None:
         raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
     if cfg.trainer.accumulate > 1:
         log.warning(
-            "trainer.accumulate adds no negatives, and no rows to batch statistics; for more of them, set a larger "
-            "trainer.batch_size, with trainer.chunk if the memory is short"
+            "trainer.accumulate adds no negatives, and no rows to batch statistics; a larger trainer.batch_size adds "
+            "both, with trainer.chunk if the memory is short"
         )
 
 
@@ -92,7 +92,7 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
     if columns == 1:
         check_one_column(learned, augmentation)
     elif columns < views:
-        fewer = f"{wants}, but {learned.described} has {columns} columns: use data with one or {views}"
+        fewer = f"{wants}, but {learned.described} has {columns} columns: use data with one or {views} columns"
         if "num_views" in learned.objective_settings:
             fewer += f", or {learned.objective_key}.num_views={columns}"
         raise UserError(fewer)

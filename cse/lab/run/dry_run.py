@@ -53,8 +53,8 @@ def log_forecast(training: Training) -> None:
     log_fields(
         negatives=f"{parts.objective.negatives(trainer.batch_size):,} per anchor",
         time=f"{left:,} steps of {about.step:.3g} s, {dev_scores} dev scores of {about.dev_score:.3g} s, "
-        f"{about.last_scores:.3g} s to encode the other texts at the end; total about {duration(seconds)}, without "
-        "fitting classifiers",
+        f"{about.last_scores:.3g} s to encode further texts for the final scores; total about {duration(seconds)}, "
+        "without fitting classifiers",
         memory=f"{about.memory / 2**30:.1f} of {total_memory(device) / 2**30:.0f} GiB at the peak",
         work=f"{left * about.flop / 1e15:.3g} PFLOP in {left:,} steps; this machine sustains "
         f"{about.flop / about.step / 1e12:.3g} TFLOP/s",

@@ -103,7 +103,7 @@ def load_subject(cfg: DictConfig) -> Subject:
     if str(cfg.checkpoint).endswith(VECTORS):
         return load_vectors(cfg)
     if cfg.lowercase:
-        raise UserError("lowercase=true is for word vectors; an encoder's tokenizer knows its own case")
+        raise UserError("lowercase=true is for word vectors; an encoder's tokenizer handles case: leave lowercase out")
     if cfg.checkpoint is None:
         encoder: Encoder = make(cfg.model)
     else:

@@ -84,7 +84,7 @@ def selected_score(config: DictConfig) -> str | None:
         return name
     evaluator: Evaluator = make(config.eval[name])
     if evaluator.primary is None:
-        instead = f"name one in full, dev/{name}/SCORE"
+        instead = f"name a score in full, dev/{name}/SCORE"
         raise UserError(f"eval.{name} has no primary score", key="trainer.select", value=name, instead=instead)
     return f"dev/{name}/{evaluator.primary}"
 

@@ -61,7 +61,7 @@ def earlier_run(arguments: Sequence[Argument], kind: Kind) -> EarlierRun | None:
     continued = EarlierRun("resume", Path(resume)) if resume not in ("", "null", "auto") else None
     repeated = EarlierRun("rerun", Path(rerun)) if rerun not in ("", "null") else None
     if continued and repeated:
-        raise UserError(f"{continued} continues a run, {repeated} starts a new one: choose one")
+        raise UserError(f"{continued} continues a run, {repeated} starts a new run: give only one of them")
     return continued or repeated
 
 
@@ -122,7 +122,7 @@ def refuse_what_is_set(run: EarlierRun, recorded: PlainConfig, arguments: Sequen
             if "sweep" not in values_of(complete):  # only the command of a sweep's job needs RUN_ALONE
                 complete = [argument for argument in complete if argument != RUN_ALONE]
             anew = shell_line("cse-train", *texts_of(complete))
-            raise UserError(f"{argument} cannot change {run}: its data and sizes are fixed; for a new run: {anew}")
+            raise UserError(f"{argument} cannot change {run}: a run's data and sizes are fixed; for a new run: {anew}")
 
 
 def recorded_choices(recorded: PlainConfig) -> list[str]:

@@ -69,7 +69,7 @@ def check_range(axis: Argument) -> None:
     if axis.key.rpartition(".")[2] == "seed":
         raise UserError(
             f"{axis}: a search over seeds finds the luckiest seed. Give one seed; the report of the search has the "
-            "command for more seeds of its best setting"
+            "command for more seeds of the best setting"
         )
     interval = interval_of(axis)
     if interval is None:

@@ -84,7 +84,7 @@ def check_wandb_ids(jobs: Sequence[PlannedJob], trials: int) -> None:
         if name and count * trials > 1:
             raise UserError(
                 f"tracker.wandb.id={name} (or WANDB_RUN_ID) is the id of one run, but this command starts "
-                f"{count * trials} runs: leave it out"
+                f"{count * trials} runs: leave this id out"
             )
 
 

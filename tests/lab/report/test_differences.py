@@ -141,9 +141,9 @@ def test_a_gate_passes_only_what_is_shown(three_rates, words, code):
 @pytest.mark.parametrize(
     ("baseline", "doubt"),
     [
-        (None, "not significantly better than 1 of the others"),
-        ("lr=3e-05", "not significantly better than 1 of the others"),  # the best itself
-        ("lr=1e-05", "no verdict: it is compared only with lr=1e-05"),
+        (None, "not significantly better than 1 of the other settings"),
+        ("lr=3e-05", "not significantly better than 1 of the other settings"),  # the best itself
+        ("lr=1e-05", "no verdict: this setting is compared only with lr=1e-05"),
     ],
 )
 def test_beside_a_baseline_the_best_is_not_named_as_if_it_had_won(three_rates, compared, baseline, doubt):
@@ -173,7 +173,7 @@ def test_differences_are_in_every_file(three_rates, tmp_path, capsys):
     for name in ("report.html", "report.md"):
         assert "-0.15 ≈" in (tmp_path / "out" / name).read_text()
     for shown in (printed, (tmp_path / "out" / "report.html").read_text()):  # where the best is named
-        assert "not significantly better than 1 of the others" in shown
+        assert "not significantly better than 1 of the other settings" in shown
     latex = (tmp_path / "out" / "report.tex").read_text()
     assert r"$-$0.15 $\approx$" in latex
     (caption,) = (line for line in latex.splitlines() if line.startswith(r"\caption") and r"$\approx$: " in line)
@@ -198,9 +198,9 @@ def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(leave):
         ({"dev.csv": "1"}, 3, None, "gate=1: passed"),
         ({"dev.csv": "1", "t.csv": "2"}, 3, None, "gate=1: passed"),  # a run that scored fewer splits has read fewer
         ({"dev.csv": "1"}, 2, None, "too few seeds"),
-        ({"dev.csv": "1"}, 3, 2, "data are incomplete or modified"),
-        ({"dev.csv": "2"}, 3, None, "they were scored on different data"),
-        ({"third.csv": "2"}, 3, None, "they were scored on different data"),
+        ({"dev.csv": "1"}, 3, 2, "incomplete or modified data"),
+        ({"dev.csv": "2"}, 3, None, "scored on different data"),
+        ({"third.csv": "2"}, 3, None, "scored on different data"),
     ],
 )
 def test_few_seeds_and_modified_or_other_data_pass_no_gate(leave, capsys, files, seeds, modified, told):

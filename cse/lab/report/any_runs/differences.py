@@ -114,11 +114,11 @@ class Differences:
         if self.comparison.best is None:
             return ""
         if self.reference is not self.comparison.best:
-            return f"no verdict: it is compared only with {self.reference.label}"
+            return f"no verdict: this setting is compared only with {self.reference.label}"
         if self.no_verdict:
             return f"no verdict: {self.no_verdict}"
         tied = [line for line in self.lines if line.tied]
-        return f"not significantly better than {len(tied)} of the others" if tied else ""
+        return f"not significantly better than {len(tied)} of the other settings" if tied else ""
 
 
 def compare_settings(

@@ -20,13 +20,13 @@ from cse.lab.sections import Section
 
 PAIRED = (
     "paired: paired t-tests over the seeds. They detect more than unpaired tests only if a seed affects both settings "
-    "in the same way. A change of precision is such a case; two methods seldom are."
+    "in the same way: often in settings that differ only in precision, seldom in two methods."
 )
 EQUIVALENT = (
     'equivalent: the difference is less than {0:g}, by TOST. In brackets: p, corrected by Holm in each column. "no": '
     "the whole interval is outside -{0:g} to {0:g}."
 )
-OF_CHECKPOINTS = f"{OVER_ITEMS}: a test of these checkpoints only. It says nothing about other seeds of their training."
+OF_CHECKPOINTS = f"{OVER_ITEMS}: a test of these checkpoints only. It says nothing about training with other seeds."
 
 
 def differences_section(differences: Differences, label: str = "") -> Section:
@@ -134,7 +134,7 @@ def legend_of_tests(differences: Differences) -> list[str]:
     names = ", ".join(dict.fromkeys(TEST_NAMES.get(test.effect.test, test.effect.test) for test in tested))
     if len(tested) > 1:
         notes.append(
-            f"p (Holm): {names}, corrected by Holm for {len(tested)} comparisons. Intervals and the p in "
+            f"p (Holm): {names}, corrected by Holm for {len(tested)} comparisons. Intervals and the column p of "
             "differences.csv are not corrected."
         )
     elif tested:

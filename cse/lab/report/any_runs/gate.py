@@ -50,7 +50,7 @@ def judge_gate(
     candidates = [setting_named(comparison, baseline)] if baseline else comparison.settings
     if candidates == [first] and not named and len(comparison.settings) > 1:
         title = f"gate={least:g}: not passed, by {score}"
-        return Gate(False, title, first, {first: f"the best is the baseline itself: {first.label}"})
+        return Gate(False, title, first, {first: f"the best setting is the baseline: {first.label}"})
     others = [setting for setting in candidates if setting is not first]
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
@@ -94,7 +94,7 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
         return single_setting(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
     if not baseline:
         raise UserError(
-            f"gate={least:g}: say which setting should be better: A with runs=[A,B], the best with baseline=KEY=VALUE"
+            f"gate={least:g}: say which setting should be better: runs=[A,B] tests A, baseline=KEY=VALUE the best"
         )
     if comparison.best is None:
         raise UserError(f"gate={least:g}: no dev score shows which setting is the best: name the setting, runs=[A,B]")

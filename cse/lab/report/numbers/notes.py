@@ -19,10 +19,10 @@ def detectable_difference(spread: SeedSpread, level: float, sides: int = 2) -> s
     least = smallest_difference(spread.sd, spread.num_seeds, level, sides)
     needed = seeds_for(least / 2, spread.sd, level, sides)
     each = " per setting" if sides == 2 else ""
-    pooled = f" (pooled; {min(spread.each):.2g} to {max(spread.each):.2g})" if len(spread.each) > 1 else ""
+    pooled = f" (pooled from SDs {min(spread.each):.2g} to {max(spread.each):.2g})" if len(spread.each) > 1 else ""
     return (
         f"SD over seeds {spread.sd:.2g}{pooled}. With {spread.num_seeds} seeds{each}, the smallest detectable "
-        f"difference (80% power) is {least:.2g}; {least / 2:.2g} needs {needed} seeds."
+        f"difference (80% power) is {least:.2g}; half of it, {least / 2:.2g}, needs {needed} seeds."
     )
 
 

@@ -55,7 +55,7 @@ def why_items_differ(scores: Sequence["Resampled"]) -> str:
     truths = {score.truth for score in scores}
     texts = {score.texts for score in scores} - {""}
     if len(truths) > 1 or len(texts) > 1:
-        return "their test items are not the same"
+        return "the test items of both sides are not the same"
     if not all(score.texts or score.varied for score in scores):
         return "one side did not record the texts of its test items: score it again"
     return ""

@@ -81,14 +81,14 @@ def why_not_comparable(ours: Group, theirs: Group, score: str) -> str:
     """Return why the difference of two groups may not come from their settings alone; "" if there is no such reason."""
     both = [*ours.runs, *theirs.runs]
     if are_scored_on_other_data(both, score):
-        return "they were scored on different data"
+        return "the settings were scored on different data"
     if ours.modified or theirs.modified:
-        return "its data are incomplete or modified"
+        return "the score is on incomplete or modified data"
     if any(len(set(map(code_in_short, side.runs))) > 1 for side in (ours, theirs)):
         return "the runs of a setting have different code"
     changed = [*changed_training_data(ours.runs), *changed_training_data(theirs.runs)]
     if changed or changed_training_data(both, same_file_names_only=True):
-        return "they were trained on different data with the same name"
+        return "the settings were trained on different data with the same name"
     return ""
 
 

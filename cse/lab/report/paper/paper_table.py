@@ -253,8 +253,8 @@ def notes_on_verdicts(sweep: SweepRuns, cells: Sequence[Cell]) -> list[str]:
         lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
     if any(cell.ours and cell.ours.n == 1 and cell.difference.size is not None for cell in cells):
         lines.append(
-            "The verdict on a cell with one seed rests on the SD over seeds of the other cells in its column. Without "
-            "such cells the verdict is ONE SEED."
+            "The verdict on a cell with one seed rests on the SD over seeds of other cells in the column. If no other "
+            "cell has several seeds, the verdict is ONE SEED."
         )
     tolerances = {column: line.tolerance for column, line in block.columns.items() if line.tolerance is not None}
     in_columns = "".join(f", {column} within {tolerance:g}" for column, tolerance in tolerances.items())
