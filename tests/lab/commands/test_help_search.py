@@ -33,7 +33,7 @@ def test_help_answers_with_the_table(name):
     ("output_dir", "hydra.run.dir: by default", "hydra.run.dir=outputs"),
     # one value for two reasons: `without effect` is not true of triplets
     ("hard_negative_weight", "objective.hard_negative_weight: the same number, added",
-     "(objective=simcse_sup) log(alpha), added to the logits"),
+     "(objective=simcse_sup) log(alpha), added to the logit"),
 ])  # fmt: skip
 def test_a_word_finds_its_settings(word, first, about):
     lines = search_help("train", word, 120)
