@@ -48,6 +48,15 @@ def test_precision_auto_is_bf16_only_on_a_cpu_that_computes_in_it(has, precision
     assert precision_of("auto") == precision
 
 
+def test_without_a_gpu_only_a_trial_of_a_run_accepts_fp16(gpus, caplog):
+    gpus(0)
+    with pytest.raises(UserError, match="fp16 needs a GPU"):
+        precision_of("fp16")
+    with caplog.at_level("INFO", logger="cse"):
+        assert precision_of("fp16", is_trial=True) == "fp32"
+    assert "fp16 needs a GPU" in caplog.text
+
+
 @pytest.mark.parametrize("emulated", [True, False])
 def test_a_run_says_that_bf16_is_emulated(emulated, gpus, monkeypatch):
     monkeypatch.setattr("torch.cpu.get_capabilities", dict if emulated else lambda: {"amx_bf16": True})

@@ -67,6 +67,8 @@ class Dataset:
     def hub_repo(self, asked: str, instead: str) -> hub.Repo:
         """Return the dataset's repository on the hub. asked, instead: see hub.Repo."""
         assert self.repo is not None
+        if asked in self.reads and self.setting:  # a run reads the dataset
+            instead = f"name your copy, {self.setting}=PLACE, or {instead}"
         return hub.Repo(self.repo, "dataset", asked, instead, self.revision)
 
 

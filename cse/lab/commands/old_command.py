@@ -78,6 +78,7 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     old += defaults_of_trainers(old, kind)
     multiply(old)
     name_own_columns(old)
+    leave_out_absent_copy(old)
     needed = choices_needed(old, ours, kind)
     chosen = choices_given([*needed, *settings_of(old), *filter(SETTING.match, ours)], kind)
     leave_out_unfitting(old, chosen, known, kind)
@@ -217,6 +218,15 @@ def name_own_columns(old: Sequence[Old]) -> None:
             one.here["data.columns"] = spell_argument("", header_of(file, "utf-8")).partition("=")[2]
         elif "data.columns" in one.here:
             one.note = f"({file} is not here: name its columns)"
+
+
+def leave_out_absent_copy(old: Sequence[Old]) -> None:
+    """Leave out the setting that reads a published corpus from the person's own copy, if no such file exists."""
+    for one in old:
+        copy = Path(str(value_in(one.here.get("data.rows.file", ""))))
+        if "data.rows.file" in one.here and not copy.is_file():
+            del one.here["data.rows.file"]
+            one.note = f"({copy} is not here: the hub's copy)"
 
 
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:

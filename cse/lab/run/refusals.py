@@ -19,6 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.errors import UserError
 from cse.lab.folder.contents import RUN
 from cse.lab.folder.heartbeat import check_free
+from cse.lab.folder.runs import read_run
 from cse.lab.folder.status import line_to_resume
 from cse.lab.run import this_process
 from cse.lab.run.evaluators import check_selection
@@ -73,6 +74,8 @@ def check_unused(job: Job) -> None:
     """Refuse a folder that holds a run or scores that the job would replace."""
     held = [name for name in ("best", "last", "scores.csv") if os.path.lexists(job.folder / name)]
     if held and not (job.trains and job.cfg.resume):
+        if not job.cfg.smoke and read_run(job.folder).is_smoke:
+            raise UserError(f"{job.folder} holds a smoke test: remove this folder, or choose another hydra.run.dir")
         resume = f", or continue the run: {line_to_resume(job.folder)}" if job.trains else ""
         raise UserError(
             f"{job.folder} already holds a run or its scores ({held[0]}): choose another hydra.run.dir{resume}"

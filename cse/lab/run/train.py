@@ -41,6 +41,7 @@ from cse.lab.run.needs import lacking
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.refusals import check_unused
 from cse.lab.run.resume import resume_hint
+from cse.lab.run.run_log import log_fields
 from cse.lab.run.this_process import is_follower
 from cse.lab.run.unchanged import check_repeated, check_resumed, warn_of_changed_code
 from cse.lab.settings.references import resolved
@@ -65,7 +66,8 @@ def run(job: Job) -> None:
     explained = partial(explain_failures, resolved(job.cfg), partial(resume_hint, job))
     with leaving_processes(), receiving_signals(job) as signals, explained():
         set_up_torch(job.cfg)
-        job = job.with_precision(precision_of(job.cfg.trainer.precision))  # a resumed run keeps this precision
+        precision = precision_of(job.cfg.trainer.precision, is_trial=job.cfg.smoke or not job.writes)
+        job = job.with_precision(precision)  # a resumed run keeps this precision
         accelerator = Accelerator(mixed_precision=job.cfg.trainer.precision.replace("fp32", "no"))
         is_first = accelerator.is_main_process
         with Heartbeat(job.folder, is_first and job.writes) as heartbeat:
@@ -118,17 +120,21 @@ def set_up_torch(cfg: DictConfig) -> None:
     torch.set_float32_matmul_precision("highest")  # the default, unless TORCH_ALLOW_TF32_CUBLAS_OVERRIDE is set
 
 
-def precision_of(asked: str) -> str:
+def precision_of(asked: str, is_trial: bool = False) -> str:
     """Return the precision on this machine for a value of trainer.precision.
 
-    For auto: bf16 if the device computes bf16 in hardware, else fp32. Raises UserError for fp16 without a GPU.
+    For auto: bf16 if the device computes bf16 in hardware, else fp32. Without a GPU, fp16 raises UserError, but a trial
+    of a run that is for another machine computes in fp32.
     """
     from cse.device import computes_bf16, count_gpus
 
     if asked == "auto":
         return "bf16" if computes_bf16() else "fp32"
     if asked == "fp16" and not count_gpus():
-        raise UserError("trainer.precision=fp16 needs a GPU: on a CPU use fp32 or bf16")
+        if not is_trial:
+            raise UserError("trainer.precision=fp16 needs a GPU: on a CPU use fp32 or bf16")
+        log_fields(precision="fp32 here, because fp16 needs a GPU; without a GPU the run itself is refused")
+        return "fp32"
     return asked
 
 

@@ -55,11 +55,15 @@ def all_choices(kind: Kind) -> Iterator[Entry]:
 
 
 def settings_of_command(kind: Kind) -> Iterator[Entry]:
-    """Yield every setting of a kind of command, and of every choice of its groups except GLOBAL_GROUPS."""
+    """Yield every setting of a kind of command, and of every choice of its groups except GLOBAL_GROUPS.
+
+    In each group, the default choice comes first.
+    """
     own = settings_of_file(Path(CONF_DIR, f"{kind}.yaml"), "", "")
     yield from (setting for setting in own if setting.value != "{}")  # eval: {}, to which each evaluator adds settings
-    for group in groups(kind):
-        for choice in choices(group) if group not in GLOBAL_GROUPS else ():
+    for group, default in groups(kind).items():
+        names = sorted(choices(group), key=lambda name: name not in default.choices)
+        for choice in names if group not in GLOBAL_GROUPS else ():
             name = "" if choice == "default" else f"{group}={choice}"
             by_key: dict[str, Entry] = {}
             for file in included(file_of(group, choice)):

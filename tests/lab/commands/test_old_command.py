@@ -66,6 +66,8 @@ def offered(program: str, line: str) -> list[str]:
      "objective.hard_negative_weight=1 model.pooling=mean objective.head=null trainer.weight_decay=0.1 seed=3"),
     ("cse-train", "--mlm_weight 0.2 --do_mlm --max_steps -1 --load_best_model_at_end False --bf16 false",
      "cse-train objective.mlm_weight=0.2 trainer.select=null"),
+    ("cse-train", "--metric_for_best_model avg_sts --temp 0.1",
+     "cse-train eval.stsb.with_sickr=true trainer.select=dev/stsb/average objective.temperature=0.1"),
     ("cse-train", "--mlm_weight 0.2 --temp 0.1 --max_steps 9",
      "cse-train objective.temperature=0.1 trainer.max_steps=9 trainer.schedule_steps=9"),
     ("cse-train", "--model_name_or_path bert-base-uncased --mlp_only_train False --num_train_epochs 1 "
@@ -96,6 +98,17 @@ def test_the_offered_command_has_the_old_values_and_composes(program, line, comm
     for flag in [text.partition("=")[0] for text in shlex.split(line) if text.startswith("--")]:
         assert any(flag in text for text in lines), flag
     assert exit_code(program, *shlex.split(line)) == 2
+
+
+@pytest.mark.parametrize("corpus", ["wiki1m_for_simcse.txt", "nli_for_simcse.csv"])
+def test_a_published_corpus_is_read_from_ones_own_copy(tmp_path, monkeypatch, corpus):
+    monkeypatch.chdir(tmp_path)
+    line = f"--train_file data/{corpus} --temp 0.1"
+    assert "data.rows.file" not in refusal("cse-train", line)
+    Path("data").mkdir()
+    Path("data", corpus).touch()
+    texts = offered("cse-train", line)
+    assert composed("train", texts[1:]).data.rows.file == f"data/{corpus}"
 
 
 @pytest.mark.parametrize("name", ["my pairs.csv", "it's [1],2.csv", "a$b;c.csv"])

@@ -14,3 +14,12 @@ def test_a_folder_that_holds_a_run_or_scores_is_refused(small_run, tiny_bert, tm
     assert exit_code(program, *(small_run if program == "cse-train" else scored)) == 2
     assert f"{tmp_path}/run" in capsys.readouterr().err
     assert {path.name for path in (tmp_path / "run").iterdir()} == {name, "run.yaml"}
+
+
+def test_a_smoke_tests_folder_is_not_offered_for_resuming(small_run, tmp_path, capsys):
+    (tmp_path / "run" / "best").mkdir(parents=True)
+    (tmp_path / "run" / "run.yaml").write_text("config: {smoke: true, trainer: {}}\n")
+    assert exit_code("cse-train", *small_run) == 2
+    said = capsys.readouterr().err
+    assert "smoke test" in said
+    assert "resume=" not in said
