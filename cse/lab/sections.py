@@ -34,9 +34,9 @@ OPENS = re.compile(r"^[\[*]")
 """A [ or * at the start of a cell. LaTeX would read this sign as part of the line break before the cell."""
 BEYOND_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2010-\u2026]")
 
-BOTH_COLUMNS = 5  # a table with more columns of numbers than this spans both columns of a paper
-FITTED = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
-"""The LaTeX that shrinks a wide table to the width of the paper's column."""
+COLUMN = 56  # a table with more characters in a row than this spans both columns of a paper
+FITTED = "\\smallskip\n\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
+"""The LaTeX between a caption and its table. It shrinks a wide table to the width of the paper's column."""
 
 
 @dataclass(frozen=True)
@@ -180,18 +180,22 @@ def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, list[tuple[int, int]]
 
 
 def latex_cells(table: "pd.DataFrame", bold: Sequence[tuple[int, int]], column_prefix: str) -> "pd.DataFrame":
-    """Return the table in LaTeX, without the column `folder`. bold, column_prefix: as in Section."""
+    """Return the table in LaTeX. bold, column_prefix: as in Section.
+
+    The column `folder` is left out, and so is the column `runs` if all its values are equal.
+    """
     cells = table.map(latex_cell)
     for row, column in bold:
         cells.iloc[row, column] = rf"\textbf{{{cells.iloc[row, column]}}}"
-    cells = cells.drop(columns="folder", errors="ignore")
+    left_out = ["folder", *(["runs"] if "runs" in cells and cells["runs"].nunique() == 1 else [])]
+    cells = cells.drop(columns=left_out, errors="ignore")
     return cells.set_axis([latex_head(name.removeprefix(column_prefix)) for name in cells.columns], axis=1)
 
 
 def booktabs(cells: "pd.DataFrame", label_columns: int, caption: str, label: str) -> str:
-    """Return a booktabs table, at most as wide as the text. A table of many columns spans both columns of a paper."""
+    """Return a booktabs table, at most as wide as the text. A wide table spans both columns of a paper."""
     numbers = len(cells.columns) - label_columns
-    environment = "table*" if numbers > BOTH_COLUMNS else "table"
+    environment = "table*" if characters_in_a_row(cells) > COLUMN else "table"
     latex = cells.to_latex(
         index=False,
         escape=False,
@@ -203,6 +207,14 @@ def booktabs(cells: "pd.DataFrame", label_columns: int, caption: str, label: str
     latex = latex.replace("\\end{table}", f"\\end{{{environment}}}")
     latex = latex.replace("\\begin{tabular}", FITTED + "\\begin{tabular}")
     return latex.replace("\\end{tabular}", "\\end{tabular}}")
+
+
+def characters_in_a_row(cells: "pd.DataFrame") -> int:
+    """Return the width of a table in LaTeX, in characters: each column's longest text, and two blanks between columns."""
+    texts = [re.split(r"\\shortstack\[r\]|\\\\", str(name)) for name in cells.columns]
+    columns = [[*heads, *column] for heads, column in zip(texts, cells.to_numpy().T, strict=True)]
+    widths = [max(len(re.sub(r"\\[a-z]+ ?|[{}$]", "", text)) for text in column) for column in columns]
+    return sum(widths) + 2 * (len(widths) - 1)
 
 
 def latex_head(name: str) -> str:

@@ -57,7 +57,10 @@ def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
     caption += f" by {names}" if names else ""
     caption += ": mean ± standard deviation over seeds" if any(mean and mean.sd is not None for mean in means) else ""
     caption += ", the best of each column in bold" if has_bold else ""
-    caption += f"; *: the best by {comparison.scores.best_by}" if comparison.best else ""
+    numbers = {runs_in_words(setting) for setting in comparison.ranked}
+    caption += f"; runs per setting: {next(iter(numbers))}" if len(numbers) == 1 else ""
+    best_by = str(comparison.scores.best_by)
+    caption += f"; *: the best by {best_by.removeprefix(f'{shared}/')}" if comparison.best else ""
     return caption + smoke_words(comparison)
 
 
