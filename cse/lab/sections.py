@@ -210,7 +210,7 @@ def booktabs(cells: "pd.DataFrame", label_columns: int, caption: str, label: str
 
 
 def characters_in_a_row(cells: "pd.DataFrame") -> int:
-    """Return the width of a table in LaTeX, in characters: each column's longest text, and two blanks between columns."""
+    """Return the width of a LaTeX table in characters: each column's longest text, and two blanks between columns."""
     texts = [re.split(r"\\shortstack\[r\]|\\\\", str(name)) for name in cells.columns]
     columns = [[*heads, *column] for heads, column in zip(texts, cells.to_numpy().T, strict=True)]
     widths = [max(len(re.sub(r"\\[a-z]+ ?|[{}$]", "", text)) for text in column) for column in columns]
