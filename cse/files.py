@@ -49,7 +49,8 @@ def make_folder(path: Path, key: str) -> None:
 def replaced_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path with the ending of `path`. After the block, the temporary file replaces `path`.
 
-    An error in the block leaves the old file unchanged, and removes the temporary file. Raises cannot_write's errors.
+    An error in the block leaves the old file unchanged, and removes the temporary file. Raises the errors of
+    `cannot_write`.
     """
     with _written(path) as new:
         yield new
@@ -62,7 +63,7 @@ def replaced_folder(path: Path) -> Iterator[Path]:
     """Yield an empty temporary folder, which replaces the folder `path` after the block.
 
     Only one process may write `path`. The old folder is renamed first and removed last, so the old or the new folder
-    is always complete. `recover` cleans up after a kill between the two renames. Raises cannot_write's errors.
+    is always complete. `recover` cleans up after a kill between the two renames. Raises the errors of `cannot_write`.
     """
     recover(path)
     with _written(path) as new:
@@ -78,7 +79,7 @@ def written_once(path: Path, write: Callable[[Path], object]) -> Path:
     """Return the folder `path`. If the folder does not exist, write(temporary folder) makes its content first.
 
     The content must depend only on the name of `path`, as in a cache. If several processes write `path` at the same
-    time, the first to finish makes the folder. Raises the errors of `write`, and cannot_write's errors.
+    time, the first to finish makes the folder. Raises the errors of `write` and of `cannot_write`.
     """
     if path.exists():
         return path
@@ -164,7 +165,7 @@ def _digest_as_written(digest: Callable[[Path], str], path: Path, written: int) 
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace the content of `path` by `text` (UTF-8) in one step. Raises cannot_write's errors."""
+    """Replace the content of `path` by `text` (UTF-8) in one step. Raises the errors of `cannot_write`."""
     with replaced_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -235,7 +236,7 @@ def cannot_write(path: Path | str, error: OSError | SafetensorError) -> RunError
 def _written(path: Path) -> Iterator[Path]:
     """Yield a temporary path for the content of `path`, in a folder with a unique name beside `path`.
 
-    Disk errors in the block become cannot_write's errors. The folder is removed after the block.
+    Disk errors in the block become the errors of `cannot_write`. The folder is removed after the block.
     """
     place = path.with_name(f".cse-{secrets.token_hex(8)}.{path.name}")
     try:

@@ -39,7 +39,7 @@ class Need:
         return f"{part}.{self.key}".removeprefix(".") if self.key else ""
 
     def check(self) -> None:
-        """Raise UserError if the place in a setting does not exist, or has the wrong content. Does not ask the hub."""
+        """Raise UserError if the place that a setting names is missing, or has the wrong content. Asks no hub."""
 
     def check_closely(self) -> None:
         """Check as `check` does. May also read the content, which can take seconds."""

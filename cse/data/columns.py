@@ -81,7 +81,7 @@ def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> 
         if header.count(name) != 1:
             count = "several columns" if name in header else "no column"
             why = f"{file} has {count} {name}; it has {there}"
-            raise UserError(why, key=key, value=name, instead=f"name one of these: `{key}`=")
+            raise UserError(why, key=key, value=name, instead=f"set `{key}` to columns of the file")
     return columns
 
 

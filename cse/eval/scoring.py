@@ -146,10 +146,8 @@ def check_encode(encode: Callable[[list[str]], Any]) -> Encode:
             raise UserError(f"the encoder returned no array ({first_line(error)})") from error
         of_numbers = rows.ndim == 2 and len(rows) == len(texts) and rows.dtype.kind in "iuf"
         if not of_numbers:
-            what = f"shape {rows.shape}, {rows.dtype}"
-            raise UserError(
-                f"the encoder returned {what} for {len(texts)} texts: a vector of numbers for each is needed"
-            )
+            what = f"an array of shape {rows.shape}, {rows.dtype}"
+            raise UserError(f"the encoder returned {what}, for {len(texts)} texts: each text needs a vector of numbers")
         return rows
 
     return refuse_nan(vectors_of)

@@ -34,7 +34,7 @@ OPENS = re.compile(r"^[\[*]")
 """A [ or * at the start of a cell. LaTeX would read this sign as part of the line break before the cell."""
 BEYOND_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2010-\u2026]")
 
-COLUMN = 56  # a table with more characters in a row than this spans both columns of a paper
+COLUMN = 68  # a table with more characters in a row spans both columns of a paper; in one it would be below 7 pt
 FITTED = "\\smallskip\n\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
 """The LaTeX between a caption and its table. It shrinks a wide table to the width of the paper's column."""
 

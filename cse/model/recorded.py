@@ -118,8 +118,8 @@ def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
     if kinds[:1] != ["Transformer"] or (pooling is None and not is_known(kinds)):
         reason = f", which {OTHERS[kinds[0]]}" if kinds and kinds[0] in OTHERS else ""
         raise UserError(
-            f"{folder}/modules.json: {', '.join(kinds) or 'no modules'}{reason}: cse loads a Transformer, a Pooling, "
-            f"any number of {', '.join(AFTER)}, and Normalize, in this order; {ANY}"
+            f"{folder}/modules.json: {', '.join(kinds) or 'no modules'}{reason}: cse loads a Transformer, then a "
+            f"Pooling, then {', '.join(AFTER)} in any number and order, and last a Normalize or none; {ANY}"
         )
     inside = modules[0][1]
     settings: Json = {}

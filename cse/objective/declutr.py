@@ -4,8 +4,8 @@
     L_contrastive = mean of the 2N losses  l(i, i + N)  and  l(i + N, i);  the 2N rows are [anchors; mean positives]
 
 All rows except i and its partner are negatives, also rows of the same document. The paper's text takes the sum, the
-authors' code the mean. N is the number of anchors in the whole batch (documents x anchors per document), P of
-positives per anchor, R = 2N of rows, and Q of rows in the memory bank. D is the width.
+authors' code the mean. N is the number of anchors in the whole batch (documents x anchors per document), P the number
+of positives per anchor, R = 2N the number of rows, Q the number of rows in the memory bank, and D the width.
 """
 
 from collections.abc import Callable
@@ -169,9 +169,9 @@ class Declutr(Objective):
     def negatives(self, anchors: int) -> int:
         """Return the number of negatives of an anchor if the memory bank is full.
 
-        paper_literal: the negatives are the other 2N - 2 rows of the batch and all rows of the bank. pml: the bank
-        contains the batch, and two rows of the bank have the anchor's label. v1_labels: two rows of each batch in the
-        bank have the anchor's label.
+        paper_literal: the other 2N - 2 rows of the batch and all rows of the bank. pml: all rows of the bank, which
+        contains the batch, except the two rows with the anchor's label. v1_labels: all rows of the bank except the two
+        rows of each batch that have the anchor's label.
         """
         if not self.memory_size or self.memory_kind == "paper_literal":
             return 2 * anchors - 2 + self.memory_size

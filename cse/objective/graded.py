@@ -4,8 +4,8 @@
     AnglE (arXiv:2309.12871)                    w1 CoSENT(cosine) + w2 in-batch negatives + w3 CoSENT(angle)
     regression (SBERT, arXiv:1908.10084)        mean_i (s_i - t_i)^2
 
-B is the number of pairs in the global batch, R = 2B of rows, and C = D / 2 of complex numbers in a vector. D is the
-width.
+B is the number of pairs in the global batch, R = 2B the number of rows, C = D / 2 the number of complex numbers in a
+vector, and D the width.
 """
 
 from typing import Literal

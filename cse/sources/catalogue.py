@@ -1,6 +1,6 @@
 """The place, revision, number of rows and licence of every dataset that a configuration can use.
 
-Only catalogue.yaml has these facts. `cse-data`, and the functions that read datasets, use these facts.
+These facts are only in catalogue.yaml. `cse-data` and the functions that read datasets use them.
 """
 
 from collections.abc import Iterator

@@ -86,7 +86,7 @@ def teacher_table(
         return np.zeros((*shape, 1), np.float32)
 
     def vectors() -> Iterator[tuple[np.ndarray, ...]]:
-        log.info("teacher    %s reads %s texts, once (kept in %s)", name, f"{math.prod(shape):,}", folder)
+        log.info("teacher    %s encodes %s texts, once: %s keeps the vectors", name, f"{math.prod(shape):,}", folder)
         with naming(name="teacher", pooling="teacher_pooling"):
             encoder = load_encoder(name, pooling).to(device)  # type: ignore[arg-type]
         encoder.unit_length = True

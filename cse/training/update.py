@@ -46,7 +46,7 @@ class MeanLosses:
         self.counts: dict[str, int] = {}
 
     def add(self, step: int, values: Metrics) -> Metrics:
-        """Return the means of the losses up to update number `step` (from 1). values: the numbers of this update."""
+        """Add the losses of update number `step` (the first is 1), and return the mean of each loss since `every`."""
         if (step - 1) % self.every == 0:
             self.sums, self.counts = {}, {}
         for name, value in values.items():

@@ -1,6 +1,7 @@
 """Tables as text: aligned columns, and Markdown and LaTeX that render whatever a cell holds."""
 
 import pandas as pd
+import pytest
 
 from cse.lab.sections import Section, to_markdown
 from cse.lab.text_columns import to_columns
@@ -33,3 +34,15 @@ def test_no_cell_is_read_as_an_option_of_the_line_break_before_it():
     rows = [line for line in latex.splitlines() if " & " in line][1:]
     assert [row.partition(" & ")[0] for row in rows] == ["{[}'query']", "{*}", "{[}$-$1, 2]", "中"]
     assert "LuaLaTeX or XeLaTeX, and a font that has 中" in latex
+
+
+@pytest.mark.parametrize(("letters", "environment"), [(10, "table"), (60, "table*")])
+def test_a_wide_table_spans_both_columns_and_equal_numbers_of_runs_have_no_column(letters, environment):
+    table = pd.DataFrame({"objective": ["a" * letters, "b"], "runs": ["3", "3"], "dev/x/y": ["1", "2"]})
+    section = Section("Title", table, label_columns=1, bold=[(1, 2)], label="a")
+    latex = section.latex()
+    assert rf"\begin{{{environment}}}" in latex
+    assert r"objective & \shortstack[r]{dev \\ x \\ y} \\" in latex
+    assert r"b & \textbf{2} \\" in latex
+    table.loc[0, "runs"] = "2 of 3"
+    assert "objective & runs & " in section.latex()

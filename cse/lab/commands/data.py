@@ -79,7 +79,7 @@ def read_verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
     verb, *asked = [argument for argument in arguments if argument not in MULTIRUN] or [""]
     if verb not in ("list", "fetch", "mine") or any(argument.startswith("-") for argument in asked):
         given = f"{' '.join([verb, *asked])}: " if verb else ""
-        raise UserError(f"{given}give cse-data list, fetch or mine, then dataset names or settings (cse-data --help)")
+        raise UserError(f"{given}give `list`, `fetch` or `mine`, then names of datasets or settings (cse-data --help)")
     return verb, asked
 
 

@@ -1,6 +1,6 @@
-"""Read the arguments of cse-train or cse-eval, and do what they ask for. Start at `run_command`.
+"""Read the arguments of cse-train or cse-eval, and do what they ask for.
 
-The arguments ask for help, for the configuration (--cfg), for several jobs, or for one run.
+Start at `run_command`. The arguments ask for help, for the configuration (--cfg), for several jobs, or for one run.
 """
 
 import os

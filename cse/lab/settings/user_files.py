@@ -108,7 +108,7 @@ def check_entry(place: str, entry: object) -> None:
             names = []
         texts, written = [group, *names], f"{group}: {choice}"
     if not all(isinstance(text, str) for text in texts):
-        raise UserError(f"{place}: `- {written}` names no file: write one name, `- CHOICE`, or `- GROUP: CHOICE`")
+        raise UserError(f"{place}: `- {written}` names no file: write `- CHOICE` or `- GROUP: CHOICE`")
 
 
 def check_choices(place: str, group: str, entry: PlainConfig, group_names: set[str]) -> None:

@@ -102,7 +102,7 @@ def wandb_id(job: PlannedJob) -> str:
 
 
 def steps_or_refusals(jobs: Sequence[PlannedJob]) -> list[str | UserError]:
-    """Return each job's number of steps in words, or the error with which the job would end before its first step."""
+    """Return for each job a text with its number of steps, or the error that would end it before its first step."""
     outcomes: dict[Hashable, str | UserError] = {}
     for key, job in first_of_each(jobs, but_for_seed).items():
         try:

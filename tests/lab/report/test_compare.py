@@ -168,7 +168,7 @@ def test_a_key_named_like_a_column_of_ours_keeps_its_longer_name(leave, compared
     assert settings_frame(found)["aux_modality.data.folder"].tolist() == ["2", "1"]
     assert settings_frame(found)["folder"].tolist() == ["2-*", "1-*"]
     latex = settings_section(found, "a").latex()
-    assert "data.folder & augmentation.p & runs & x" in latex
+    assert "data.folder & augmentation.p & x" in latex
     other = differences_section(compare_settings(found, None, 0.95)).table
     assert other[["data.folder", "augmentation.p"]].to_numpy().tolist() == [["1", "1"]]
     assert other["p"].tolist() != ["1"]

@@ -94,7 +94,8 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
         return single_setting(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
     if not baseline:
         raise UserError(
-            f"gate={least:g}: say which setting should be better: runs=[A,B] tests A, baseline=KEY=VALUE the best"
+            f"gate={least:g}: say which setting should be better: runs=[A,B] tests A, and baseline=KEY=VALUE tests the "
+            "best setting"
         )
     if comparison.best is None:
         raise UserError(f"gate={least:g}: no dev score shows which setting is the best: name the setting, runs=[A,B]")

@@ -90,8 +90,8 @@ def keys_by_group(runs: Sequence[Run], seed_key: str) -> list[str]:
 def keys_of_settings(runs: Sequence[Run], seed_key: str) -> list[str]:
     """Return the keys whose values name the setting of a run: the columns of a table of settings.
 
-    A run's command gave such a key. The key has several values, and training or scores depend on the key. If another
-    key has several values, these values follow from the given keys and the seed, or from another version of the code
+    A run's command gave such a key. The key has several values, and training or scores depend on the key. A key that no
+    command gave is left out: its values follow from the given keys and the seed, or from other versions of the code
     (see cse.lab.report.numbers.unlike). If `runs=` names several folders, the key `origin` (`with_origin`) is first.
 
     A case replaces the keys that it sets: if case=a sets lr=1 and case=b sets lr=2, the runs of both differ only in the

@@ -1,6 +1,6 @@
 """The report of a sweep: the runs of the sweep beside the paper's table or figures.
 
-Start at `report_of_sweep`. If no run fills a published cell, a separate table compares the runs with each other. Smoke
+Start at `report_of_sweep`. If all published cells are empty, a separate table compares the runs with each other. Smoke
 runs, of tiny sizes, always have a separate table.
 """
 
@@ -32,7 +32,7 @@ from cse.lab.settings.values import PlainConfig
 def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
     """Return a sweep's runs beside the paper's table, with the claims and figures.
 
-    If no run fills a cell of the table, the runs are compared with each other. folders: the folders of the runs; []:
+    If all cells of the table are empty, the runs are compared with each other. folders: the folders of the runs; []:
     the folder in which `cse-train sweep=...` trains.
     """
     sweep = read_sweep_runs(config, folders)
@@ -56,7 +56,7 @@ def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
 
 
 def beside_each_other(sweep: SweepRuns) -> Section | None:
-    """Return a section that compares the runs by the scores in figures; None without runs, or if a run fills a cell."""
+    """Return a section that compares the runs by the scores in figures; None without runs, or if any cell is filled."""
     if not sweep.runs or any(group.values for group in sweep.groups.values()):
         return None
     label, expected = (f"{sweep.name}-runs", []) if sweep.block.table else (sweep.name, sweep.expected)
