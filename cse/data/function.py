@@ -38,7 +38,7 @@ def check_row(row: object, names: Sequence[str], where: str) -> None:
         raise UserError(f"{where}: {row!r:.40} is {type(row).__name__}, not a tuple with a text for each column")
     if len(row) != len(names):
         asked = f"`columns`=[{','.join(names)}] asks for {len(names)}"
-        raise UserError(f"{where}: a {type(row).__name__} of {len(row)} cells, but {asked}")
+        raise UserError(f"{where}: a {type(row).__name__} of length {len(row)}, but {asked}")
     for name, cell in zip(names, row, strict=True):
         if not isinstance(cell, str):
             raise UserError(f"{where}: {name} is {cell!r:.40}, of type {type(cell).__name__}, not text")

@@ -54,8 +54,8 @@ def test_what_yields_no_rows_is_refused(made, said):
 
 @pytest.mark.parametrize(("row", "said"), [
     (("a", None), "b is None, of type NoneType"), (("a", 5), "b is 5, of type int"), ("ab", "'ab' is str, not a tuple"),
-    (("a",), r"a tuple of 1, but columns=\[a,b\] asks for 2"), (None, "None is NoneType, not a tuple"),
-    (("a", "b", "c"), r"a tuple of 3, but columns=\[a,b\] asks for 2"),
+    (("a",), r"a tuple of length 1, but columns=\[a,b\] asks for 2"), (None, "None is NoneType, not a tuple"),
+    (("a", "b", "c"), r"a tuple of length 3, but columns=\[a,b\] asks for 2"),
 ])  # fmt: skip
 def test_a_row_that_is_no_text_for_each_column_says_what_it_is(row, said):
     with pytest.raises(UserError, match=f"^data=mine, row 2: {said}"):

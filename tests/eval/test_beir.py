@@ -75,7 +75,7 @@ def test_a_folder_is_scored_by_split(folder, bag_of_letters, caplog):
     caplog.set_level("INFO")
     evaluator = ready(Beir(str(folder)))
     assert evaluator.splits == ("dev", "test")
-    assert "test: 2 queries; 2 without" in caplog.text
+    assert "test: 2 queries; 2 more" in caplog.text
     assert list(evaluator.corpus) == ["d", "c", "b", "a"]
     assert evaluator.corpus["c"] == CORPUS["c"]
     scores = evaluator(bag_of_letters, "test")

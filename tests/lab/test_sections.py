@@ -36,7 +36,7 @@ def test_no_cell_is_read_as_an_option_of_the_line_break_before_it():
     assert "LuaLaTeX or XeLaTeX, and a font that has 中" in latex
 
 
-@pytest.mark.parametrize(("letters", "environment"), [(10, "table"), (60, "table*")])
+@pytest.mark.parametrize(("letters", "environment"), [(10, "table"), (80, "table*")])
 def test_a_wide_table_spans_both_columns_and_equal_numbers_of_runs_have_no_column(letters, environment):
     table = pd.DataFrame({"objective": ["a" * letters, "b"], "runs": ["3", "3"], "dev/x/y": ["1", "2"]})
     section = Section("Title", table, label_columns=1, bold=[(1, 2)], label="a")
