@@ -141,13 +141,19 @@ def test_a_gate_passes_only_what_is_shown(three_rates, words, code):
 @pytest.mark.parametrize(
     ("baseline", "doubt"),
     [
-        (None, "not significantly better than 1 of the other settings"),
-        ("lr=3e-05", "not significantly better than 1 of the other settings"),  # the best itself
+        (None, "not significantly better than 1 of the 2 other settings"),
+        ("lr=3e-05", "not significantly better than 1 of the 2 other settings"),  # the best itself
         ("lr=1e-05", "no verdict: this setting is compared only with lr=1e-05"),
     ],
 )
 def test_beside_a_baseline_the_best_is_not_named_as_if_it_had_won(three_rates, compared, baseline, doubt):
     assert compare_settings(compared(), baseline, 0.95).doubt == doubt
+
+
+def test_the_doubt_of_two_settings_names_no_number(leave, compared):
+    for lr, seed in product((1, 2), (1, 2, 3)):
+        leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70 + seed + lr / 10})
+    assert compare_settings(compared(), None, 0.95).doubt == "not significantly better than the other setting"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +179,7 @@ def test_differences_are_in_every_file(three_rates, tmp_path, capsys):
     for name in ("report.html", "report.md"):
         assert "-0.15 ≈" in (tmp_path / "out" / name).read_text()
     for shown in (printed, (tmp_path / "out" / "report.html").read_text()):  # where the best is named
-        assert "not significantly better than 1 of the other settings" in shown
+        assert "not significantly better than 1 of the 2 other settings" in shown
     latex = (tmp_path / "out" / "report.tex").read_text()
     assert r"$-$0.15 $\approx$" in latex
     (caption,) = (line for line in latex.splitlines() if line.startswith(r"\caption") and r"$\approx$: " in line)

@@ -118,7 +118,9 @@ class Differences:
         if self.no_verdict:
             return f"no verdict: {self.no_verdict}"
         tied = [line for line in self.lines if line.tied]
-        return f"not significantly better than {len(tied)} of the other settings" if tied else ""
+        count = len(self.lines) + self.lower
+        others = f"{len(tied)} of the {count} other settings" if count > 1 else "the other setting"
+        return f"not significantly better than {others}" if tied else ""
 
 
 def compare_settings(

@@ -156,7 +156,7 @@ def show_best(best: Best, console: Console) -> None:
     if best.doubt:
         console.print(Text(f"  {best.doubt}"))
     if best.again:
-        line = f"  more seeds: {best.again}"
+        line = f"  more seeds of this setting: {best.again}"
         if console.is_terminal and len(line) > console.width:
-            line = "  more seeds:\n" + command_at_width(WORD.findall(best.again), "    ", console.width)
+            line = "  more seeds of this setting:\n" + command_at_width(WORD.findall(best.again), "    ", console.width)
         console.print(Text(line), soft_wrap=True)
