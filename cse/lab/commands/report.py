@@ -33,7 +33,7 @@ Reads
 
 Writes, into out=FOLDER (default: reports/FOLDER, reports/A+B or reports/PAPER/TABLE)
   report.html                   one page: tables to sort and filter, charts, figures
-  report.md, report.tex         the tables
+  report.md, report.tex         the tables; with runs=, also the figures
   runs.csv                      every run, every score (runs=)
   settings.csv                  every setting, the mean of every score (runs=)
   differences.csv               differences, intervals and p (runs=)

@@ -82,7 +82,7 @@ def test_latex_escapes_and_keeps_its_columns(narrow):
 def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, run, tmp_path):
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures/f.png").write_bytes(b"\x89PNG")
-    pictures = [Picture("f", Figure(), ["x < y"]), Picture("g", None)]
+    pictures = [Picture("f", Figure(), claims=["x < y"]), Picture("g", None)]
     nothing = Group([], 0, {})
     parts = [ClaimPart(name, (nothing, nothing), effect=Effect(size)) for name, size in (("x", 1.0), ("y", None))]
     finding = JudgedClaim(Claim(says="a claim", source="here"), parts, "HOLDS", 0.01)

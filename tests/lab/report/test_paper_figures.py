@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
 from cse.lab.report.any_runs.charts import colours_of
 from cse.lab.report.any_runs.curves import curves_of
@@ -15,14 +16,26 @@ DEV, TEST = "dev/x/average", "test/x/average"
 
 
 @pytest.fixture
-def figures(compared):
-    """figures(...) -> {name: figure} of the runs that were left, without figures that have no data."""
+def pictures(compared):
+    """pictures(...) -> {name: picture} of the runs that were left, without pictures that have no data."""
 
     def draw(**about):
         comparison = compared(**about)
-        pictures = draw_paper_figures(comparison, curves_of(comparison))
-        assert not any(picture.is_of_paper for picture in pictures)
-        return {picture.name: picture.figure for picture in pictures if picture.figure}
+        drawn = draw_paper_figures(comparison, curves_of(comparison))
+        assert not any(picture.is_of_paper for picture in drawn)
+        assert all(bool(picture.figure) == bool(picture.caption) for picture in drawn)
+        assert all(picture.figure is None or picture.figure.get_suptitle() == "" for picture in drawn)
+        return {picture.name: picture for picture in drawn if picture.figure}
+
+    return draw
+
+
+@pytest.fixture
+def figures(pictures):
+    """figures(...) -> {name: figure} of the runs that were left, without figures that have no data."""
+
+    def draw(**about):
+        return {name: picture.figure for name, picture in pictures(**about).items()}
 
     return draw
 
@@ -47,32 +60,40 @@ def texts(axes):
     return [text.get_text() for text in axes.texts]
 
 
-def test_scores_are_means_with_deviations_of_distinct_seeds_the_best_first(two_losses, figures, compared):
-    (axes,) = figures()["scores"].axes
+def test_scores_are_means_with_deviations_of_distinct_seeds_the_best_first(two_losses, pictures, compared):
+    scores = pictures()["scores"]
+    (axes,) = scores.figure.axes
     assert axes.get_yticklabels()[0].get_text() == "simcse, bert"
     means = [float(bars.lines[0].get_xdata()[0]) for bars in axes.containers]
     assert means == [77.0, 73.0, 72.0, 68.0]
     (bar,) = axes.containers[0].lines[2][0].get_segments()
     assert [float(x) for x in bar[:, 0]] == [76.0, 78.0]  # 1 below and above
-    assert axes.figure.get_suptitle().startswith(f"{TEST} (points)\nmean ± sd")
+    seeds = [list(map(float, line.get_xdata())) for line in axes.lines if len(line.get_xdata()) > 1]
+    assert seeds == [[value - 1, value, value + 1] for value in means]
+    assert {round(line.get_ydata()[0] % 1, 3) for line in axes.lines} == {0, 0.3}  # no mean hides a seed
+    assert texts(axes) == ["method, name"]
+    assert axes.get_xlabel() == f"{TEST} (points)"
+    assert scores.caption == f"{TEST} by method, name: mean ± standard deviation over seeds, a dot for each seed."
     colours = [to_hex(bars.lines[0].get_color()) for bars in axes.containers]
     assert colours == list(colours_of(compared()).values())  # as on the page
 
 
 def test_the_cells_of_a_heat_map_are_those_of_the_page(two_losses, figures):
-    axes = figures()["heat_map"].axes[0]
+    axes, scale = figures()["heat_map"].axes
+    assert scale.get_xlabel() == f"{TEST} (points)"
     assert sorted(texts(axes)) == ["68.00\n± 1.00", "72.00\n± 1.00", "73.00\n± 1.00", "77.00\n± 1.00"]
 
 
-def test_curves_are_means_in_bands_and_losses_of_other_sizes_have_a_panel_each(two_losses, figures):
-    drawn = figures()
-    (axes,) = drawn["curves"].axes
+def test_curves_are_means_in_bands_and_losses_of_other_sizes_have_a_panel_each(two_losses, pictures):
+    drawn = pictures()
+    (axes,) = drawn["curves"].figure.axes
     best = axes.lines[0]
     assert [float(y) for y in best.get_ydata()] == [77.0, 78.0, 79.0, 80.0]
     band = axes.collections[0].get_datalim(axes.transData)
     assert (band.y0, band.y1) == pytest.approx((76.0, 81.0))
-    assert drawn["curves"].get_suptitle().startswith(f"{DEV} (points)\n")
-    small, large = drawn["training_loss"].axes
+    assert axes.get_ylabel().replace("\n", " ") == f"{DEV} (points)"
+    assert drawn["curves"].caption.startswith(f"{DEV} over the steps: mean ± ")
+    small, large = drawn["training_loss"].figure.axes
     assert {float(line.get_ydata()[0]) for line in small.lines} == {2.0}
     assert {float(line.get_ydata()[0]) for line in large.lines} == {600.0}
 
@@ -87,15 +108,15 @@ def test_names_of_runs_are_no_mathematics_and_none_is_hidden(leave, figures):
     assert {text.get_text().replace("\\", "").strip() for text in legend.get_texts()} == {"_a", "$x^{$"}
 
 
-def test_of_many_settings_the_best_are_drawn_and_the_title_says_so(leave, figures):
+def test_of_many_settings_the_best_are_drawn_and_the_caption_says_so(leave, pictures):
     for number in range(22):
         events = [{DEV: float(number + k)} for k in range(2)]
         leave(f"{number}", {"model.name": f"m{number}"}, {DEV: float(number)}, events=events)
-    drawn = figures()
-    assert "the best 20 of 22 settings" in drawn["scores"].get_suptitle()
-    assert drawn["scores"].axes[0].get_yticklabels()[0].get_text() == "m21"
-    assert "the best 8 of 22 settings" in drawn["curves"].get_suptitle()
-    assert len(drawn["curves"].axes[0].lines) == 8
+    drawn = pictures()
+    assert "the best 20 of 22 settings" in drawn["scores"].caption
+    assert drawn["scores"].figure.axes[0].get_yticklabels()[0].get_text() == "m21"
+    assert "the best 8 of 22 settings" in drawn["curves"].caption
+    assert len(drawn["curves"].figure.axes[0].lines) == 8
 
 
 def test_many_numbers_are_an_axis_with_a_line_for_each_other_setting(leave, figures):
@@ -130,3 +151,22 @@ def test_a_figure_is_three_files_as_wide_as_a_column_and_goes_with_its_data(leav
     assert "curves" not in line
     assert not (out / "figures").exists()
     assert Path(out / "report.html").exists()
+
+
+@pytest.mark.parametrize(("width", "environment"), [(3.3, "figure"), (6.9, "figure*")])
+def test_a_figure_has_its_caption_and_label_in_latex_and_markdown(tmp_path, width, environment):
+    picture = Picture("curves", Figure(figsize=(width, 2)), "dev/x_1 ± 50%.", is_of_paper=False)
+    report = Report("t", "", [], {}, pictures=[picture, Picture("figure3", Figure())])
+    tex = write.latex_of_report(report, Path("reports/a b"))
+    assert tex.count(rf"{{{environment}}}") == 2
+    assert "{reports/a b/figures/curves.pdf}" in tex
+    assert r"\caption{dev/x\_1 $\pm$ 50\%.}" in tex
+    assert r"\label{fig:a-b-curves}" in tex
+    assert "figure3" not in tex
+    assert "(figures/curves.png)\n\ndev/x_1 ± 50%.\n" in write.markdown_of_report(report)
+
+
+def test_a_caption_explains_the_signs_of_its_figure(leave, pictures):
+    for number, modified in enumerate((None, "dev/x")):
+        leave(f"{number}", {"model.name": f"m{number}", "seed": 1}, {DEV: 1.0 + number}, modified=modified)
+    assert "†: " in pictures()["scores"].caption

@@ -88,7 +88,7 @@ def compared_by_figures(sweep: SweepRuns, runs: Sequence[Run]) -> Comparison:
 def picture_of(plot: Plot, sweep: SweepRuns) -> Picture:
     """Return a figure, with the paper's claims about the figure."""
     published = published_beside(plot, sweep.block.paper)
-    return Picture(plot.name, draw_figure(plot, sweep.block, sweep.runs), published.claims if published else [])
+    return Picture(plot.name, draw_figure(plot, sweep.block, sweep.runs), claims=published.claims if published else [])
 
 
 def log_of_runs(runs: Sequence[Run], seed_key: str) -> pd.DataFrame | None:

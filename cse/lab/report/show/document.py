@@ -17,6 +17,7 @@ class Picture:
     """A figure that matplotlib draws from runs.
 
     figure: the figure; None if no finished run has the figure's numbers.
+    caption: what the figure shows, for LaTeX and Markdown; "" for a figure that has its title inside.
     claims: the paper's claims about the figure.
     is_of_paper: whether the figure belongs to a sweep's paper. All other figures are for the user's own paper. The page
         shows charts in place of these other figures.
@@ -24,6 +25,7 @@ class Picture:
 
     name: str
     figure: Figure | None
+    caption: str = ""
     claims: Sequence[str] = ()
     is_of_paper: bool = True
 

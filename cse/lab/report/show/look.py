@@ -46,7 +46,7 @@ COLUMN, BOTH_COLUMNS = 3.3, 6.9
 FAINT = 0.35  # the opacity of the dot of a single seed
 
 PAPER = {
-    "font.size": 8, "figure.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7,
+    "font.size": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7,
     "legend.fontsize": 7, "legend.title_fontsize": 7, "legend.frameon": False, "lines.linewidth": 1.2,
     "axes.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False,
 }  # fmt: skip

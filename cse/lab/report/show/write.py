@@ -7,6 +7,7 @@ scripts contains them compressed, and a browser unpacks them. cse.lab.report.sho
 
 import base64
 import gzip
+import re
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -25,7 +26,7 @@ from cse.lab.report.show import look
 from cse.lab.report.show.document import NOT_DRAWN, Picture, Report
 from cse.lab.report.show.look import SIGNS, tone_of, verdict_places
 from cse.lab.report.verdicts import MEANINGS
-from cse.lab.sections import Section, latex, markdown
+from cse.lab.sections import LATEX, Section, latex, markdown
 from cse.lab.sharing.plots import save_figure
 
 LONG = 100  # rows; a table with more rows is shown in pages
@@ -45,7 +46,7 @@ def write_report(report: Report, out: Path) -> str:
     texts = {
         "report.html": html_of_report(report, out),
         "report.md": markdown_of_report(report),
-        "report.tex": latex(report.sections),
+        "report.tex": latex_of_report(report, out),
     }
     line = write_files(out, texts | report.csv)
     names = [picture.name for picture in report.pictures if picture.figure and not picture.is_of_paper]
@@ -82,10 +83,29 @@ def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> st
 
 
 def markdown_of_report(report: Report) -> str:
-    """Return the text of report.md: the sections, and links to the figures."""
+    """Return the text of report.md: the sections, and links to the figures with their captions."""
     drawn = [picture for picture in report.pictures if picture.figure is not None]
-    links = [f"\n![{picture.name}]({picture.file})\n" for picture in drawn]
+    links = [f"\n![{picture.name}]({picture.file})\n\n{picture.caption}".rstrip() + "\n" for picture in drawn]
     return markdown(f"{report.title}\n\n{report.subtitle}", report.sections) + "".join(links)
+
+
+def latex_of_report(report: Report, out: Path) -> str:
+    """Return the text of report.tex: the tables, and the figures that have a caption. out: the report's folder.
+
+    A figure is at most as wide as the text. The path of its PDF begins in the folder of the command.
+    """
+    parts = [latex(report.sections)]
+    for picture in report.pictures:
+        if picture.figure and picture.caption:
+            width, file = picture.figure.get_figwidth(), (out / picture.file).with_suffix(".pdf").as_posix()
+            environment = "figure*" if width > look.COLUMN else "figure"  # of both columns of a paper, or of one
+            label = re.sub(r"[^\w.]+", "-", f"{out.name}-{picture.name}").strip("-")
+            parts.append(
+                f"\\begin{{{environment}}}\n\\centering\n"
+                f"\\includegraphics[width=\\ifdim\\linewidth<{width:g}in\\linewidth\\else{width:g}in\\fi]{{{file}}}\n"
+                f"\\caption{{{picture.caption.translate(LATEX)}}}\n\\label{{fig:{label}}}\n\\end{{{environment}}}\n"
+            )
+    return "\n".join(filter(None, parts))
 
 
 def html_of_report(report: Report, out: Path) -> str:
