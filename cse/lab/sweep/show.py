@@ -1,5 +1,6 @@
 """The output of a command: the plan of a dry run, and the outcomes of the jobs at the end of a start."""
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
@@ -14,7 +15,7 @@ from cse.lab.sweep.outcomes import Outcome, Start, score_in_words
 from cse.lab.sweep.plan import Place, Plan
 from cse.lab.sweep.sweep_command import SweepCommand
 from cse.lab.sweep.sweeps import asks_for_smoke
-from cse.lab.text_columns import say, to_columns
+from cse.lab.text_columns import say, terminal_width, to_columns
 from cse.lab.tracking.wandb_folder import sync_line
 
 # A dry run
@@ -76,13 +77,15 @@ def show_outcomes(command: SweepCommand, start: Start, names: Sequence[str]) -> 
 
 
 def print_table(title: str, outcomes: Sequence[Outcome]) -> None:
-    """Print a row for each outcome, and how many jobs are done."""
+    """Print a row for each outcome, and how many jobs are done. On a narrow terminal, a job's name has its own line."""
     rows = [("job", "state", "score", "time", "")]
     for outcome in outcomes:
         score = "" if outcome.score is None else score_in_words(outcome.score)
         seconds = f"{outcome.seconds:.0f} s" if outcome.seconds else ""
         rows.append((outcome.job, outcome.state, score, seconds, outcome.detail))
-    say(to_columns(rows))
+    table, facts = to_columns(rows), to_columns([row[1:] for row in rows]).splitlines()
+    is_narrow = sys.stdout.isatty() and terminal_width() < max(len(row[0]) for row in rows) + len(facts[0]) + 4
+    say("\n".join(f"{row[0]}\n  {fact}" for row, fact in zip(rows, facts, strict=True)) if is_narrow else table)
     states = Counter(outcome.state for outcome in outcomes)
     done = states[State.DONE] + states[State.DONE_BEFORE]
     named = (State.FAILED, State.KILLED, State.INTERRUPTED, State.RUNNING)

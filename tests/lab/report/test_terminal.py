@@ -51,6 +51,17 @@ def test_on_a_narrow_terminal_each_folder_has_a_line_of_its_own(leave, compared)
     assert narrow[first + 1].split() == ["a_long_name_of_a_folder_2"]
 
 
+@pytest.mark.parametrize(
+    ("name", "fits"), [("{}_microsoft_deberta_v3_finetuned", True), ("microsoft_{}_deberta_v3", False)]
+)
+def test_long_names_of_settings_leave_room_for_a_score_and_stay_different(leave, compared, name, fits):
+    for model in ("base", "large"):
+        leave(model, {"model.name": name.format(model)}, {"test/transfer/average": 70.0, "dev/x": 1.0})
+    lines = terminal_lines(compared(), 40)
+    assert (max(map(len, lines)) <= 40) == fits
+    assert len({line.split()[-2] for line in lines if "…" in line}) == 2
+
+
 @pytest.mark.parametrize(("names", "folds"), [(["a/1", "a/2"], True), (["1" + "b" * 40, "2" + "b" * 40], False)])
 def test_a_long_name_of_a_score_is_folded_unless_another_would_be_the_same(leave, compared, names, folds):
     names = [f"test/{'a' * 40}{name}" for name in names]

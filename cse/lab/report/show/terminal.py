@@ -6,6 +6,7 @@ table to the terminal's width.
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -71,7 +72,7 @@ def fitted_lines(section: Section, width: int | None) -> list[Text]:
 
     If the table is wider than the terminal, names of scores lose their common beginning, and each folder has its own
     line. If the table is still too wide, its last columns form a block below the table. The block repeats the names of
-    the rows.
+    the rows, which are shortened if no column fits beside them.
     """
     table = section.shown.map(folded)
     heads = list(map(folded, table.columns))
@@ -81,11 +82,22 @@ def fitted_lines(section: Section, width: int | None) -> list[Text]:
     if width is None or widest(lines) <= width:
         return lines
     table.columns = [name.removeprefix(section.column_prefix) for name in section.shown.columns]
+    shorten_names(table, section.label_columns, width)
     *above, last = [lines_of(block, section.label_columns) for block in blocks_of(table, section.label_columns, width)]
     if "folder" in table:
-        last = with_lines_of_folders(last, list(table["folder"]))
+        last = with_lines_of_folders(last, [folded(name, width - 4) for name in section.shown["folder"]])
     shared = [Text(f"scores: {section.column_prefix}...")] if section.column_prefix.strip("/") else []
     return [*shared, *(line for block in above for line in (*block, Text())), *last]
+
+
+def shorten_names(table: pd.DataFrame, label_columns: int, width: int) -> None:
+    """Shorten the names in the widest label column if a block does not fit. Different names stay different."""
+    sizes = [max(map(len, [name, *cells])) for name, cells in table.drop(columns="folder", errors="ignore").items()]
+    excess = sum(sizes[:label_columns]) + max(sizes[label_columns:], default=0) + len(BETWEEN) * label_columns - width
+    place = max(range(label_columns), key=sizes.__getitem__, default=0)
+    column = table.iloc[:, place]
+    shortened = [column.map(partial(folded, most=most)) for most in range(max(10, sizes[place] - excess), sizes[place])]
+    table.isetitem(place, next((names for names in shortened if names.nunique() == column.nunique()), column))
 
 
 def blocks_of(table: pd.DataFrame, label_columns: int, width: int) -> list[pd.DataFrame]:
