@@ -197,6 +197,18 @@ def test_paper_and_a_phone_have_the_legend_below_a_chart(comparison, tmp_path):
             assert shown.run(below) == is_phone
 
 
+def test_a_long_key_may_break_at_its_dots():
+    section = Section("t", pd.DataFrame([["0.05"]], columns=["objective.temperature"], dtype=object))
+    assert '<th rowspan="2">objective.<wbr>temperature</th>' in html_of_sortable(section)
+
+
+@pytest.mark.parametrize(("steps", "tick"), [(4, 1), (40, None)])
+def test_few_steps_have_whole_ticks(leave, compared, steps, tick):
+    leave("run", {"seed": 1}, {"dev/x": 70.0}, events=[{"dev/x": step, "train/loss": 1.0} for step in range(steps)])
+    charts = charts_of(compared())
+    assert {name: chart.layout.xaxis.dtick for name, chart in charts.items()} == {"Training loss": tick, "Curves": tick}
+
+
 def test_of_many_runs_the_charts_show_the_best_and_say_so(leave, compared, monkeypatch):
     monkeypatch.setattr("cse.lab.report.any_runs.curves.RUNS", 2)
     for number in range(4):
@@ -222,6 +234,7 @@ def test_a_setting_has_one_colour(leave, compared):
     charts = charts_of(comparison)
     (heat,) = charts["Score by setting"].data
     assert all("±" in text for text in heat.text.flat)
+    assert charts["Score by setting"].layout.yaxis.autorange == "reversed"  # the first at the top, as in the figure
 
 
 @pytest.mark.parametrize(("other", "third"), [("a", 3), ("b", 1)])

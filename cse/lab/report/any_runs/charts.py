@@ -162,7 +162,7 @@ def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence
     rows = len({setting.values[down.dotted] for setting in comparison.settings})
     layout: dict[str, object] = {
         "xaxis": category_axis(comparison, across) | {"showgrid": False},
-        "yaxis": category_axis(comparison, down) | {"showgrid": False},
+        "yaxis": category_axis(comparison, down) | {"showgrid": False, "autorange": "reversed"},
         "height": min(look.CHART_HEIGHT, look.CHART_MARGINS + rows * look.CHART_ROW),
     }
     return with_menu(traces, layout, is_y_the_score=False)
@@ -286,6 +286,8 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
         charts[title_of_curves(comparison)] = with_menu(
             {name: lines[name] for name in dict.fromkeys([*first, *lines])}, about
         )
+    for chart in charts.values() if curves["step"].max() <= 10 else ():
+        chart.update_xaxes(dtick=1)  # plotly would have ticks at half steps
     return charts
 
 

@@ -220,7 +220,7 @@ def heads_of(names: Sequence[str]) -> list[Head]:
     """Return the heads of columns. The split and evaluator of a score's name are above the other part of the name."""
     heads = []
     for group, alike in groupby(names, suite_of):
-        parts = [str(escape(name.removeprefix(f"{group}/"))).replace("/", "/<wbr>") for name in alike]
+        parts = [re.sub("[/.]", r"\g<0><wbr>", str(escape(name.removeprefix(f"{group}/")))) for name in alike]
         if group:
             heads.append(Head(group, list(map(Markup, parts))))
         else:
