@@ -22,8 +22,8 @@ from pydantic_core import CoreSchema, core_schema
 class Mark(Enum):
     """A fact that a setting's annotation gives in addition to the type. The value of a mark is its meaning.
 
-    A key without a mark of purpose has the marks of the key above it: `hydra.launcher.n_jobs` has the marks of
-    `hydra.launcher`.
+    A key without marks, or with only VALUE_MARKS, also has the marks of its parent key: `hydra.launcher.n_jobs` has the
+    marks of `hydra.launcher`.
     """
 
     # The purpose of a setting that is not science
@@ -49,7 +49,7 @@ class Mark(Enum):
 
 
 VALUE_MARKS = frozenset({Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED})
-"""The marks of the kind of a value. A key with only such marks keeps the purpose of the key above it:
+"""The marks of the kind of a value. A key with only such marks keeps the purpose of its parent key:
 `card.data_licence` is a Sentence, and its purpose is the purpose of `card`, logging."""
 
 Count = Annotated[int, Ge(1)]

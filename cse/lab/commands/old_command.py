@@ -185,12 +185,11 @@ def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
 
     A command that names no encoder counts as a part of a command: yield nothing.
     """
-    answers = [one.answer for one in old if one.answer]
     given = [one.answer for one in old if one.answer and one.here]
     keys = {key for one in old for key in one.here}
     if keys.isdisjoint({"model", "model.name", "checkpoint"}):
         return
-    for trainer in dict.fromkeys(answer.trainer for answer in answers):
+    for trainer in dict.fromkeys(one.answer.trainer for one in old if one.answer):
         for row in trainers()[trainer][1]:
             here = settings_of_row(row.default.split())
             if row.kind == kind and row not in given and keys.isdisjoint(here) and here:
