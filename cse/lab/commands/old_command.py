@@ -55,10 +55,16 @@ class Old:
 
 def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     """Raise UserError for a command with flags that neither cse nor Hydra has. texts: the command's arguments."""
+    shell = next((text for text in texts if re.fullmatch(r"[^=]+\.sh", text)), None)
+    if shell:
+        raise UserError(f"{shell} is a shell script: paste the command inside it, python train.py ...")
     if {text.partition("=")[0] for text in texts if FLAG.match(text)} <= {*HYDRAS_FLAGS}:
         return
     known = keys_of_command(kind)
     script = next((number for number, text in enumerate(texts) if re.fullmatch(r"[^=]+\.py", text)), -1)
+    other = answer_to(Path(texts[script]).stem) if script >= 0 else None
+    if other:
+        raise UserError(f"{texts[script]}: {other.sentence()}")
     theirs = SCRIPTS.get(Path(texts[script]).name, kind) if script >= 0 else kind
     if theirs != kind:
         raise UserError(
@@ -173,11 +179,13 @@ def settings_of(old: Sequence[Old]) -> list[str]:
 
 
 def leave_out_without_effect(old: Sequence[Old]) -> None:
-    """Leave out the counterpart of each flag that the other trainer ignores, because another flag is missing."""
+    """Leave out the counterpart of each flag that has no effect in the other trainer, because of another flag."""
     on = {name for one in old if one.answer and one.here for name in one.answer.arguments}
     for one in old:
         if one.answer and one.answer.only_with and one.answer.only_with not in on:
             one.here, one.note = {}, f"has no effect there without --{one.answer.only_with}"
+        elif one.answer and one.answer.not_with in on:
+            one.here, one.note = {}, f"has no effect there with --{one.answer.not_with}"
 
 
 def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
@@ -185,7 +193,7 @@ def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
 
     A command that names no encoder counts as a part of a command: yield nothing.
     """
-    given = [one.answer for one in old if one.answer and one.here]
+    given = [one.answer for one in old if one.answer and (one.here or one.is_left or one.answer.values is not None)]
     keys = {key for one in old for key in one.here}
     if keys.isdisjoint({"model", "model.name", "checkpoint"}):
         return

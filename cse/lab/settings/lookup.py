@@ -166,7 +166,7 @@ class Answer(NamedTuple):
 
     type: the arguments of cse to type instead; "" if there are none. values: {pattern of a value: arguments of cse};
     None if the argument of cse gets the value unchanged. note: the differences. kind, choose, default, times,
-    only_with: see the top of other_trainers.yaml.
+    not_with, only_with: see the top of other_trainers.yaml.
     """
 
     trainer: str
@@ -178,6 +178,7 @@ class Answer(NamedTuple):
     choose: str
     default: str
     times: str
+    not_with: str
     only_with: str
 
     @property
@@ -239,6 +240,7 @@ def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
         choose=part.get("choose", ""),
         default=columns.get("default", ""),
         times=columns.get("times", ""),
+        not_with=columns.get("not_with", ""),
         only_with=columns.get("only_with", ""),
     )
 

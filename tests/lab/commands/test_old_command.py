@@ -69,13 +69,18 @@ def offered(program: str, line: str) -> list[str]:
     ("cse-train", "--metric_for_best_model avg_sts --temp 0.1",
      "cse-train eval.stsb.with_sickr=true trainer.select=dev/stsb/average objective.temperature=0.1"),
     ("cse-train", "--mlm_weight 0.2 --temp 0.1 --max_steps 9",
-     "cse-train objective.temperature=0.1 trainer.max_steps=9 trainer.schedule_steps=9"),
+     "cse-train objective.temperature=0.1 trainer.max_steps=9 trainer.schedule_steps=9 trainer.epochs=9"),
+    ("cse-train", "--model_name_or_path x --num_train_epochs 1 --max_steps 9 --bf16 --load_best_model_at_end True "
+     "--per_device_train_batch_size 64 --learning_rate 1e-5 --evaluation_strategy no",
+     "cse-train model.name=x trainer.max_steps=9 trainer.schedule_steps=9 trainer.epochs=9 trainer.precision=bf16 "
+     "trainer.batch_size=64 trainer.lr=1e-5"),
     ("cse-train", "--model_name_or_path bert-base-uncased --mlp_only_train False --num_train_epochs 1 "
      "--learning_rate 3e-5 --per_device_train_batch_size 64",
-     "cse-train model=bert trainer.epochs=1 trainer.lr=3e-5 trainer.batch_size=64 objective.keep_head=true"),
+     "cse-train model=bert trainer.epochs=1 trainer.lr=3e-5 trainer.batch_size=64 trainer.precision=fp32 "
+     "trainer.select=null model.pooling=cls objective.keep_head=true"),
     ("cse-train", "--model_name_or_path x --train_file y.txt --num_pos 3 --num_train_epochs 1 --learning_rate 1e-5",
      "cse-train objective=whitenedcse model.name=x data=text data.path=y.txt objective.m=3 trainer.epochs=1 "
-     "trainer.lr=1e-5 trainer.batch_size=8"),
+     "trainer.lr=1e-5 trainer.batch_size=8 trainer.precision=fp32 trainer.select=null model.pooling=cls"),
     ("cse-train", "--lr 3e-5 --trainer.epochs 2 --dataloader_drop_last -m seed=1,2",
      "cse-train trainer.lr=3e-5 trainer.epochs=2 trainer.drop_last=true -m seed=1,2"),
     ("cse-train", "CUDA_VISIBLE_DEVICES=0 torchrun --standalone train.py --image_bsz 48 --supcon_temperature=0.05",
@@ -127,7 +132,9 @@ def test_a_file_of_ones_own_has_its_columns_and_survives_the_shell(tmp_path, mon
     ("cse-train", "--pooler cls", "cse-eval"), ("cse-eval", "--learning_rate 1 --pooler cls", "cse-train"),
     ("cse-train", "--num_pos 3 --mlp_only_train", "objective=simcse"), ("cse-train", "--xyzzy 3 --fp16", "unknown"),
     ("cse-train", "--warmup_step 3 --fp16", "trainer.warmup"), ("cse-train", "word --temp 0.1", "no setting"),
-    ("cse-eval", "--model_name_or_path a --mode dev", "eval.stsb.with_sickr"), ("cse-train", "--gpus 4", "SLURM"),
+    ("cse-eval", "--model_name_or_path a --mode dev", "eval.stsb.with_sickr"), ("cse-train", "--fp16 --no_cuda", "GPU"),
+    ("cse-train", "--optim adafactor --fp16", "AdamW"), ("cse-train", "--do_train false --fp16", "cse-eval"),
+    ("cse-train", "--gpus 4", "SLURM"),
 ])  # fmt: skip
 def test_what_a_person_has_to_decide_is_named(program, line, said):
     message = " ".join(refusal(program, line).split())
@@ -159,6 +166,17 @@ def test_the_tables_values_and_defaults_are_settings():
             if is_group(key) and "{}" not in value:
                 assert {*value.strip("[]").split(",")} <= {*choices(key)}, text
     assert {row.times for row in rows} == {"", "trainer.devices"}
+
+
+def test_what_is_not_translated_has_no_default():
+    assert "splits=" not in offered("cse-eval", "--model_name_or_path a --mode dev")[-1]
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ("bash run_unsup_example.sh", "shell script"), ("python simcse_to_huggingface.py --path X", "not needed"),
+])  # fmt: skip
+def test_a_script_without_a_counterpart_is_explained(line, said):
+    assert said in refusal("cse-train", line)
 
 
 @pytest.mark.parametrize(("program", "script", "right"), [
