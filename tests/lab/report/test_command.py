@@ -190,7 +190,7 @@ def mixed_runs(leave, folder):
 def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
     assert cse_report("runs=runs", "out=out") == 0
     shown = capsys.readouterr().out
-    assert "best by dev/x: 73.50 ± 0.71\n  setting: lr=2" in shown
+    assert "best by dev/x: lr=2 (73.50 ± 0.71)" in shown
     ranked, _, apart = shown.partition("(smoke runs")
     assert ("99.00" in ranked, "99.00" in apart) == (False, True)
     for name in ("report.html", "report.md"):

@@ -163,8 +163,7 @@ def show_best(best: Best, console: Console) -> None:
     """Print the best setting, with its leading score, and the command for more seeds."""
     score = best.score if best.leading == best.by else f"{best.leading} {best.score}"
     console.print()
-    console.print(Text.assemble(f"* best by {best.by}: ", (score, "bold")))
-    console.print(Text(f"  setting: {best.setting}"))
+    console.print(Text.assemble(f"* best by {best.by}: {best.setting} (", (score, "bold"), ")"))
     if best.doubt:
         console.print(Text(f"  {best.doubt}"))
     if best.again:
