@@ -93,7 +93,8 @@ def notes_on_evaluations(runs: Sequence[Run]) -> list[str]:
     if not joined:
         return []
     lines = [
-        f"{len(joined)} of {len(runs)} runs include scores of later cse-evals of their best/ (runs.csv: evaluations)."
+        f"{len(joined)} of {len(runs)} runs include scores of later cse-eval runs on their best/. "
+        "runs.csv lists these evaluations."
     ]
     unlike = [f"{run.folder.name}: {line}" for run in joined for line in scores_otherwise(run)]
     if unlike:
