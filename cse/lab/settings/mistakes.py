@@ -15,7 +15,7 @@ from itertools import pairwise
 from cse.errors import UserError
 from cse.lab.settings.arguments import recorded_arguments, shell_argument, spell_argument
 from cse.lab.settings.conf_files import keys_of_text, text_of
-from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices, file_of, groups, user_folders
+from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices, file_of, groups, is_group, user_folders
 from cse.lab.settings.lookup import keys_of_command, last_part, meant, nearest, note_on, trainers
 
 INSTEAD: dict[Kind, dict[str, str]] = {
@@ -196,22 +196,35 @@ def hints_for_key(
         yield note
     if (kind, key) == ("evaluate", "model.name"):
         yield "the encoder to score is checkpoint=FOLDER or its name on the hub"
+    if key in choices_by_key:  # objective.lambd without objective=barlow
+        yield f"{key} belongs to {', '.join(choices_by_key[key])}{to_add(choices_by_key[key], texts, kind)}"
     of_an_evaluator = re.compile(rf"eval\.\w+\.{re.escape(last_part(key))}")
     alike = [known for known in choices_by_key if of_an_evaluator.fullmatch(known)]
     if alike and key.startswith("eval."):  # eval.tasks, which is eval.sts.tasks and others
         yield f"there is {', '.join(alike)}"
-    if key in choices_by_key:  # objective.lambd without objective=barlow
-        yield f"{key} belongs to {', '.join(choices_by_key[key])}{to_add(choices_by_key[key], texts)}"
     near = near_only_elsewhere(key, choices_by_key, keys_of_choices)
     if near:  # objective.lamdb without objective=barlow
-        yield f"{near} belongs to {', '.join(choices_by_key[near])}{to_add(choices_by_key[near], texts)}"
+        yield f"{near} belongs to {', '.join(choices_by_key[near])}{to_add(choices_by_key[near], texts, kind)}"
 
 
-def to_add(having: Sequence[str], texts: Sequence[str]) -> str:
-    """Return `: add CHOICE` for a single choice; "" if the command gives its group or one of OPTIONAL_GROUPS."""
-    group = having[0].partition("=")[0]
+def to_add(having: Sequence[str], texts: Sequence[str], kind: Kind) -> str:
+    """Return `: add CHOICE` for a single choice; "" if the command gives its group or one of OPTIONAL_GROUPS.
+
+    For an evaluator, return the run's evaluators with this evaluator added.
+    """
+    group, _, choice = having[0].partition("=")
+    if group == "eval":
+        scored = evaluators_of(texts, kind)
+        return f", which is not in this run's eval=[{','.join(scored)}]: give eval=[{','.join([*scored, choice])}]"
     given = {argument.key for argument in recorded_arguments(texts)}
     return f": add {having[0]}" if len(having) == 1 and given.isdisjoint({group, *OPTIONAL_GROUPS}) else ""
+
+
+def evaluators_of(texts: Sequence[str], kind: Kind) -> list[str]:
+    """Return the names of the evaluators that a command's choices have. The choices must exist."""
+    from cse.lab.settings.compose import composed  # compose.py imports this module
+
+    return [*composed(kind, [argument.text for argument in recorded_arguments(texts) if is_group(argument.key)]).eval]
 
 
 def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Collection[str]) -> str:
