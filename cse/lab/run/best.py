@@ -162,8 +162,9 @@ def log_scores(record: Record, before: Mapping[str, float]) -> None:
         log.info("\n%s", to_columns([(*columns, "change"), *headline], right=range(1, len(columns) + 1)))
         if any(scored.modified for scored in record.scores.values()):
             log.info("%s", IS_MODIFIED)
-        if note := record.results["config"]["note"]:
-            log.info("\n%s", note)
+        config = record.results["config"]
+        if config["note"] and not config["smoke"]:  # an experiment's note is about real weights and data
+            log.info("\n%s", config["note"])
     if len(headline) < len(rows):
         log.info("scores in results.json: %d", len(rows))
 

@@ -15,6 +15,7 @@ from cse.lab.run import best
 from cse.lab.run.evaluators import make_evaluators
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import choices
+from cse.score import Score
 from cse.training.loop import Training
 from cse.training.settings import State
 from cse.training.watch import Watch
@@ -125,3 +126,17 @@ def test_mteb_files_are_beside_the_encoder(tmp_path):
     config = {"eval": {"mteb": {"cache": str(tmp_path / "cache")}}}
     best.copy_mteb(tmp_path, {"config": config, "data": data})
     assert (tmp_path / "mteb" / "run_settings.jsonl").read_text() == '{"task": "STS13"}\n'
+
+
+@pytest.mark.parametrize("smoke", [False, True])
+def test_a_note_about_real_data_is_not_logged_in_a_smoke_test(smoke, caplog):
+    about = "MiniLM scores 56.11"
+    record = SimpleNamespace(
+        results={"config": {"note": about, "smoke": smoke}},
+        scores={"dev/x": Score("dev/x", 50.0, headline=True)},
+        trackers=SimpleNamespace(table=lambda *_: None),
+    )
+    with caplog.at_level("INFO"):
+        best.log_scores(record, {})
+    assert "dev/x" in caplog.text
+    assert (about in caplog.text) == (not smoke)
