@@ -68,8 +68,13 @@ class CorpusNeed(DatasetNeed):
         """See Need. Raises UserError for a local copy that does not have the published number of rows."""
         self.check()
         if self.copy:
-            with naming(path=self.key):
-                check_copy(self.dataset, self.copy)
+            try:
+                with naming(path=self.key):
+                    check_copy(self.dataset, self.copy)
+            except UserError as error:
+                own = "repair this copy, or read it as your own text: data=text data.path=FILE"
+                error.instead = error.instead or own
+                raise
 
 
 def names_typed(columns: object) -> list[str] | None:

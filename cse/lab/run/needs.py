@@ -185,6 +185,14 @@ def check_needs(needs: Iterable[Need]) -> None:
         raise combine(missing)
 
 
-def lacking(config: DictConfig) -> list[str]:
-    """Return the names of a config's needs that are not on this machine."""
-    return [need.name for need in needs_of(config) if look_for(need)[0] is None]
+def lacking(needs: Iterable[Need]) -> tuple[list[str], list[str]]:
+    """Return (the names of needs that are not on this machine, the errors about places that settings name)."""
+    missing: list[str] = []
+    mistakes: list[str] = []
+    for need in needs:
+        place, wrong = look_for(need)
+        if wrong:
+            mistakes.append(wrong)
+        elif place is None:
+            missing.append(need.name)
+    return missing, mistakes

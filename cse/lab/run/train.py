@@ -37,7 +37,7 @@ from cse.lab.run.best import finish_run, recover_best, save_best
 from cse.lab.run.build import build
 from cse.lab.run.dry_run import log_forecast, log_plan, log_rows
 from cse.lab.run.job import Job
-from cse.lab.run.needs import lacking
+from cse.lab.run.needs import lacking, needs_of
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.refusals import check_unused
 from cse.lab.run.resume import resume_hint
@@ -146,14 +146,13 @@ def build_parts(job: Job, accelerator: Accelerator) -> Parts:
         except MissingResource as error:
             if job.cfg.dry_run and accelerator.is_main_process:
                 log_plan(job.cfg, job.folder)
-            names = lacking(job.cfg)
-            if len(names) < 2:
-                raise
-            lacks = MissingResource(
-                f"all that is missing: {', '.join(names)}; cse-data fetch with the same arguments fetches what is on "
-                "the hub; cse-train experiment=demo needs no hub"
-            )
-            raise combine([error, lacks]) from error
+            names, more = lacking(needs_of(job.cfg))
+            if len(names) > 1:
+                more.append(
+                    f"all that is missing: {', '.join(names)}; cse-data fetch with the same arguments fetches what is "
+                    "on the hub; cse-train experiment=demo needs no hub"
+                )
+            raise combine([error, *map(MissingResource, more)]) from error
 
 
 def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training, Overlap | None]:

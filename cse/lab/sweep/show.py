@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cse.errors import UserError
 from cse.lab.folder.status import State
-from cse.lab.run.needs import look_for
+from cse.lab.run.needs import lacking
 from cse.lab.settings.arguments import shell_line, texts_of
 from cse.lab.settings.groups import config_dirs
 from cse.lab.sweep.checks import needs_of_jobs, steps_or_refusals
@@ -43,14 +43,7 @@ def show_plan(command: SweepCommand, plan: Plan, place: Place) -> int:
 
 def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
     """Print the names of missing data, and the command that fetches the data. Then print mistakes in existing data."""
-    missing: list[str] = []
-    mistakes: list[str] = []
-    for need in needs_of_jobs(jobs):
-        place, wrong = look_for(need)
-        if wrong:
-            mistakes.append(wrong)
-        elif place is None:
-            missing.append(need.name)
+    missing, mistakes = lacking(needs_of_jobs(jobs))
     if missing:
         sweep = [] if command.sweep is None else [command.sweep.argument]
         of_program = ["cse-eval"] if command.program == "cse-eval" else sweep

@@ -137,6 +137,15 @@ def test_one_error_names_everything_that_is_missing(cse_train, capsys, tmp_path)
     assert all(words in line for words, line in zip(told, err.splitlines(), strict=True))
 
 
+def test_a_copy_with_too_few_rows_is_not_called_missing(cse_train, capsys, tmp_path, sentences):
+    words = [f"hydra.run.dir={tmp_path}/run", f"paths.cache={tmp_path}/cache", f"data.rows.file={sentences}"]
+    assert cse_train(words) == 2
+    rows, missing = capsys.readouterr().err.strip().splitlines()[-2:]
+    assert "1,000,000" in rows
+    assert "data=text" in rows
+    assert "bert-base-uncased, senteval; " in missing
+
+
 def test_a_key_that_is_given_again_is_named(cse_train, capsys):
     assert cse_train(["--cfg", "job", "seed=1", "objective=simcse", "+seed=2"]) == 0
     said = capsys.readouterr()
