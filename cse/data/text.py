@@ -257,10 +257,9 @@ class Text(Part):
         chosen = usable[chosen_rows(len(usable), self.limit, self.limit_seed)]
         if len(chosen) < 2:
             where = self.path or found.place or self.identity
-            raise UserError(
-                f"data={self.name} ({where}): {len(chosen)} usable rows after data.limit, but "
-                "training needs two or more"
-            )
+            count = f"{len(chosen)} usable {'row' if len(chosen) == 1 else 'rows'}"
+            after = "" if self.limit is None else f" after `limit`={self.limit}"
+            raise UserError(f"data={self.name} ({where}): {count}{after}, but training needs two or more")
         return TextRows(
             name=self.name,
             place=found.place,

@@ -33,6 +33,14 @@ def test_rows_and_source_of_a_file(tmp_path):
     assert text.provenance()["sha256"] == {str(tmp_path / "a.csv"): digest}
 
 
+@pytest.mark.parametrize(("limit", "names_limit"), [(None, False), (1, True)])
+def test_one_row_is_refused_and_a_limit_is_named_only_if_it_is_set(tmp_path, limit, names_limit):
+    (tmp_path / "a.txt").write_text("kadan lofel\n" + "migor\n" * (limit or 0))
+    with pytest.raises(UserError, match="a.txt.* 1 usable row,? ") as refused:
+        Text("text", str(tmp_path / "cache"), str(tmp_path / "a.txt"), limit=limit).read()
+    assert ("limit" in str(refused.value)) == names_limit
+
+
 def test_a_number_of_each_text_is_computed_once_for_each_content_limit_and_key(prepared):
     calls = []
 
