@@ -71,11 +71,11 @@ def names_of(columns: Columns) -> list[str]:
 def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
     """Return the columns. Raises UserError if they are None, or if the header of `file` lacks or repeats a column."""
     there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
+    if file.lower().removesuffix(".gz").endswith((".csv", ".tsv")):
+        there += " (its first line must name the columns)"
     if columns is None:
-        raise UserError(
-            f"`columns` is not set: {file} has the columns {there} (the first line of a CSV names its columns)",
-            instead="name one to three of them: `columns`=[A,B]",
-        )
+        why = f"`columns` is not set: {file} has the columns {there}"
+        raise UserError(why, instead="name one to three of them: `columns`=[A,B]")
     for column in columns:
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         if header.count(name) != 1:

@@ -92,6 +92,13 @@ def test_a_published_corpus_is_cut_at_line_feeds_alone(tmp_path):
     assert [*lines_of(tmp_path / "a.txt", "utf-8", "\n")] == [(1, "one\rtwo"), (2, "\ufeffthree")]
 
 
+def test_only_the_columns_of_a_table_are_named_by_its_first_line(tmp_path):
+    for name, content, count in [("a.jsonl", JSON, 0), ("a.csv", HEADER, 1), ("a.tsv", "first\tsecond\n", 1)]:
+        with pytest.raises(UserError, match="columns.* is not set: .* first, second") as refused:
+            read(tmp_path, name, content, None)
+        assert str(refused.value).count("first line") == count
+
+
 def test_a_folder_is_its_files_in_order(tmp_path):
     names = ("b.txt", "a.jsonl.gz", "ignored.md", "c.txt/d.csv", ".ipynb_checkpoints/b-checkpoint.txt", "c.txt/.d.csv")
     for name in names:
@@ -109,7 +116,8 @@ def test_a_folder_is_its_files_in_order(tmp_path):
     ("a.csv", HEADER + 'one,"two\nthree,four\nfive,"six"\n', "line 2"),
     ("a.tsv", 'first\tsecond\n"one\ttwo\t3\nthree"\tfour\n', "line 2: a quote .* line 3"),
     ("a.tsv", 'first\tsecond\none\t"two" three\n', "line 2"), ("a.csv", "first,first,second\na,b,c\n", "first"),
-    ("a.csv", "first; or\none\n", "no column second; it has first, ' or'"),
+    ("a.csv", "first; or\none\n", "no column second; it has first, ' or'.*first line"),
+    ("a.tsv.gz", gzip.compress(b"one\ttwo\n", mtime=0), "it has one, two .*first line"),
     ("a.csv", "first\x07\none\n", r"it has 'first\\x07'"),
     ("a.jsonl", JSON + '{"first": }\n', "line 2"), ("a.jsonl", JSON + '{"first": "c"}\n', "line 2 .*second"),
     ("a.jsonl", JSON + '"first, second"\n', "line 2"),
@@ -119,7 +127,7 @@ def test_a_folder_is_its_files_in_order(tmp_path):
     ("a.jsonl", JSON + '{"first": ' + "1" * 5000 + "}\n", "line 2"), ("a.parquet", bytes(DAMAGED), "after row 0"),
     ("a.parquet", parquet(first=["a", "b"], second=[None, ["c"]]), "row 2: second"),
     ("a.txt", "one\nGrüße\n".encode("latin-1"), "line 2: .*encoding"), ("a.txt", GZIPPED, "line 1"),
-    ("a.txt.gz", b"one\n", "line 0"), ("a.txt.gz", GZIPPED[:-5], r"line \d"),
+    ("a.txt.gz", b"one\n", "line 1:"), ("a.txt.gz", GZIPPED[:-5], r"line \d"),
     ("a.txt.gz", GZIPPED[:500] + bytes([GZIPPED[500] ^ 0xFF]) + GZIPPED[501:], r"line \d"),
     ("a.csv.gz", gzip.compress(b"", mtime=0), ""), ("a.csv", "first,second\na,b\n\ufefffirst,second\n", "line 3"),
     ("a.csv", "first,second\na,b\n".encode("utf-16"), "UTF-16"), ("a.txt", "one\n".encode("utf-16"), "UTF-16"),
