@@ -99,7 +99,11 @@ def log_row(batches: Batches, row: int) -> None:
     log.info(f"row {text.number(row)}: {text.text(row)[:300]}")
     if text.scores:
         log.info(f"  score   {text.scores.in_words(float(text.targets_N[row]))}")
+    lacking = [number for number, column in enumerate(batches.views.column_of_view) if text.lacks(row, column)]
     for number, view in enumerate(batches.views.of_rows(np.array([row]), 0)):
+        if number in lacking:  # a row with fewer hard negatives
+            log.info(f"  view {number}  none")
+            continue
         for made in view:
             log.info(f"  view {number}  {len(made.ids):3d} tokens  {decode(made.ids)}")
             log.info(f"          ids  {' '.join(map(str, made.ids))}")

@@ -107,6 +107,16 @@ def test_a_preview_shows_what_is_masked(words, small_run, cse_train, capsys):
     assert capsys.readouterr().out.count("[MASK]") >= 2
 
 
+def test_a_preview_shows_no_text_for_a_missing_hard_negative(small_run, cse_train, tmp_path, capsys):
+    (tmp_path / "triplets.csv").write_text("a,b,c\none,two,\n" + "one,two,three\n" * 15)
+    of_text = [f"data.path={tmp_path}/triplets.csv", "data.columns=[a,b,c]", "objective=simcse_sup"]
+    assert cse_train([*small_run, *of_text, "data.preview=2"]) == 0
+    first, second = [line for line in capsys.readouterr().out.splitlines() if "view 2" in line]
+    assert "[CLS]" not in first
+    assert "none" in first
+    assert "[CLS]" in second
+
+
 def test_a_preview_prints_scores_as_they_are_scaled(small_run, cse_train, tmp_path, capsys):
     (tmp_path / "scored.csv").write_text("a,b,rating\n" + "one,two,4\n" * 15 + "one,two,3\n")
     of_text = [f"data.path={tmp_path}/scored.csv", "data.columns=[a,b]", "data.scores=rating", "data.score_range=[0,5]"]
