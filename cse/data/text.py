@@ -260,6 +260,7 @@ class Text(Part):
             count = f"{len(chosen)} usable {'row' if len(chosen) == 1 else 'rows'}"
             after = "" if self.limit is None else f" after `limit`={self.limit}"
             raise UserError(f"data={self.name} ({where}): {count}{after}, but training needs two or more")
+        self.warn_of_scores(cached, chosen)
         return TextRows(
             name=self.name,
             place=found.place,
@@ -287,6 +288,16 @@ class Text(Part):
             files.append("scores")
         with showing(f"reading {self.name}"):
             return cache_columns(self.cache / found.digest, encoded, files, "uint8", notes.as_json)
+
+    def warn_of_scores(self, cached: CachedColumns, chosen: np.ndarray) -> None:
+        """Log a warning for each of several columns of text that has only numbers."""
+        for name, column in zip(self.column_names, cached.columns, strict=False):
+            if self.num_columns > 1 and all(is_number(cell.tobytes()) for cell in column.rows(chosen)):
+                log.warning(
+                    "data=%s: column %s has only numbers, so it seems to be a score, but it is read as text; a score "
+                    "is given as scores=%s, and not in columns",
+                    *(self.name, name, name),
+                )
 
     def _targets(self, cached: CachedColumns, chosen: np.ndarray) -> np.ndarray:
         """Return the scores of the chosen rows, (N,) float32, or (0,). Raises UserError if all scores are equal."""
@@ -341,6 +352,15 @@ class SampleNeed(CorpusNeed):
 def without_hydras_keys(settings: Settings) -> Settings:
     """Return a part's settings without Hydra's own keys, such as `_target_`."""
     return {key: value for key, value in settings.items() if key[0] != "_"}
+
+
+def is_number(text: bytes) -> bool:
+    """Return whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def repo_of_text(name: str) -> hub.Repo:

@@ -94,7 +94,7 @@ def test_a_published_corpus_is_cut_at_line_feeds_alone(tmp_path):
 
 def test_only_the_columns_of_a_table_are_named_by_its_first_line(tmp_path):
     for name, content, count in [("a.jsonl", JSON, 0), ("a.csv", HEADER, 1), ("a.tsv", "first\tsecond\n", 1)]:
-        with pytest.raises(UserError, match="columns.* is not set: .* first, second") as refused:
+        with pytest.raises(UserError, match=r"columns.* is not set: .* first, second") as refused:
             read(tmp_path, name, content, None)
         assert str(refused.value).count("first line") == count
 

@@ -36,7 +36,7 @@ def test_rows_and_source_of_a_file(tmp_path):
 @pytest.mark.parametrize(("limit", "names_limit"), [(None, False), (1, True)])
 def test_one_row_is_refused_and_a_limit_is_named_only_if_it_is_set(tmp_path, limit, names_limit):
     (tmp_path / "a.txt").write_text("kadan lofel\n" + "migor\n" * (limit or 0))
-    with pytest.raises(UserError, match="a.txt.* 1 usable row,? ") as refused:
+    with pytest.raises(UserError, match=r"a\.txt.* 1 usable row,? ") as refused:
         Text("text", str(tmp_path / "cache"), str(tmp_path / "a.txt"), limit=limit).read()
     assert ("limit" in str(refused.value)) == names_limit
 
@@ -115,6 +115,17 @@ def test_scores_beside_the_text(tmp_path, name, content):
     ):  # fmt: skip
         with pytest.raises(UserError, match=re.escape(named)):
             read(**{"score_range": (0, 5)} | words)
+
+
+def test_a_column_of_numbers_that_is_read_as_text_seems_to_be_a_score(tmp_path, caplog):
+    (tmp_path / "a.csv").write_text("a,b,s\none,2,2.5\n3,four,5\nfive,six,0\n")
+    Text("text", str(tmp_path / "cache"), str(tmp_path / "a.csv"), ["a", "b", "s"]).read()
+    (warning,) = caplog.messages
+    assert "scores=s" in warning
+    caplog.clear()
+    Text("text", str(tmp_path / "cache"), str(tmp_path / "a.csv"), ["a", "b"], "s", (0, 5)).read()
+    Text("text", str(tmp_path / "cache"), str(tmp_path / "a.csv"), ["s"]).read()
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("score", ['"1_0"', "1e39", "1" + 400 * "0", "true", '"1e400"', "null", "[1]"])
