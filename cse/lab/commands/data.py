@@ -48,7 +48,7 @@ Exit codes
   1    something is missing or cannot be fetched
   2    a mistake in the command
 """
-LICENCE = 52  # the largest number of characters of a licence in the list of all datasets
+LICENCE = 46  # the largest number of characters of a licence in the list of all datasets, whose rows have at most 80
 
 
 def main() -> None:

@@ -34,7 +34,9 @@ def test_list(cse_data, senteval, capsys, monkeypatch):
     here, missing = capsys.readouterr().out.split("not here: ")
     assert re.search(rf"^  senteval +{senteval}$", here, re.MULTILINE)
     assert re.search(r"^  nli +47 MB  CC BY-SA", missing, re.MULTILINE)
-    assert re.search(r"^  imagenet .*gated$", missing, re.MULTILINE)
+    gated = re.search(r"^  imagenet .*gated$", missing, re.MULTILINE)
+    assert gated
+    assert len(gated[0]) <= 80
     assert cse_data("list", "wordnet", "senteval") == 1  # WordNet is missing
     named = capsys.readouterr().out
     assert "augmentation=eda" in named
