@@ -24,7 +24,7 @@ from cse.types import Batch, Encoded, Objective, Tokens
 SHAPES = {"minilm": (384, 6, 12), "bert": (768, 12, 12)}  # width, layers, heads
 OBJECTIVES = {
     "simcse": ["objective=simcse"],
-    "simcse_sup": ["objective=simcse_sup"],
+    "simcse_sup, hard negatives": ["objective=simcse_sup", "objective.num_views=3"],
     "whitenedcse, m = 3": ["objective=whitenedcse"],
     "whitenedcse, one pass": ["objective=whitenedcse", "objective.source=shared_backbone"],
     "declutr, one positive, no mlm": ["objective=declutr", "objective.mlm_weight=0"],

@@ -27,7 +27,7 @@ BLOCK = 10_000  # rows written at a time, the same words in another order
 
 def write_text(path: Path, rows: int) -> None:
     """rows sentences of 6 to 12 made-up words."""
-    from cse.sources.made_up import sentence
+    from cse.sources.synthetic import sentence
 
     rng = random.Random(0)
     lines = [sentence(rng, rng.randint(6, 12)) for _ in range(BLOCK)]
@@ -117,7 +117,7 @@ def main() -> None:
     arguments.add_argument("--every", type=int, default=500)
     arguments.add_argument("--folder", type=Path, help="where the text, its cache and the run are made, and kept")
     given = arguments.parse_args()
-    from cse.sources import made_up
+    from cse.sources import synthetic
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
@@ -125,8 +125,8 @@ def main() -> None:
         write_text(folder / "text.txt", given.rows)
         for name in ("encoder", "senteval"):
             (folder / name).mkdir()
-        made_up.write_encoder(folder / "encoder", "bert", 64)
-        made_up.write_senteval(folder / "senteval")
+        synthetic.write_encoder(folder / "encoder", "bert", 64)
+        synthetic.write_senteval(folder / "senteval")
         seen = watch(command(folder, given.steps, given.every), folder / "run")
         found = parts(seen, folder / "run")
     size = f"{given.rows:,} rows, {given.steps:,} steps"

@@ -1,16 +1,16 @@
 """Seconds a training step: ours, sentence-transformers' trainer, a plain Hugging Face Trainer, each in fp32 and, where
 the machine computes in it, in bf16.
 
-    python -m benchmarks.bench_speed [--model minilm|bert] [--batch 64|256] [--steps N] [--rounds N] [--quick]
+    python -m benchmarks.bench_speed [--model minilm|bert] [--batch 64|256] [--length 32] [--steps N] [--rounds N]
     python -m benchmarks.bench_speed --processes 2 [--model minilm|bert] [--batch 64] [--steps N] [--rounds N]
     python -m benchmarks.bench_speed --recipe [--steps 300] [--model minilm|bert] [--shared ../shared/data]
 
 Without options: both shapes at both batches, 20 minutes on two cores. Weights are random and sentences made up, since
-time does not depend on them: at most 32 tokens, 26 on average, every row twice. The three train on the same rows in the
-same order, a few steps each in turn, with AdamW (fused), a linear schedule and clipping at 1. --quick: only try whether
-it runs. --processes N: ours alone, in N processes of one thread each and in one process of N threads, with the same
-global batch; MiniLM at 64 takes two minutes. --recipe: cse-train for some steps and three evaluations, extrapolated to
-SimCSE's 15,625 steps and 125.
+time does not depend on them: at most 32 tokens, 26 on average, every row twice (--length: other than 32). The three
+train on the same rows in the same order, a few steps each in turn, with AdamW (fused), a linear schedule and clipping
+at 1. BERT at 256 in both precisions needs more than 24 GB. --quick: only try whether it runs. --processes N: ours
+alone, in N processes of one thread each and in one process of N threads, with the same global batch; MiniLM at 64 takes
+two minutes. --recipe: cse-train for some steps and three evaluations, extrapolated to SimCSE's 15,625 steps and 125.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from typing import Any
 import torch
 
 from benchmarks.bench_cost import SHAPES, device
-from benchmarks.peers import OURS, contestants, ours, precisions, save_model, synchronized, write_sentences
+from benchmarks.peers import LONGEST, OURS, contestants, ours, precisions, save_model, synchronized, write_sentences
 from benchmarks.results import SHARED, spread, table, where, write_section
 from cse.lab.run import this_process
 from cse.tensors import Precision
@@ -76,11 +76,11 @@ def peak(precision: str) -> float:
     return 2 * size**3 / min(times[1:])
 
 
-def measure(model: str, batch: int, warm: int, steps: int, rounds: int) -> tuple[str, str]:
+def measure(model: str, batch: int, length: int, *, warm: int, steps: int, rounds: int) -> tuple[str, str]:
     """Interleaved rounds of one setting. Returns what it rests on and its table."""
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
-        turns, batches = contestants(model, batch, warm + rounds * steps, Path(folder))
+        turns, batches = contestants(model, batch, warm + rounds * steps, Path(folder), length)
         for turn in turns.values() if warm else ():
             turn(warm)
         seconds: dict[tuple[str, str], list[float]] = {one: [] for one in turns}
@@ -247,6 +247,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--model", choices=SHAPES)
     arguments.add_argument("--batch", type=int)
+    arguments.add_argument("--length", type=int, default=LONGEST, help="the most tokens of a sentence")
     arguments.add_argument("--steps", type=int)
     arguments.add_argument("--rounds", type=int)
     arguments.add_argument("--quick", action="store_true", help="one step of a batch of 8; nothing is written")
@@ -274,6 +275,7 @@ def main() -> None:
         if not given.quick:
             write_section(title, command, f"{about}\n\n{body}")
         return
+    of_tokens = "" if given.length == LONGEST else f" of {given.length} tokens"
     for (model, batch), plan in PLAN.items():
         if given.model not in (None, model) or given.batch not in (None, batch) or (given.quick and batch > 64):
             continue
@@ -281,10 +283,11 @@ def main() -> None:
         steps, rounds = given.steps or steps, given.rounds or rounds
         if given.quick:
             batch, warm, steps, rounds = 8, 0, 1, 1
-        about, body = measure(model, batch, warm, steps, rounds)
-        print(f"\n{model}, batch {batch}: {about}\n\n{body}", flush=True)
+        about, body = measure(model, batch, given.length, warm=warm, steps=steps, rounds=rounds)
+        title = f"Training speed, {model} shape, batch {batch}{of_tokens}, {where()}"
+        print(f"\n{title}: {about}\n\n{body}", flush=True)
         if not given.quick:
-            write_section(f"Training speed, {model} shape, batch {batch}, {where()}", command, f"{about}\n\n{body}")
+            write_section(title, command, f"{about}\n\n{body}")
 
 
 if __name__ == "__main__":

@@ -41,14 +41,19 @@ def precisions() -> tuple[Precision, ...]:
     return PRECISIONS if computes_bf16() else ("fp32",)
 
 
-def contestants(model: str, batch: int, steps: int, folder: Path) -> tuple[dict[tuple[str, str], Turn], Any]:
-    """The three loops by name and precision, with rows for `steps` steps; the peers get them in the order of ours."""
-    source = save_model(model, folder / "model")
-    write_sentences(source, folder / "text.txt", (steps + 2) * batch)
+def contestants(
+    model: str, batch: int, steps: int, folder: Path, length: int = LONGEST
+) -> tuple[dict[tuple[str, str], Turn], Any]:
+    """The three loops by name and precision, with rows for `steps` steps; the peers get them in the order of ours.
+
+    length: the most tokens of a sentence.
+    """
+    source = save_model(model, folder / "model", length)
+    write_sentences(source, folder / "text.txt", (steps + 2) * batch, length)
     turns: dict[tuple[str, str], Turn] = {}
     for precision in precisions():
         reset_precision()
-        turn, batches = ours(source, batch, folder, precision)
+        turn, batches = ours(source, batch, folder, precision, length)
         turns[OURS, precision] = in_own_precision(turn)
         ids = [row[row != 0].tolist() for s in range(steps + 1) for row in batches[s].tokens.ids_BT[:batch]]
         words = [" ".join(batches.views.tokenizer.hf.convert_ids_to_tokens(row[1:-1])) for row in ids]
@@ -57,7 +62,7 @@ def contestants(model: str, batch: int, steps: int, folder: Path) -> tuple[dict[
             hugging_face(source, batch, ids, folder, bf16)
         )
         turns["sentence-transformers' trainer", precision] = in_own_precision(
-            sentence_transformers(source, batch, words, folder, bf16)
+            sentence_transformers(source, batch, words, folder, bf16, length=length)
         )
     return turns, batches
 
@@ -79,7 +84,7 @@ def in_own_precision(turn: Turn) -> Turn:
     return call
 
 
-def save_model(model: str, folder: Path) -> str:
+def save_model(model: str, folder: Path, length: int = LONGEST) -> str:
     """A random BERT of that shape with a real WordPiece tokenizer."""
     from transformers import AutoTokenizer, BertConfig, BertModel
 
@@ -90,22 +95,24 @@ def save_model(model: str, folder: Path) -> str:
         hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads, intermediate_size=4 * width
     )
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-    AutoTokenizer.from_pretrained(locate(PACKAGE), model_max_length=LONGEST).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(locate(PACKAGE), model_max_length=length).save_pretrained(folder)
     return str(folder)
 
 
-def write_sentences(source: str, path: Path, rows: int) -> None:
-    """Words that are one token each: with both special tokens, 20 to 32 tokens a sentence."""
+def write_sentences(source: str, path: Path, rows: int, length: int = LONGEST) -> None:
+    """Words that are one token each: with both special tokens, 5 / 8 of `length` to `length` tokens a sentence."""
     from transformers import AutoTokenizer
 
     vocabulary = AutoTokenizer.from_pretrained(source).get_vocab()
     words = sorted(word for word in vocabulary if word.isascii() and word.isalpha() and len(word) > 2)
     rng = random.Random(0)
     with open(path, "w", encoding="utf-8") as file:
-        file.writelines(" ".join(rng.choices(words, k=rng.randint(18, 30))) + "\n" for _ in range(rows))
+        file.writelines(
+            " ".join(rng.choices(words, k=rng.randint(length * 5 // 8 - 2, length - 2))) + "\n" for _ in range(rows)
+        )
 
 
-def ours(source: str, batch: int, folder: Path, precision: str) -> tuple[Turn, Any]:
+def ours(source: str, batch: int, folder: Path, precision: str, length: int = LONGEST) -> tuple[Turn, Any]:
     """cse's own loop, on the folder's text.txt, read as in a run. Returns a turn and the batches."""
     from accelerate import Accelerator
 
@@ -130,6 +137,7 @@ def ours(source: str, batch: int, folder: Path, precision: str) -> tuple[Turn, A
         "eval=[]",
         "seed=0",
         f"trainer.batch_size={batch}",
+        f"trainer.max_length={length}",
         "trainer.select=null",
     ]
     accelerator = Accelerator(mixed_precision=precision_of(precision).replace("fp32", "no"))
@@ -184,7 +192,7 @@ def hugging_face(source: str, batch: int, rows: list[list[int]], folder: Path, b
     return turns_of(trainer, lambda first: features[first:], batch)
 
 
-def sentence_transformers(source: str, batch: int, rows: list[str], folder: Path, bf16: bool) -> Turn:
+def sentence_transformers(source: str, batch: int, rows: list[str], folder: Path, bf16: bool, *, length: int) -> Turn:
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
     from sentence_transformers import SentenceTransformerTrainingArguments as Arguments
@@ -193,7 +201,7 @@ def sentence_transformers(source: str, batch: int, rows: list[str], folder: Path
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
     from torch.utils.data import SequentialSampler
 
-    transformer = Transformer(source, max_seq_length=LONGEST)
+    transformer = Transformer(source, max_seq_length=length)
     model = SentenceTransformer(modules=[transformer, Pooling(transformer.get_embedding_dimension(), "cls")])
     model.model_card_data.widget = [{"text": ""}]  # or the trainer would look for examples in the data
 
