@@ -206,7 +206,7 @@ def score(
             check_returned(f"eval.{name}: {class_name(type(evaluator))}", found)
             scores |= {one.name: one for one in (one.within(f"{split}/{name}/") for one in found)}
             if undefined := [one.name for one in found if not math.isfinite(one.value)]:
-                log.warning("%-10s %s: %s is not a finite number", name, split, ", ".join(undefined))
+                log.warning("%-10s %s: not a finite number: %s", name, split, ", ".join(undefined))
             log.log(level, "%-10s %s, %.1f s", name, split, time.perf_counter() - started)
     return scores
 

@@ -57,7 +57,7 @@ def test_a_score_that_is_no_number_is_kept_and_warned_of(monkeypatch, caplog):
     monkeypatch.setattr(Mine, "__call__", lambda *of: [Score("a", math.nan), Score("b", np.float32(1))])
     scores = score({"mine": Mine(None)}, lambda texts: texts)
     assert math.isnan(scores["test/mine/a"].value)
-    assert "a is not a finite number" in caplog.text
+    assert "not a finite number: a" in caplog.text
     assert json.loads(json.dumps(scores["test/mine/b"].value)) == 1.0
 
 

@@ -8,7 +8,7 @@
    (job.py).
 3. launch.run_in_processes starts two processes, or joins the processes of torchrun or SLURM (slurm.py). Each process
    calls train.run, which has the steps 4 to 6. this_process.py silences libraries, and run_log.py has the run's log.
-4. build.build makes the parts. instantiate.py makes one part, texts.py pairs the texts with their objectives, and
+4. build.build makes the parts. instantiate.py makes any part, texts.py pairs the texts with their objectives, and
    evaluators.py makes the evaluators. compatible.py refuses parts that do not fit together.
 5. unchanged.py compares the inputs of a resumed or repeated run with the earlier inputs. announce.py logs the run's
    plan. With dry_run=true or data.preview=N, dry_run.py logs more, and the run ends. Nothing is written yet.

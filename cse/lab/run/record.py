@@ -1,6 +1,6 @@
 """The record of a run: results.json, metrics.jsonl and the trackers.
 
-`begin_folder` writes the run's settings and arguments. A Record then writes the results while the run works.
+`begin_folder` writes the run's settings and arguments. During the run, a Record writes the results.
 cse.lab.run.best saves best/, and cse.training.checkpoint saves last/.
 """
 

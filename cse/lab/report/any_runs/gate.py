@@ -42,7 +42,7 @@ def judge_gate(
     """Test whether the first setting is better than the baseline, or than every other setting, by more than `least`.
 
     named: if `runs=` has several names, the folders of the first name. The runs in these folders are the first setting.
-    If `runs=` has one name, `named` is [], and the best setting is the first setting. A baseline is then required,
+    If `runs=` has one name, `named` is [], and the first setting is `comparison.best`. A baseline is then required,
     because the best of several settings is always better than another setting.
     """
     score = comparison.scores.leading

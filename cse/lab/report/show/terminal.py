@@ -72,7 +72,7 @@ def fitted_lines(section: Section, width: int | None) -> list[Text]:
 
     If the table is wider than the terminal, names of scores lose their common beginning, and each folder has its own
     line. If the table is still too wide, its last columns form a block below the table. The block repeats the names of
-    the rows, which are shortened if no column fits beside them.
+    the rows. If the widest column does not fit beside these names, the longest of them are shortened.
     """
     table = section.shown.map(folded)
     heads = list(map(folded, table.columns))
