@@ -163,7 +163,8 @@ def show_best(best: Best, console: Console) -> None:
     """Print the best setting, with its leading score, and the command for more seeds."""
     score = best.score if best.leading == best.by else f"{best.leading} {best.score}"
     console.print()
-    console.print(Text.assemble(f"* best by {best.by}: {best.setting} (", (score, "bold"), ")"))
+    named = Text.assemble(f"* best by {best.by}: {best.setting} (", (score, "bold"), ")")
+    console.print(named, soft_wrap=not console.is_terminal)  # a pipe gets a whole line
     if best.doubt:
         console.print(Text(f"  {best.doubt}"))
     if best.again:
