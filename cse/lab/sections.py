@@ -201,7 +201,7 @@ def booktabs(cells: "pd.DataFrame", label_columns: int, caption: str, label: str
         escape=False,
         column_format="l" * label_columns + "r" * numbers,
         caption=caption.translate(LATEX),
-        label="tab:" + re.sub(r"[^\w.]+", "-", label).strip("-"),
+        label=f"tab:{latex_label(label)}",
     )
     latex = latex.replace("\\begin{table}\n", f"\\begin{{{environment}}}\n\\centering\n", 1)
     latex = latex.replace("\\end{table}", f"\\end{{{environment}}}")
@@ -215,6 +215,11 @@ def characters_in_a_row(cells: "pd.DataFrame") -> int:
     columns = [[*heads, *column] for heads, column in zip(texts, cells.to_numpy().T, strict=True)]
     widths = [max(len(re.sub(r"\\[a-z]+ ?|[{}$]", "", text)) for text in column) for column in columns]
     return sum(widths) + 2 * (len(widths) - 1)
+
+
+def latex_label(name: str) -> str:
+    """Return a name for \\label. A hyphen replaces all signs but letters, digits, underscores and dots."""
+    return re.sub(r"[^\w.]+", "-", name).strip("-")
 
 
 def latex_head(name: str) -> str:

@@ -26,7 +26,7 @@ from cse.lab.report.show import look
 from cse.lab.report.show.document import NOT_DRAWN, Picture, Report
 from cse.lab.report.show.look import SIGNS, tone_of, verdict_places
 from cse.lab.report.verdicts import MEANINGS
-from cse.lab.sections import LATEX, Section, latex, markdown
+from cse.lab.sections import LATEX, Section, latex, latex_label, markdown
 from cse.lab.sharing.plots import save_figure
 
 LONG = 100  # rows; a table with more rows is shown in pages
@@ -99,7 +99,7 @@ def latex_of_report(report: Report, out: Path) -> str:
         if picture.figure and picture.caption:
             width, file = picture.figure.get_figwidth(), (out / picture.file).with_suffix(".pdf").as_posix()
             environment = "figure*" if width > look.COLUMN else "figure"  # of both columns of a paper, or of one
-            label = re.sub(r"[^\w.]+", "-", f"{out.name}-{picture.name}").strip("-")
+            label = latex_label(f"{out.name}-{picture.name}")
             parts.append(
                 f"\\begin{{{environment}}}\n\\centering\n"
                 f"\\includegraphics[width=\\ifdim\\linewidth<{width:g}in\\linewidth\\else{width:g}in\\fi]{{{file}}}\n"
