@@ -60,8 +60,13 @@ def real_data(folder: str) -> Path:
 
 def spread(values: list[float]) -> str:
     """The median, with minimum and maximum if there are several values."""
-    middle = f"{statistics.median(values):.3g}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):.3g} to {max(values):.3g})"
+    low, middle, high = (in_three_digits(value) for value in (min(values), statistics.median(values), max(values)))
+    return middle if len(values) == 1 else f"{middle} ({low} to {high})"
+
+
+def in_three_digits(value: float) -> str:
+    """Return a number with three significant digits, or as a whole number from 1,000 on."""
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:

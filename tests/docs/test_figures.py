@@ -123,7 +123,7 @@ QUOTED = {
         f"{aux['natural_small']} and {aux['speech_small']} times a step with text alone",
         f"Libraries and weights take {said(MEMORY, r'([0-9]+) MiB. A batch')} MiB of this memory",
         f"BERT-base's `last/` has {said('The host: checkpoint', r'waits .([0-9.]+ GB)')}",
-        f"had {said(MEMORY, r'given up above ([0-9.]+) GiB')} GiB of free memory",
+        f"above {said(MEMORY, r'given up above ([0-9.]+) GiB')} GiB was given up",
         *(
             f"| {rows} | {' | '.join(figure(MEMORY, rows, column) for column in columns)} |"
             for rows in ("256", "1,024", "4,096", "16,384", "65,536")
