@@ -6,7 +6,7 @@
     table = cse.runs("multirun")  # a pandas.DataFrame with a row for each run
 
 cse.train and cse.evaluate take the arguments of their commands. A key that is a Python name may be a keyword: seed=3,
-model="roberta". eval={"mine": function} adds the scores of your own function as dev/mine/NAME. This function takes
+model="roberta". eval={"mine": function} adds the scores of your own function, such as dev/mine/NAME. The function takes
 (encode, split) and returns {NAME: number}. In eval=["stsb", {"mine": function}], "stsb" is a choice of conf/eval. A
 process may call cse's functions any number of times, one call at a time. Each call restores the environment variables.
 A run seeds Python, NumPy and PyTorch. UserError means a mistake in the call, RunError a run that cannot continue.
@@ -170,7 +170,7 @@ def evaluate(
     from n texts to (n, D). arguments, settings: the settings of cse-eval for its evaluators, such as splits=["test"] or
     "paths.senteval=FOLDER". The first argument may be the value of `eval`: "stsb", {name: function}, or a list such as
     ["stsb", "sts", {"mine": function}]. A function takes (encode, split) and returns {NAME: number}. Raises UserError
-    for bad input and for any other setting. Raises one MissingResource that names all missing data.
+    for bad input and for other settings of cse-eval. Raises one MissingResource that names all missing data.
     """
     from cse.eval.scoring import EncodesSides, MemoizedEncode, by_side, check_encode, score
     from cse.score import values
@@ -186,7 +186,7 @@ def evaluate(
         try:
             scores = score(evaluators, memoized, level=logging.DEBUG)
         except UserError:
-            memoized.check_varied()  # equal vectors would be the reason of this error
+            memoized.check_varied()  # equal vectors explain the error
             raise
         memoized.check_varied()
         memoized.warn_of_zeros()

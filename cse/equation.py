@@ -35,7 +35,7 @@ Need = Callable[[Any, Known], str]
 
 
 def at_least(least: int | str) -> Need:
-    """Require at least this number, the size of another letter, or the value of another argument."""
+    """Require at least `least`: a number, the size of another letter, or the value of another argument."""
 
     def need(size: int, known: Known) -> str:
         bound = known[least] if isinstance(least, str) else least

@@ -258,7 +258,7 @@ def _finish(place: Path, path: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Flush a file, or all files of a folder, to the disk, so that their content is on the disk before the rename.
+    """Write the content of a file, or of all files of a folder, to the disk before the rename.
 
     Each file gets the mode of a new file under the umask. Otherwise only the owner could read a safetensors file.
     """

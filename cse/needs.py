@@ -25,7 +25,7 @@ Place = Path | str | None
 class Need:
     """A resource that a part reads: a dataset, an encoder or a file.
 
-    name: the name of the resource; a dataset of several languages has its language too: stsb_multi:de. key: the
+    name: the name of the resource, with the language for a dataset of several languages: stsb_multi:de. key: the
     parameter that names the place of the resource, if any. cse.lab.run.needs replaces `key` by the full key of the
     user's setting, and sets `cache` to paths.cache.
     """

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Required
 
-from typing_extensions import TypeAliasType, TypedDict  # typing's can be checked by pydantic from Python 3.12 on
+from typing_extensions import TypeAliasType, TypedDict  # pydantic accepts typing.TypedDict only from Python 3.12 on
 
 if TYPE_CHECKING:
     import numpy as np

@@ -170,7 +170,7 @@ class Objective(Part, nn.Module, ABC):
     def __new__(cls, *_: object, **__: object) -> Self:
         self = super().__new__(cls)
         nn.Module.__init__(self)
-        self.register_module("head", None)  # a plain None would hide the head of a copy
+        self.register_module("head", None)  # in a copy, a plain None would hide the module
         return self
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """Hydra plugins: the user's own config folders, and the settings of hydra/sweeper=smac (cse.lab.sweep.search).
 
-Hydra loads the plugins in every program of this environment. They change nothing unless it composes our conf/.
+Every program of this environment that uses Hydra loads the plugins. They act only on programs that compose our conf/.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class UserChoices(SearchPathPlugin):
     """Adds the folders of --config-dir and CSE_CONF after conf/."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Called by Hydra whenever it composes."""
+        """Add the folders. Hydra calls this method in each composition."""
         if not any(one.path == groups.CONF_DIR for one in search_path.get_path()):
             return
         ConfigStore.instance().store("smac", Smac, group="hydra/sweeper", provider="cse")
@@ -29,7 +29,7 @@ class UserChoices(SearchPathPlugin):
 
 @dataclass
 class Smac:
-    """n_trials: jobs of a search. batch: how many jobs SMAC proposes at a time. seed: the seed of the search."""
+    """n_trials: the jobs of a search. batch: how many jobs SMAC proposes at a time. seed: the seed of the search."""
 
     n_trials: int = 50
     batch: int = 1

@@ -18,7 +18,7 @@ class SweepSource(file_config_source.FileConfigSource):
 
     @staticmethod
     def scheme() -> str:
-        """The scheme of its URL in hydra.searchpath."""
+        """The scheme of the source's URL in hydra.searchpath."""
         return "sweeps"
 
     def available(self) -> bool:
@@ -30,11 +30,11 @@ class SweepSource(file_config_source.FileConfigSource):
         return super().load_config(config_path.removeprefix(f"{GROUP}/"))
 
     def is_group(self, config_path: str) -> bool:
-        """Whether it is `sweep` or a folder below."""
+        """Whether the path is `sweep` or a folder below `sweep`."""
         return config_path == GROUP or (inside(config_path) and super().is_group(config_path.removeprefix(f"{GROUP}/")))
 
     def is_config(self, config_path: str) -> bool:
-        """Whether it is a file below `sweep`."""
+        """Whether the path is a file below `sweep`."""
         return inside(config_path) and super().is_config(config_path.removeprefix(f"{GROUP}/"))
 
     def list(self, config_path: str, results_filter):
