@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 DROPOUTS = (  # configuration keys for dropout inside the stack; dropout of classifiers and poolers has other keys
     *("hidden_dropout_prob", "attention_probs_dropout_prob"),  # BERT, RoBERTa, MPNet, ALBERT, ELECTRA, DeBERTa, Nomic
-    *("dropout", "attention_dropout"),  # DistilBERT; EuroBERT and most decoders have the second only
+    *("dropout", "attention_dropout"),  # DistilBERT; EuroBERT and most decoders have only the second key
     *("embedding_dropout", "mlp_dropout"),  # ModernBERT
     *("hidden_dropout", "resid_dropout", "embed_dropout", "resid_pdrop", "embd_pdrop", "attn_pdrop"),
 )
@@ -56,7 +56,7 @@ def first_position(config: PretrainedConfig) -> int:
 
 
 def longest_input(config: PretrainedConfig) -> int | None:
-    """Return the largest number of tokens with positions; None if the layers have no position table (BLOOM, XLNet)."""
+    """Return how many tokens can have positions; None if the layers have no position table (BLOOM, XLNet)."""
     positions = getattr(config, "max_position_embeddings", None)
     return None if positions is None or positions < 1 else positions - first_position(config)
 

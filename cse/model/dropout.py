@@ -28,7 +28,7 @@ def drop_signs(shape: torch.Size, p: float, dtype: torch.dtype) -> tuple[Tensor,
 
     Here p is rounded to a multiple of 2/65536. For equal rounded p and random state, `keep` drops the same elements."""
     dropped = 2 * round(p * LEVELS / 2)
-    signs = _levels(shape).bitwise_right_shift_(1).sub_((dropped - LEVELS // 2) // 2)  # half values do not overflow
+    signs = _levels(shape).bitwise_right_shift_(1).sub_((dropped - LEVELS // 2) // 2)  # halved against overflow
     return signs.view(dtype) if dtype.itemsize == 2 else signs.to(dtype), LEVELS / (LEVELS - dropped)
 
 

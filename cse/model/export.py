@@ -88,7 +88,7 @@ def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     written = json.loads((folder / "tokenizer_config.json").read_bytes())
     config = {key: value for key, value in written.items() if key not in OF_ONE_CALL}
     config["model_max_length"] = tokenizer.longest
-    if tokenizer.changed or tokenizer.template_length:  # its own class would not build these changes
+    if tokenizer.changed or tokenizer.template_length:  # the tokenizer's own class would drop these changes
         config |= {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": hf.model_input_names}
     write_json(folder / "tokenizer_config.json", config)
 
@@ -146,7 +146,7 @@ def write_weights(encoder: Encoder, folder: Path, ends: Sequence[nn.Module]) -> 
     if encoder.lora:
         backbone.config.architectures = [type(backbone).__name__]
         backbone.config.save_pretrained(folder)
-        logging.getLogger(inspect.getfile(save_torch_state_dict)).setLevel(logging.ERROR)  # named by its file
+        logging.getLogger(inspect.getfile(save_torch_state_dict)).setLevel(logging.ERROR)  # named after its file
         save_torch_state_dict(state, folder, max_shard_size=ONE_FILE)
         backbone.save_pretrained(folder / "adapter")  # for a model with an adapter, this writes only the adapter
     else:

@@ -85,7 +85,7 @@ def prompts_of(recorded: Json, prefix: str) -> Json:
     writes these two prompts.
     """
     given, default = recorded.get("prompts") or {}, recorded.get("default_prompt_name")
-    written = given.get(PROMPT) if default == PROMPT else None  # an export writes it under several names
+    written = given.get(PROMPT) if default == PROMPT else None  # an export writes the prefix under several names
     named = {name: text for name, text in given.items() if written is None or text != written}
     if not prefix:
         return {"prompts": named, "default_prompt_name": None}
@@ -162,7 +162,7 @@ def is_known(kinds: Sequence[str]) -> bool:
 
 
 def class_of_module(module: str) -> str:
-    """Return the last part of a sentence-transformers class's name, such as Pooling, or another name unchanged."""
+    """Return the last part of a sentence-transformers class's name, such as Pooling; any other name unchanged."""
     return module.rpartition(".")[2] if module.startswith("sentence_transformers.") else module
 
 

@@ -6,7 +6,7 @@
 
 The tokenizer puts the ids of the template around the ids of a text, like special tokens. In a long row only the text is
 truncated. The template is in tokenizer.json, so every program that loads an export uses the template. A text is
-tokenised separately, as in PromptBERT's train.py. BERT's tokenizer gives the same ids for template and text at once.
+tokenised separately, as in PromptBERT's train.py. With BERT's tokenizer, tokenising both together gives the same ids.
 
 Shapes: B rows, T tokens in a row, t tokens in a template, L possible lengths of a text, D the encoder's width.
 """
@@ -51,7 +51,7 @@ class Around:
     types: tuple[tuple[int, ...], int, tuple[int, ...]] | None = None
 
     def is_like(self, other: "Around") -> bool:
-        """Return whether self and `other` differ, but one row could begin and end with the ids of both."""
+        """Return whether a row could begin and end with the ids of both, although self and `other` differ."""
         begin = zip(self.before, other.before, strict=False)
         end = zip(reversed(self.after), reversed(other.after), strict=False)
         return self != other and all(a == b for a, b in (*begin, *end))

@@ -25,7 +25,7 @@ KEPT_WORDS = 2**19  # words that by_words keeps: about 100 MB
 HEAD, HEAD_A_TOKEN = 2_000, 20
 """Of a long text only max(HEAD, HEAD_A_TOKEN * max_length) characters are tokenised first.
 The tokenizer needs 100 bytes of memory for each character, too much for a line of 30 MB."""
-GROWTH, MOST = 4, 2**20  # a start with too few tokens grows by the factor GROWTH, up to MOST characters
+GROWTH, MOST = 4, 2**20  # if the characters give too few tokens, GROWTH times as many are read, up to MOST
 TRIED = 64  # words that are put after a prefix, to count the prefix's own tokens
 
 
@@ -157,7 +157,7 @@ class Tokenizer:
         return template.around(self.hf)
 
     def check_length(self, asked: str, max_length: int) -> None:
-        """Raise UserError if max_length exceeds the positions or leaves no text token. asked: the setting's key."""
+        """Raise UserError if max_length exceeds the positions or leaves no token for text. asked: the setting's key."""
         if max_length + self.template_length <= (around := self.before_text() + self.after_text()):
             raise UserError(
                 f"{asked}={max_length} leaves no token for the text: special tokens and the prefix take "
