@@ -41,7 +41,7 @@ OF_ACCELERATE = ("ACCELERATE_", "FSDP_", "MEGATRON_LM_", "PARALLELISM_CONFIG_")
 AS_WITHOUT = ("", "0", "false", "no", "default")  # values that `accelerate launch` sets by default
 
 STEP_TIMEOUT = timedelta(minutes=30)  # for a collective in a step; no process is ever that far behind
-HOST_TIMEOUT = timedelta(days=1)  # while one process reads a text or scores, the others wait
+HOST_TIMEOUT = timedelta(days=1)  # while one process reads texts or runs evaluators, the others wait
 TEXTS_PER_SHARE = 256  # texts that a process encodes before it checks for a signal
 
 
@@ -110,7 +110,7 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
 
     scale: "exact" gives the gradient of a run on one process. "paper" gives the gradient of SimCSE's and DeCLUTR's
     code: each process computes the whole loss, and only the process's own rows carry gradient. After averaging, the
-    gradient is 1 / W of the true gradient. Adam's updates hardly change, but clipping and sums of losses do. In their
+    gradient is 1 / W of the true gradient. Adam's updates hardly change, but clipping and sums of losses do. In this
     code the language-model loss keeps its full gradient, so the weight of the contrastive loss is in effect 1 / W.
     """
     if world_size() == 1:

@@ -19,7 +19,7 @@ from cse.types import Batch
 
 STEPS = 3  # timed steps, after a first one that also loads libraries and allocates the optimizer's moments
 GROWING, SECONDS = 12, 20  # further timed steps, and the seconds that they may take
-COMPILING = 3  # untimed steps with trainer.compile: the first lengths are compiled, then any length
+COMPILING = 3  # untimed steps with trainer.compile: torch compiles for the first lengths, then for any length
 SAMPLE = 256  # texts
 
 

@@ -39,8 +39,8 @@ log = logging.getLogger(__name__)
 Numbers = dict[str, float]
 
 GPU_SAVE_SECONDS = 60.0
-"""The value of trainer.save_seconds=auto on a GPU. The 125 steps between two saves can take only three seconds there. A
-save waits for the end of the previous save, and BERT-base's last/ has 1.31 GB."""
+"""The value of trainer.save_seconds=auto on a GPU, without trainer.save_every. The 125 steps between two saves can take
+only three seconds there. A save waits for the end of the previous save, and BERT-base's last/ has 1.31 GB."""
 
 
 class Wishes(NamedTuple):
@@ -66,7 +66,7 @@ checksum of the exported weights, or None."""
 
 
 def save_seconds(trainer: Trainer, device: torch.device) -> float:
-    """Return the smallest age of last/, in seconds, at which a step that is a multiple of save_every replaces last/."""
+    """Return the smallest age of last/, in seconds, for a save at a multiple of save_every."""
     if trainer.save_seconds != "auto":
         return trainer.save_seconds
     return GPU_SAVE_SECONDS if is_gpu(device) and trainer.save_every is None else 0.0
@@ -155,7 +155,7 @@ class Training:
     def run(self, on_best: OnBest, log: Callback, signals: Signals) -> State:
         """Train to the end, and return the state. on_best: called if a step after step 0 has the best score so far.
 
-        Raises RunError for NaN, for a collapse, and if the disk refuses a file. Exports and checkpoints so far stay
+        Raises RunError for NaN, for a collapse, and if the disk refuses a file. Earlier exports and checkpoints stay
         complete. After a signal, saves last/ and raises Interrupted.
         """
         trainer, state = self.trainer, self.state
@@ -199,13 +199,13 @@ class Training:
         return self.state.step >= self.steps or self.watch.is_over(self.state)
 
     def encode(self) -> MemoizedEncode:
-        """Return `encode` of this step's encoder, with the test head if that is trained. Each text is encoded once."""
+        """Return `encode` of this step's encoder, with the test head if it is trained. Each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.state.step:
             head, encode = self.parts.objective.test_head(), self.parts.encoder.encode
             if self.state.step:
                 encode = partial(encode, head=head, precision=self.eval_precision)
-            elif isinstance(head, MLPHead) and head.is_trained:  # another head would be random
-                encode = partial(encode, head=head)  # untrained: in fp32, as best/ is scored
+            elif isinstance(head, MLPHead) and head.is_trained:  # an untrained head is random
+                encode = partial(encode, head=head)  # step 0: in fp32, as best/ is scored
             self.encoding = self.state.step, MemoizedEncode(encode)
         return self.encoding[1]
 

@@ -51,7 +51,7 @@ def adamw(
 def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: str, decays: list[float]) -> None:
     """Set lr, eps and decay of update number `step` (from 0), so that torch's AdamW computes the variant `correction`.
 
-    With fp16, `step` does not include skipped updates, like torch's own counter t.
+    With fp16, neither `step` nor torch's own counter t includes skipped updates.
 
     m, v: moving averages; c1 = 1 - beta1^t, c2 = 1 - beta2^t, t = step + 1. torch's update is
     lr (m / c1) / (sqrt(v / c2) + eps). correction:
@@ -60,8 +60,8 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
              lr sqrt(c2) / c1 * m / (sqrt(v) + eps). This is torch's update with eps / sqrt(c2).
       none   no bias correction (DeCLUTR): lr m / (sqrt(v) + eps). This is torch's update with eps / sqrt(c2) and
              lr c1 / sqrt(c2).
-    torch decays a parameter before the step, Hugging Face's AdamW after the step. The two results differ by the step
-    times decay * lr, about 1e-6.
+    torch decays a parameter before the update, Hugging Face's AdamW after the update. The two results differ by the
+    update times decay * lr, about 1e-6.
     """
     beta1, beta2 = optimizer.param_groups[0]["betas"]
     c1, c2 = 1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1)

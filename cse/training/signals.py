@@ -106,7 +106,7 @@ class SignalForwarder(Signals):
         self.processes: list[Popen] = []
 
     def add(self, process: Popen) -> None:
-        """From now on, forward signals to this process, also a signal that came during its start."""
+        """Forward later signals to this process, and also a signal that came during its start."""
         self.processes.append(process)
         if self.requested is not None:
             process.send_signal(self.requested)

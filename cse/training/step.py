@@ -141,7 +141,7 @@ def device_of(module: nn.Module) -> torch.device:
 
 
 def rows_of(tokens: Tokens, numbers_b: Tensor) -> Tokens:
-    """Return these rows, padded only to the longest of them."""
+    """Return these rows, padded only to the longest row."""
     longest = int(tokens.mask_BT[numbers_b].sum(1).max())
     labels_bt = None if tokens.labels_BT is None else tokens.labels_BT[numbers_b, :longest]
     return Tokens(tokens.ids_BT[numbers_b, :longest], tokens.mask_BT[numbers_b, :longest], labels_bt)

@@ -28,7 +28,7 @@ from cse.types import AuxModality, Batch, Encoded, Loss, Tokens
 Metrics = dict[str, Tensor | float]
 """The numbers of a step, by name. Tensors stay on their device, because reading a tensor would wait for the device."""
 
-AUX_STREAM = 2  # the streams 0 and 1 are cse.data.stream's
+AUX_STREAM = 2  # cse.data.stream uses the streams 0 and 1
 
 ANY_ENCODER = ("bias", *optim.NORMS)
 """Names that recipes exclude from decay for every encoder, although some encoders have no biases."""
@@ -46,7 +46,7 @@ class MeanLosses:
         self.counts: dict[str, int] = {}
 
     def add(self, step: int, values: Metrics) -> Metrics:
-        """Add the losses of update number `step` (the first is 1), and return the mean of each loss since `every`."""
+        """Add the losses of update number `step` (the first is 1), and return the new means."""
         if (step - 1) % self.every == 0:
             self.sums, self.counts = {}, {}
         for name, value in values.items():
