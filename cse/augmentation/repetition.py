@@ -3,7 +3,7 @@
     dup_len ~ U{0, ..., max(2, int(rate N))},   dup_set ~ dup_len of the N indices, uniformly, without replacement
 
 N is the number of words or pieces. The words or pieces with an index in dup_set are repeated. With dropout alone, both
-views of a sentence have one length, and the encoder can match views by length. Repetition makes the lengths differ.
+views of a sentence have the same length, so the encoder can match views by length. Repetition makes the lengths differ.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 class Repetition(Augmentation):
     """Views in which some word pieces, or words split at whitespace, occur twice in succession.
 
-    count   paper: the formula above | released: as in the authors' code: dup_len is below its maximum and below 10. For
+    count   paper: the formula above | released: dup_len is below its maximum and below 10, as in the authors' code. For
             pieces, N includes special tokens, and the maximum is int(rate N). For words, the last word never repeats
     A row of pieces can grow to the model's maximum length, a row of words only to trainer.max_length.
     """

@@ -173,7 +173,7 @@ class Spans(Augmentation):
         if self.unit == "wordpieces":
             word = known_text(tokenizer)
             alone = self._ids(word)
-            self._keeps_blank = self._ids(f"{word} {word}")[len(alone) :] != alone  # byte-level BPE: in the token
+            self._keeps_blank = self._ids(f"{word} {word}")[len(alone) :] != alone  # byte-level BPE keeps the blank
             self._cuts_at_signs = self._ids(f"{word}.")[len(alone) :] == self._ids(".")
 
     def _ids(self, text: str) -> list[int]:

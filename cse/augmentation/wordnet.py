@@ -53,7 +53,7 @@ def digest_wordnet(place: Path) -> str:
 
 
 def synonyms(place: Path, word: str) -> tuple[str, ...]:
-    """Return the lemmas in all synsets of the word's base forms, sorted, in lower-case letters, without the word.
+    """Return the sorted lemmas of all synsets of the word's base forms, in lower-case letters, except the word itself.
 
     `_` and `-` become spaces, so a synonym may have several words. The first look-up reads WordNet (a second or two). A
     forked process reads WordNet again, because parent and child would share the position in an open file.
@@ -67,8 +67,8 @@ def _synonyms(place: Path, process: int, word: str) -> tuple[str, ...]:
     names = {lemma.name().lower() for synset in found for lemma in synset.lemmas()}
     spelled = {"".join(c for c in name.replace("_", " ").replace("-", " ") if c in LETTERS) for name in names}
     spelled = {" ".join(name.split()) for name in spelled}
-    # EDA's code keeps the empty string that remains of a numeral ("one" has the lemma "1"). We do not: replacing a word
-    # by nothing is a deletion, and deletion is another of the four operations.
+    # EDA's code keeps the empty string that remains of a numeral ("one" has the lemma "1"). We do not, because
+    # replacing a word by nothing is a deletion, another of the four operations.
     return tuple(sorted(name for name in spelled if name and name != word))
 
 

@@ -116,7 +116,7 @@ class Declutr(Objective):
     averaged, and is dropped at test time. memory_size: the number of embeddings in the memory bank; 0: no bank (the
     paper's main setting). memory_kind: "paper_literal": rows of earlier batches are further negatives. "pml":
     nt_xent_against_memory, as in the authors' metric-learning library. "v1_labels": like "pml", but labels start at 0
-    in each batch, so rows of earlier batches with this label are positives (the authors' code for v1 of the paper).
+    in each batch, so rows of earlier batches with the same label are positives (the authors' code for v1 of the paper).
     """
 
     num_views = 2

@@ -26,7 +26,7 @@ Reading = Literal["released", "angle"]
 
 @equation(targets_B=finite)
 def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> Tensor:
-    """Return CoSENT, a scalar. It is small if a pair with a higher score also has a higher similarity.
+    """Return CoSENT, a scalar. It is small if pairs with higher scores have higher similarities.
 
     For example:
 

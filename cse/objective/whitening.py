@@ -254,7 +254,7 @@ class ShuffledGroupWhitening(nn.Module):
         The permutation is fixed. Row i of the matrix is the whitened e_i + mean, where e_i is a unit vector.
         """
         rows_1DD = (identity(self.dim, self.mean_D) + self.mean_D)[None]
-        assert self.kind != "none"  # WhitenedCSE refuses such a pooler
+        assert self.kind != "none"  # WhitenedCSE refuses mlp_whitening with kind=none
         permutation_1D = self.permutations([(self.seed,)], rows_1DD)
         moments = (self.mean_D, self.covariance_DD)
         matrix_1DD = whiten_views(rows_1DD, self.num_groups, permutation_1D, self.eps, self.kind, moments=moments)
