@@ -188,11 +188,11 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
 
 
 def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple[Path, Json, dict[Path, str]]:
-    """Return (folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of n files, index, {file: digest}).
+    """Return (folder, index, {file: digest}). The folder has fbank.npy (n, 1024, 128) and wave.npy (n, S) of n files.
 
     The arrays are computed once for the same content; names and paths of files do not matter. Files that are corrupt,
-    silent or shorter than a frame are skipped. index: {"rows", "labels", "samples": a list of one number per file that
-    is not skipped; "skipped": {row: reason}}. Every run logs the number of skipped files. Raises UserError if more than
+    silent or shorter than a frame are skipped. index: {"rows", "labels", "samples": a list with one number for each
+    other file; "skipped": {row: reason}}. Every run logs the number of skipped files. Raises UserError if more than
     one file and more than 1 % of all files are skipped, and if a file changes while it is read.
     """
     paths = [path for group in files.values() for path in group]

@@ -286,7 +286,7 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
 
 
 def _only_listed(found: list[Path], files: str, folder: str) -> list[Path]:
-    """Return the images that a file lists as CLASS/NAME, one per line. Raises UserError if the folder lacks one."""
+    """Return the images that a file lists as CLASS/NAME, one per line. Raises UserError if one is missing."""
     try:
         lines = Path(files).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -79,7 +79,7 @@ def reset_worker_handler() -> None:
 @atexit.register
 def _end_workers() -> None:
     """Kill the workers whose iterator still exists at exit, for example in a notebook's last traceback. Otherwise
-    multiprocessing would send SIGTERM to the workers, which ignore this signal, and wait for their end."""
+    multiprocessing would send SIGTERM to the workers, which ignore this signal, and would wait for their end."""
     reset_worker_handler()
     for child in multiprocessing.active_children():
         if child.daemon:

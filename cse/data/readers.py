@@ -111,7 +111,7 @@ def whole_lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[
     encoding: must leave ASCII unchanged. ends: where a line ends. "": at LF, CR LF or a lone CR; byte order marks are
     then dropped, also inside joined files. "\\n": only at LF, as in published corpora. Raises UserError for a file that
     cannot be read or is UTF-16, and at the first line that is not in the encoding. For a damaged .gz the error names
-    the last good line, or line 1 without a good line.
+    the last good line, or line 1 if there is none.
     """
     number = 0
     opened = gzip.open if file.suffix.lower() == GZIP else open

@@ -241,7 +241,7 @@ class Text(Part):
     def read(self, found: Found | None = None, required: int | None = None) -> TextRows:
         """Return the rows of the source that `find` opened. The rows come from the cache if it has them.
 
-        required: in how many of the first columns each row must have a text; None: in all. A row may lack a text in a
+        required: each row must have a text in this number of first columns; None: in all. A row may lack a text in a
         later column (TextRows.missing_NC). With `empty` "keep", an empty cell counts as a text.
 
         Raises the errors of `find`. Raises UserError if the source cannot be read, changes while it is read (then no
@@ -290,7 +290,7 @@ class Text(Part):
             return cache_columns(self.cache / found.digest, encoded, files, "uint8", notes.as_json)
 
     def warn_of_scores(self, cached: CachedColumns, chosen: np.ndarray) -> None:
-        """Log a warning for each of several columns of text that has only numbers."""
+        """If there are several columns of text, log a warning for each that has only numbers."""
         for name, column in zip(self.column_names, cached.columns, strict=False):
             if self.num_columns > 1 and all(is_number(cell.tobytes()) for cell in column.rows(chosen)):
                 log.warning(

@@ -5,8 +5,8 @@ are skipped. Every start logs their number and names the first. More than 1 % me
 before any work. For text, `data.empty` changes the rule. The papers' corpora keep unusable rows, because the order of
 these corpora must not change.
 
-A row of text is unusable if one of its cells has no visible character (only whitespace, zero-width and control
-characters), is a missing value that a program wrote as a word (NA, NULL, \\N), or contains NUL. NUL is a sign of
+A row of text is unusable if one of its cells has no visible character, is a missing value that a program wrote as a
+word (NA, NULL, \\N), or contains NUL. Whitespace, zero-width and control characters are not visible. NUL is a sign of
 UTF-16, or of a binary file.
 """
 

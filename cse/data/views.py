@@ -127,7 +127,7 @@ class Views:
         return views
 
     def check_texts(self, row_numbers: np.ndarray) -> None:
-        """Raise UserError if a view has no text in any of the first rows. (A single row without text may be chance.)
+        """Raise UserError if a view lacks text in all of the first rows. (A single row without text may be chance.)
         Log a warning for truncated views. Called only for an augmentation of texts."""
         rows = row_numbers[:CHECKED_ROWS]
         views_of_row = [views for _, views in self._texts(rows, 0)]

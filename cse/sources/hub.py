@@ -30,7 +30,7 @@ WEIGHTS = {  # the only names of weights; .bin if a repository has no .safetenso
     ".safetensors": ["model.safetensors", "model-*-of-*.safetensors", "[123]_*/model.safetensors"],
     ".bin": ["pytorch_model.bin", "pytorch_model-*-of-*.bin", "[123]_*/pytorch_model.bin"],
 }
-ELSEWHERE = ["*/*/*", "[!123]*/*"]  # anywhere but in the root, and in sentence-transformers' 1_Pooling and 2_Dense
+ELSEWHERE = ["*/*/*", "[!123]*/*"]  # anywhere except the root and sentence-transformers' 1_Pooling and 2_Dense
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Repo:
 
 
 def fetch_file(repo: Repo, path: str) -> Path:
-    """Return the local copy of one file. Asks the hub, and downloads, only without a copy in the cache.
+    """Return the local copy of one file. Asks the hub, and downloads, only if the cache has no copy.
 
     An interrupted download continues. The hub's client refuses a file outside the repository. Raises MissingResource.
     """
