@@ -30,7 +30,7 @@ from cse.score import Score, Source
 from cse.sources.fetch import DatasetNeed
 from cse.types import Encode, Evaluator
 
-CAPTIONS = 5  # of each image, the first five
+CAPTIONS = 5  # the first five of each image
 PARTS = {"train": "train.pkl", "dev": "valid.pkl", "test": "test.pkl"}
 
 Images = tuple[Tensor, list[str]]

@@ -71,7 +71,7 @@ class Function(Evaluator):
         """Do nothing: the function reads its own data."""
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Return the function's scores. Raises UserError unless it returns {name: number} with finite numbers."""
+        """Return the function's scores. Raises UserError unless the function returns {name: finite number}."""
         found = self.function(encode, split)
         if isinstance(found, Mapping):  # a tensor or an array of one number is that number
             of_one = (torch.Tensor, np.ndarray)

@@ -143,7 +143,7 @@ def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
 
 
 class GeometrySource(Source):
-    """The source of these scores. zero_vectors: {split: number of sentences with a vector of zeros}."""
+    """The source of Geometry's scores. zero_vectors: {split: number of sentences with a vector of zeros}."""
 
     zero_vectors: dict[str, int]
 

@@ -39,7 +39,7 @@ PROBES = ["A sentence.", "The cat sat on the mat.", "Stocks fell sharply on Mond
 
 
 class MtebSource(Source):
-    """The source of these scores. model: the name and revision under which mteb caches the results."""
+    """The source of Mteb's scores. model: the name and revision under which mteb caches the results."""
 
     model: dict[str, str]
 

@@ -25,7 +25,7 @@ class MemoizedEncode:
     """An `encode` that encodes each distinct text once, for an encoder whose weights do not change.
 
     limit: the largest number of kept vectors; None: no limit. If a call would exceed the limit (MTEB, probing), its
-    vectors are not kept. The attributes `encoded` and `zeros` count encoded texts and zero vectors; `constant` is
+    vectors are not kept. The attributes `encoded` and `zeros` count encoded texts and zero vectors; `constant` says
     whether all vectors were equal.
     """
 
@@ -49,7 +49,7 @@ class MemoizedEncode:
         return np.stack([self.rows[text] for text in texts])
 
     def add(self, texts: Iterable[str]) -> None:
-        """Encode the texts without a kept vector in one call, and keep their vectors."""
+        """In one call, encode the texts that have no kept vector. Keep their vectors."""
         unknown = [text for text in dict.fromkeys(texts) if text not in self.rows]
         if unknown:
             self.rows.update(zip(unknown, self._encode(unknown), strict=True))

@@ -40,7 +40,7 @@ class Task:
 
 
 class SuiteSource(Source):
-    """The source of these scores. classifier: the classifier's settings. folds: {task: accuracy of each outer fold}."""
+    """The source of a suite's scores. classifier: its settings. folds: {task: accuracy of each outer fold}."""
 
     classifier: dict[str, object]
     folds: dict[str, list[float]]
@@ -140,7 +140,7 @@ def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> Non
 
 
 def scored_parts(parts: Parts) -> tuple[Examples, Examples]:
-    """Return (the examples that the accuracy is over, the examples that the dev accuracy is over)."""
+    """Return (the examples of the accuracy, the examples of the dev accuracy)."""
     tested = next(parts[part] for part in ("test", "all") if part in parts)
     chosen = next(parts[part] for part in ("dev", "train", "all") if part in parts)
     return tested, chosen
