@@ -209,21 +209,28 @@ def is_offline() -> bool:
 
 
 def use_hub_if_it_answers() -> bool:
-    """Return whether the hub answers within two seconds. If not, make all libraries use only the local cache.
+    """Return whether the hub answers. If not, make all libraries of this process use only the local cache.
 
-    The hub is asked once. It is not asked in two cases: with a proxy in the environment, the result is True; with
-    HF_HUB_OFFLINE=1 (or on, yes, true), the result is False. Call this function before the hub's client is imported.
-    Raises UserError if HF_ENDPOINT is not an address.
+    Call this function before the hub's client is imported. Raises UserError if HF_ENDPOINT is not an address.
+    """
+    is_here = hub_answers()
+    if not is_here and not is_offline():
+        os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
+    return is_here
+
+
+def hub_answers() -> bool:
+    """Return whether the hub answers within two seconds.
+
+    The hub is not asked in two cases: with a proxy in the environment, the result is True; with HF_HUB_OFFLINE=1 (or
+    on, yes, true), the result is False. Raises UserError if HF_ENDPOINT is not an address.
     """
     if is_offline():
         return False
     scheme, host, port = hub_address()
     if {scheme, "all"} & getproxies().keys() and not proxy_bypass(host):
         return True
-    if answers(host, port):
-        return True
-    os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
-    return False
+    return answers(host, port)
 
 
 def hub_address() -> tuple[str, str, int]:

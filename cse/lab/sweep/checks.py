@@ -3,6 +3,7 @@
     check_jobs         for every command
     steps_or_refusals  for a dry run: the number of steps of each job, or why the job would end before its first step
     needs_of_jobs      for a dry run and cse-data: the data that the jobs read
+    missing_in_all     before a start without a hub: the missing data, if every job lacks some
 
 Then come functions that find a few jobs to check in place of all jobs:
 
@@ -21,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import TypeAdapter, ValidationError
 
 from cse.errors import UserError
-from cse.lab.run.needs import needs_of
+from cse.lab.run.needs import lacking, needs_of
 from cse.lab.settings.arguments import Argument, texts_of
 from cse.lab.settings.groups import is_group
 from cse.lab.settings.mistakes import explaining
@@ -119,6 +120,17 @@ def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
         of_others = EncoderNeed if job.scores else ()
         needs += [need for need in needs_of(job.config) if not isinstance(need, of_others)]
     return list(dict.fromkeys(needs))
+
+
+def missing_in_all(jobs: Sequence[PlannedJob]) -> list[str]:
+    """Return the names of the missing data if every job lacks some data; else an empty list."""
+    names: list[str] = []
+    for job in one_of_each(jobs, what_inputs_depend_on):
+        missing, _ = lacking(needs_of_jobs([job]))
+        if not missing:
+            return []
+        names += missing
+    return list(dict.fromkeys(names))
 
 
 # Composing a config takes time, so one job is checked in place of several

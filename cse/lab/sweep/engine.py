@@ -5,6 +5,7 @@ job is a separate process, in a folder named after the job's arguments.
 """
 
 from cse.files import make_folder
+from cse.lab.folder.jobs_file import PLAN
 from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.command import Command
 from cse.lab.settings.groups import config_dirs
@@ -12,7 +13,7 @@ from cse.lab.sweep.machine import Machine
 from cse.lab.sweep.outcomes import Start
 from cse.lab.sweep.plan import Grid, Place, Plan
 from cse.lab.sweep.search import Searches
-from cse.lab.sweep.show import show_outcomes, show_plan
+from cse.lab.sweep.show import refuse_missing_data, show_outcomes, show_plan
 from cse.lab.sweep.sweep_command import SweepCommand, read_sweep_command, refuse_arguments_of_one_job
 from cse.lab.text_columns import say
 from cse.training.signals import SignalForwarder
@@ -21,7 +22,8 @@ from cse.training.signals import SignalForwarder
 def run_sweep(given: Command) -> int:
     """Run the jobs of a command, or show them (dry_run=true). Returns 1 if a job failed or would be refused, else 0.
 
-    Before the first job starts, raises UserError for a mistake (`Plan.check`). Raises Interrupted after a signal.
+    Before the first job starts, raises UserError for a mistake (`Plan.check`) and for data that every job lacks. Raises
+    Interrupted after a signal.
     """
     refuse_arguments_of_one_job(given)
     command = read_sweep_command(given)
@@ -30,6 +32,8 @@ def run_sweep(given: Command) -> int:
     place = place_of(command, plan)
     if command.options.dry_run:
         return show_plan(command, plan, place)
+    if isinstance(place, Machine) and not (command.folder / PLAN).exists():  # an earlier start may have done jobs
+        refuse_missing_data(command, plan.examples)
     make_folder(command.folder, "hydra.sweep.dir")
     say(plan.summary)
     if place.advice:

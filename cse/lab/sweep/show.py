@@ -4,12 +4,12 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from cse.errors import UserError
+from cse.errors import MissingResource, UserError
 from cse.lab.folder.status import State
 from cse.lab.run.needs import lacking
 from cse.lab.settings.arguments import shell_line, texts_of
 from cse.lab.settings.groups import config_dirs
-from cse.lab.sweep.checks import needs_of_jobs, steps_or_refusals
+from cse.lab.sweep.checks import missing_in_all, needs_of_jobs, steps_or_refusals
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.outcomes import Outcome, Start, score_in_words
 from cse.lab.sweep.plan import Place, Plan
@@ -17,6 +17,7 @@ from cse.lab.sweep.sweep_command import SweepCommand
 from cse.lab.sweep.sweeps import asks_for_smoke
 from cse.lab.text_columns import say, terminal_width, to_columns
 from cse.lab.tracking.wandb_folder import sync_line
+from cse.sources.hub import hub_answers
 
 # A dry run
 
@@ -45,12 +46,26 @@ def print_missing(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
     """Print the names of missing data, and the command that fetches the data. Then print mistakes in existing data."""
     missing, mistakes = lacking(needs_of_jobs(jobs))
     if missing:
-        sweep = [] if command.sweep is None else [command.sweep.argument]
-        of_program = ["cse-eval"] if command.program == "cse-eval" else sweep
-        fetch = shell_line("cse-data", "fetch", *of_program, *texts_of(command.given))
-        say(f"not here: {', '.join(missing)}; where the hub can be reached, this command fetches them:\n  {fetch}")
+        say(not_here(command, missing))
     for mistake in dict.fromkeys(mistakes):
         say(mistake)
+
+
+def not_here(command: SweepCommand, names: Sequence[str]) -> str:
+    """Return a text with the names of missing data, and the command that fetches the data."""
+    sweep = [] if command.sweep is None else [command.sweep.argument]
+    of_program = ["cse-eval"] if command.program == "cse-eval" else sweep
+    fetch = shell_line("cse-data", "fetch", *of_program, *texts_of(command.given))
+    return f"not here: {', '.join(names)}; where the hub can be reached, this command fetches them:\n  {fetch}"
+
+
+def refuse_missing_data(command: SweepCommand, jobs: Sequence[PlannedJob]) -> None:
+    """Raise MissingResource if every job lacks data on this machine, and the hub does not answer."""
+    if hub_answers():
+        return
+    missing = missing_in_all(jobs)
+    if missing:
+        raise MissingResource(f"no job can start, because the hub does not answer; {not_here(command, missing)}")
 
 
 # The end of a start

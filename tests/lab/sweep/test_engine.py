@@ -14,11 +14,11 @@ import pytest
 from run_folders import leave_heartbeat
 from typed import command_typed, jobs_of, jobs_typed
 
-from cse.errors import Interrupted, UserError
+from cse.errors import Interrupted, MissingResource, UserError
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.settings.arguments import values_of
-from cse.lab.sweep import checks, engine, job, machine, process, rows
+from cse.lab.sweep import checks, engine, job, machine, process, rows, show
 from cse.lab.sweep.checks import needs_of_jobs
 from cse.lab.sweep.engine import make_plan
 from cse.lab.sweep.sweep_command import read_sweep_command
@@ -179,6 +179,21 @@ def test_a_dry_run_shows_the_plan_and_starts_nothing(many, tmp_path, capsys):
     assert "not here" not in out  # what it reads is made up
     assert not many.jobs
     assert not list(tmp_path.iterdir())
+
+
+def test_without_a_hub_jobs_that_all_lack_data_are_refused(many, tmp_path, monkeypatch):
+    (tmp_path / "here.txt").write_text("a sentence\n" * 100)
+    many("-m seed=1")  # a start whose jobs are done is not refused later, whatever has become of their data
+    monkeypatch.setattr(show, "hub_answers", lambda: False)
+    done = list(tmp_path.rglob("starts"))
+    assert many("-m seed=1") == (0, {"seed_1": "done before"})
+    lines = ["-m seed=1,2 trainer.lr=1e-3", "-m data=wiki1m,nli eval=[]", "sweep=whitenedcse/table5"]
+    for line in lines:
+        with pytest.raises(MissingResource, match="wiki1m"):
+            many(line)
+    assert list(tmp_path.rglob("starts")) == done
+    assert many("-m model=minilm data=text data.path=here.txt trainer.select=null eval=[],[sts]")[0] == 0
+    assert many("-m seed=1,2 smoke=true")[0] == 0
 
 
 @pytest.mark.parametrize(("score", "sign"), [("dev/average", -1), ("dev/geometry/uniformity", 1)])
