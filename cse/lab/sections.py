@@ -34,7 +34,7 @@ OPENS = re.compile(r"^[\[*]")
 """A [ or * at the start of a cell. LaTeX would read this sign as part of the line break before the cell."""
 BEYOND_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2010-\u2026]")
 
-COLUMN = 68  # a table with more characters in a row spans both columns of a paper; in one it would be below 7 pt
+COLUMN = 68  # a table with more characters in a row spans both columns: in one column, its text is below 7 pt
 FITTED = "\\smallskip\n\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
 """The LaTeX between a caption and its table. It shrinks a wide table to the width of the paper's column."""
 
@@ -59,7 +59,7 @@ class Section:
     caption: the caption in LaTeX; "": the title.
     label: the name for \\ref, after "tab:"; "" for a table that no paper would publish.
     column_prefix: a prefix of some column names. LaTeX drops the prefix, because the caption has it.
-    hidden: the columns that only a page has, where a reader can show them.
+    hidden: the columns that only a page has. A reader can show them there.
     layout: how a page shows the table. rows: unchanged. sortable: a reader can sort and filter the rows. grid: in the
         paper's layout. claims: as one paragraph for each claim of a paper, with the columns claim, source, verdict
         and further facts.

@@ -18,9 +18,9 @@ IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
 COMMAND_ALONE = re.compile(r" +cse-\w+( \S+)+")
 """The pattern of a line that contains only a command."""
 WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
-"""A word of a command, with the blanks in its quotes."""
+"""A word of a command. A blank in quotes does not end the word."""
 HEAD = re.compile(r"[a-z]{10} (?=\S)| *(?:\S.*?  +)?")
-"""The left column of a printed line: a name of ten letters, or what comes before two blanks; else the indentation."""
+"""The left column of a printed line: a name of ten letters, or the text before two blanks; else the indentation."""
 BELOW = " " * 6
 """The indentation of text that does not fit into its column."""
 BETWEEN = "  "  # the blanks between two columns

@@ -136,7 +136,10 @@ def keys_of_person(arguments: Iterable[Argument]) -> list[str]:
 
 
 def merged(arguments: Iterable[Argument]) -> list[Argument]:
-    """Return the last argument of each key, in the order of the keys' first arguments. A command overrides a case."""
+    """Return the last argument of each key, in the order of the keys' first arguments.
+
+    So a command's arguments, which come last, override its case's arguments.
+    """
     return list({argument.key: argument for argument in arguments}.values())
 
 

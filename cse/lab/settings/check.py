@@ -8,7 +8,7 @@
     with_converted      returns the config with values of the right types if there is no violation
 
 One error names all violations. Each violation has the key as given, the value, the mistake in pydantic's words and, for
-a value from the user's own file, the file and the line. An error without such a file:
+a value from the user's own file, the file and the line. An example:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 """
@@ -83,7 +83,7 @@ def check_nodes(settings: PlainConfig, types: type, helpers: Collection[str]) ->
 
 
 def unread_keys(settings: PlainConfig, helpers: Collection[str], referred: Collection[str]) -> Iterator[Violation]:
-    """Yield a Violation for each key in or below `helpers`, and each key added to `paths`, to which no value refers.
+    """Yield a Violation for each key in or below `helpers` or added to `paths`, if no value refers to the key.
 
     helpers: see check_nodes. referred: the keys to which values refer.
     """

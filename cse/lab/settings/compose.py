@@ -26,7 +26,7 @@ COMPOSING = threading.RLock()
 itself, so one thread may take the lock twice."""
 
 LONGEST_NAME = 255
-"""The largest number of letters in a file's name. Hydra looks for a folder with the name of each key."""
+"""The largest number of letters in a file's name. Hydra would look for a folder with a longer key's name, and fail."""
 
 OF_MIXTURE = ("name", "cache_dir", "preview")
 """The keys of data=text that a mixture sets once, for all its sources."""
@@ -128,7 +128,7 @@ def names_choices(argument: Argument) -> bool:
 def complete_sources(config: DictConfig) -> None:
     """Give each source of data=mixture all settings of data=text, and all settings of the source's own objective.
 
-    Hydra cannot do this, because a source is not a choice of a group. A complete source does not change. Raises
+    Hydra cannot do this, because a source is not a choice of a group. A complete source stays as it is. Raises
     UserError for a source that is not a mapping, for a key that belongs to the mixture, and for an unknown objective.
     """
     sources = OmegaConf.select(config, "data.sources")
@@ -153,8 +153,8 @@ def complete_sources(config: DictConfig) -> None:
 def whole_objective(config: DictConfig, key: str, objective: Any) -> DictConfig | None:
     """Return the settings of an objective that a source names as NAME or as {choice: NAME, KEY: VALUE}.
 
-    Return None for a source that names no objective, and so has the run's objective. config: the config of the run,
-    whose encoder may have a recipe for the objective. key: the key of the source's objective.
+    Return None for a source that names no objective: it uses the run's objective. config: the config of the run, whose
+    encoder may have a recipe for the objective. key: the key of the source's objective.
     """
     if objective is None or (OmegaConf.is_dict(objective) and "_target_" in objective):
         return objective

@@ -1,7 +1,7 @@
 """Look up a name among the settings and choices of cse, among near names, and among other trainers' names.
 
 1. `settings_of_command` and `all_choices` list the names of cse, read from the text of conf/.
-2. `meant` returns the names of cse for a wrong name. `nearest` returns the hint with these names for an error.
+2. `meant` returns the names that a wrong name may mean. `nearest` returns the hint with these names for an error.
 3. `answer_to` finds the row of another trainer's name in other_trainers.yaml. `note_on` returns the row as a sentence.
 
 No import is slow. In this module, `ours` is a collection of the keys or choices of cse.

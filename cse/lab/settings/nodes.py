@@ -95,7 +95,7 @@ def validator(types: type) -> SchemaValidator:
 
 
 def converting(schema: Any) -> Any:
-    """Return a schema of pydantic that applies CONVERSIONS before each type, and checks classes by `accept_part`."""
+    """Return a schema of pydantic that applies CONVERSIONS before each check, and checks parts by `accept_part`."""
     match schema:
         case list():
             return [converting(inner) for inner in schema]

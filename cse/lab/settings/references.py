@@ -95,8 +95,8 @@ def set_variable(value: object) -> str:
 def fill_in_environment(config: DictConfig) -> None:
     """Replace references to unset environment variables by their defaults, and `~` in paths.cache by the home folder.
 
-    A reference to a variable that is set remains, so that an error can name the variable. An unreadable value remains,
-    too: it is refused later, if no value of a resumed run replaces it.
+    A reference to a variable that is set remains, so that an error can name the variable. An unreadable value also
+    remains. It is refused later, unless a value of a resumed run replaces it.
     """
     with guarded_environment():
         for key, text in written_values(config).items():

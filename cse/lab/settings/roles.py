@@ -2,8 +2,8 @@
 
 The annotation is in the signature of the part that takes the key or, if no part takes the key, in
 cse.lab.settings.schema. An annotation may have marks of cse.ranges.Mark: `workers: Annotated[Natural, Mark.MACHINE]`
-gives trainer.workers the purpose "machine". A key without marks, apart from VALUE_MARKS, has the marks of its parent
-key. If no parent key has marks, the purpose is "science". The user's own parts declare marks in the same way.
+gives trainer.workers the purpose "machine". A key without marks, or with only VALUE_MARKS, also has the marks of its
+parent key. If no parent key has marks, the purpose is "science". The user's own parts declare marks in the same way.
 
     Role, role_of            the role of a key, from its marks and the marks of its parent keys
     annotations_on_path      returns, for trainer.lr, the annotations of trainer and of trainer.lr
@@ -211,6 +211,6 @@ def scoring_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def repeats_a_run(text: str) -> bool:
-    """Return whether a command that repeats a run needs an argument: KEY=VALUE, if KEY is science or has REPEATED."""
+    """Return whether a command that repeats a run needs this argument: KEY=VALUE, if KEY is science or has REPEATED."""
     role = role_of(key_of(text))
     return not text.startswith("~") and (role.is_science or Mark.REPEATED in role.marks)

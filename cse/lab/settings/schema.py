@@ -94,7 +94,8 @@ class Train(Shared, Starting):
     masking: Part
     trainer: Part
     aux_modality: Part | NoPart
-    choices: NotRequired[Annotated[dict[str, str], Mark.LOGGING, Mark.RECORDED]]  # only a resumed run has these three
+    # the run itself adds the next three keys after this check, so here only a resumed run has them
+    choices: NotRequired[Annotated[dict[str, str], Mark.LOGGING, Mark.RECORDED]]
     sources: NotRequired[Annotated[list[str], Mark.LOGGING, Mark.RECORDED]]
     replaced: NotRequired[Annotated[dict[str, object], Mark.LOGGING, Mark.RECORDED]]
 

@@ -132,7 +132,7 @@ def tree_of(module: str) -> ast.Module:
 
 
 def spec_of(module: str) -> ModuleSpec | None:
-    """Return a module's spec, or None without a module. `find_spec` alone would import the module's parent packages."""
+    """Return a module's spec; None for an unknown module. `find_spec` alone would import the parent packages."""
     package, *inside = module.split(".")
     try:
         spec = find_spec(package) if package else None
