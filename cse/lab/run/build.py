@@ -91,7 +91,7 @@ def rehearse(cfg: DictConfig) -> None:
     """Make a run's parts as far as possible without data and weights, to find mistakes before the run.
 
     The encoder's files give the objective's width. The objective's parameters are on the meta device. Raises the
-    UserError that would end the run, but not for a mistake that only weights or data show.
+    UserError that would end the run, unless only weights or data show the mistake.
     """
     from accelerate import init_empty_weights
 

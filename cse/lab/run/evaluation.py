@@ -1,7 +1,8 @@
 """One evaluation of the encoder that checkpoint= or model= names. Read `run_evaluation`, then its phases in this order:
 
     load_parts      returns the encoder or word vectors, whitened or not, and the evaluators
-    begin_folder    makes the folder, which is the first write
+    heartbeat.take  makes the folder and takes its lock; the first write
+    begin_folder    writes the settings and the arguments
     note_training   records the seed of a scored run, and the number of its training texts that are also scored
     score_subject   computes every score
     report_scores   writes scores.csv, .md and .tex, and gives the scores to the trackers and the log

@@ -87,9 +87,9 @@ def choice_of_each_group(
 
 
 def recipe_notes(chosen: Mapping[str, str | None], arguments: Sequence[Argument]) -> list[str]:
-    """Return a note on each recipe of a run, with the recipe's source. A later recipe overrides an earlier recipe.
+    """Return notes on a run's recipes, with their sources, then on its experiment, variant and smoke test.
 
-    chosen: the choice of each group (Hydra's runtime choices).
+    A later choice overrides an earlier choice. chosen: the choice of each group (Hydra's runtime choices).
     """
     objective, model, aux = str(chosen["objective"]), str(chosen["model"]), str(chosen["aux_modality"])
     named, recipe = values_of(arguments).get("model.name"), note_of_choice("recipe", chosen["recipe"])

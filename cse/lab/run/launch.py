@@ -29,7 +29,7 @@ log = logging.getLogger("cse")
 
 TORCH_LOGS = ("torch.distributed.elastic", "torch.distributed.elastic.agent.server.api", "torch.multiprocessing")
 """Loggers of torch that would log each signal and traceback a second time."""
-PATIENCE = 30.0  # seconds of waiting for other processes, until a log line says so
+PATIENCE = 30.0  # seconds: if a process waits longer for the other processes, it logs a line
 
 
 def run_in_processes(job: Job) -> Path:
@@ -125,7 +125,7 @@ def spawn(job: Job) -> None:
         raise error_of_processes(error, job) from error
     finally:
         if job.writes and job.folder.is_dir():
-            begin_log_files()  # for the lines of this process, such as the traceback of another process
+            begin_log_files()  # for lines that this process logs, such as the traceback of another process
 
 
 def worker(job: Job, kept: list[logging.LogRecord]) -> None:
@@ -149,7 +149,7 @@ def error_of_processes(error: "ChildFailedError", job: Job) -> Interrupted | Use
     """Return the error for the first cause: a process was killed, was stopped by a signal, or failed."""
     devices = job.cfg.trainer.devices
     for rank, failure in error.failures.items():
-        if failure.exitcode == -signal.SIGKILL:  # the other processes fail because this process is gone
+        if failure.exitcode == -signal.SIGKILL:  # the other processes fail because the killed one is gone
             return RunError(f"process {rank} of {devices} was killed (out of memory?); {resume_hint(job)}")
     rank, failure = error.get_first_failure()
     if failure.exitcode - 128 in SIGNALS:  # the exit code of `worker` after a signal

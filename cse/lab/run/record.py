@@ -59,12 +59,12 @@ class Record:
     """The results.json and the trackers of one job.
 
     The `with` block of a Record is the job's work. The trackers start when the block begins. When the block ends, also
-    by an exception, the end of the job is written, and the trackers end.
+    by an exception, the Record writes the end of the job and ends the trackers.
 
     precision: the precision of training, or of the scored encoder. resumed_at: the step at which the run resumes; None
     for a new run. writes: False on all processes but the first.
 
-    The attribute `results` is the content that the next `write` gives to results.json; `scores` has all scores so far.
+    results: the content that the next `write` gives to results.json. scores: all scores so far.
     """
 
     def __init__(self, job: Job, *, device: str, precision: str, resumed_at: int | None = None, writes: bool = True):
@@ -146,7 +146,7 @@ def start_trackers(job: Job, results: Results, resumed_at: int | None) -> EventL
 
 
 def first_results(job: Job, device: str, precision: str) -> Results:
-    """Return the content of results.json for a job that begins. The scores come first: a reader looks for them."""
+    """Return the content of results.json for a job that begins. Status and scores come first: readers look for them."""
     plain = resolved(job.cfg)
     return {
         "status": "running",

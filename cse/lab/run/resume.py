@@ -8,7 +8,7 @@
     resume_hint            returns how to continue a stopped run
 
 When all parts are built, check_resumed or check_repeated (cse.lab.run.unchanged) compares the inputs with the record in
-the folder. Hydra composes nothing from the folder, and run.yaml's references are not resolved: reading runs no code.
+the folder. Hydra composes nothing from the folder, and a reference in run.yaml is refused: reading runs no code.
 """
 
 import os

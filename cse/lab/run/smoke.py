@@ -2,8 +2,8 @@
 
 `shrink` decides each value once:
 
-1. If a value that the user gives does not need real weights or data, it remains.
-2. Any other value becomes small: the value in conf/smoke.yaml, or the path of synthetic weights or data.
+1. A value that the user gives remains, if it does not need real weights or data.
+2. Any other value becomes the small value in conf/smoke.yaml, or the path of synthetic weights or data.
 3. A log line names each given value that changes. The setting `replaced` has the earlier value of each changed key.
 
 `SmokeTest` has a method for each part of the config. A setting that no method returns does not change.

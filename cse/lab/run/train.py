@@ -1,9 +1,9 @@
 """One training job, in this process or in one of several. Read `run`, then its phases, in this order:
 
     build_parts   makes all parts that the settings name
-    log_rows      with data.preview: logs some rows as the model will get them, and ends
-    prepare       makes the training, compares its inputs with the inputs of a repeated run, and logs the run's plan
-    log_forecast  with dry_run: measures time and memory, and ends
+    log_rows      with data.preview: logs some rows as the model will get them; the run then ends
+    prepare       makes the training, with rerun= compares its inputs with the earlier run's, and logs the run's plan
+    log_forecast  with dry_run: measures time and memory; the run then ends
     take_folder   takes the run's folder, and starts or resumes the training; the first write
     begin_record  makes the Record (results.json, trackers) with the facts that are known before the first step
     training.run  does the steps (cse.training.loop), and saves best/ and last/ meanwhile
@@ -123,8 +123,8 @@ def set_up_torch(cfg: DictConfig) -> None:
 def precision_of(asked: str, is_trial: bool = False) -> str:
     """Return the precision on this machine for a value of trainer.precision.
 
-    For auto: bf16 if the device computes bf16 in hardware, else fp32. Without a GPU, fp16 raises UserError, but a trial
-    of a run that is for another machine computes in fp32.
+    For auto: bf16 if the device computes bf16 in hardware, else fp32. Without a GPU, fp16 raises UserError, except in a
+    trial (a smoke test, dry run or preview), which computes in fp32.
     """
     from cse.device import computes_bf16, count_gpus
 
@@ -183,8 +183,7 @@ def start_or_resume(job: Job, training: Training) -> None:
 def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
     """Take the run's folder, start or resume the training, and then write the folder's first files.
 
-    Raises UserError before these files are written. heartbeat: the lock, which keeps other runs out of the folder from
-    now on.
+    Raises UserError before these files are written. heartbeat: the lock, which then keeps other runs out of the folder.
     """
     is_first = training.accelerator.is_main_process
     heartbeat.take()  # before the folder is read

@@ -37,7 +37,7 @@ def check_resumed(training: "Training") -> None:
     last = undamaged_last(training.folder)
     if not last:
         return  # nothing is saved yet
-    # an older version of cse saved no settings of evaluators, either
+    # an older version of cse saved no settings of evaluators
     before = {key: value for key, value in training.identity.items() if key.startswith("eval.")}
     before |= UNSAVED | last["identity"]
     then = {key: before.get(key) for key in training.identity}
