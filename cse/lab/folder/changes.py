@@ -65,7 +65,7 @@ def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
 def changed_settings(before: PlainConfig, now: PlainConfig) -> list[Change]:
     """Return the settings that are in both configs, decide a run's numbers, and have changed.
 
-    before, now: resolved. "auto" in `now` is no change: in `before`, the machine has replaced "auto" by a value.
+    before, now: resolved configs. "auto" in `now` is no change: `before` has the machine's value instead of "auto".
     """
     then, changed = deciding_settings(before), []
     for key, value in deciding_settings(now).items():
@@ -78,7 +78,7 @@ def deciding_settings(config: PlainConfig) -> PlainConfig:
     """Return {dotted key: value} of the settings that decide a run's numbers.
 
     These are settings that change a table's numbers, settings that a resumed run must not change, and settings that
-    decide how a run is scored. config: resolved.
+    decide how a run is scored. config: a resolved config.
     """
     decisive = {key: value for key, value in flattened(config).items() if role_of(key, config).changes_a_table}
     return decisive | fixed_settings(config) | scoring_settings(config)

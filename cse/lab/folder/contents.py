@@ -154,7 +154,7 @@ class Results(TypedDict, total=False):
     precision: str  # precision of training, or of the encoder that cse-eval scored
     dtype: str  # dtype of the weights that cse-eval scored
     processes: int  # number of processes that train
-    earlier_processes: list[int]  # this number before each resume that changed it
+    earlier_processes: list[int]  # the number before each resume that changed it
 
     # the progress and the time
     total_steps: int
@@ -242,7 +242,7 @@ def read_checked(kind: TypeAdapter[T], file: Path) -> T:
 def read_or(read: Callable[[Path], T], path: Path, empty: T) -> T:
     """Return the content of a file, or `empty` if the file does not exist or cannot be read.
 
-    A file that exists but cannot be read is named in a warning.
+    A warning names a file that exists but cannot be read.
     """
     try:
         return read(path)

@@ -17,7 +17,7 @@ from cse.lab.settings.values import flattened, format_value
 from cse.score import Source
 
 Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
-"""The kind of a fact: first the results, then what can change them. A setting's kind is its purpose (roles.Role)."""
+"""The kind of a fact: first the results, then their possible causes. A setting's kind is its purpose (roles.Role)."""
 
 Facts = Mapping[tuple[Kind, str], object]
 """{(kind, name): value}, without unknown values."""
@@ -49,7 +49,7 @@ def facts(run: Run) -> Facts:
 
 def settings_by_purpose(run: Run) -> Facts:
     """Return the choices and settings of a run as facts. The kind of each setting is the setting's purpose."""
-    repeated = ("choices", "sources")  # the other keys have the same facts
+    repeated = ("choices", "sources")  # other keys have these facts
     known = {**run.choices, **flattened({key: value for key, value in run.config.items() if key not in repeated})}
     known.pop("trainer.devices", None)  # the fact `processes` also covers torchrun
     return {(role_of(key, run.config).purpose, key): value for key, value in known.items()}
@@ -132,7 +132,7 @@ def evaluator_data(run: Run) -> dict[str, str]:
 
 
 def data_digest(source: Source) -> str:
-    """Return the SHA-256 of an evaluator's data: of the sorted lines "<sha256>  <name>" that `sha256sum` would write.
+    """Return the SHA-256 of the sorted lines "<sha256>  <name>" that `sha256sum` would write for an evaluator's files.
 
     A dataset without file checksums has the line "<revision>  <name>". Return "" if there is no line.
     """

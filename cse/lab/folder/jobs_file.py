@@ -6,8 +6,8 @@ Its lines:
     {"ended": name, "state": ..., "why": ...}        a job that ended without success
     {"search": name, "trials": number}               the number of trials that a search will make
 
-If several lines are about one job, the last line counts: if a job is planned after its end, its state is "not started".
-To remove a planned job, delete its line.
+If several lines are about one job, the last line counts: a job that is planned again after its end is "not started". To
+remove a planned job, delete its line.
 """
 
 import contextlib

@@ -31,7 +31,7 @@ UNQUOTED = re.compile(r"[\w ./:,=@%+-]*", re.ASCII)
 """The pattern of a command without quotes and escapes. A shell splits such a command only at blanks."""
 NOWHERE = object()
 Where = PlainConfig
-"""Conditions on a run: {dotted key or group: value or list of values}. Of a list, the run must have one value."""
+"""Conditions on a run: {dotted key or group: value or list of values}. One value of a list is enough."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Run:
 def read_run(folder: Path) -> Run:
     """Return the run in a folder.
 
-    If results.json cannot be read, a warning is logged, the run's state is "failed", and no table has the run. Another
+    If results.json cannot be read, a warning is logged, the run's state is "failed", and the run has no scores. Another
     file that cannot be read counts as empty.
     """
     results, beat = read_results(folder), None

@@ -37,7 +37,7 @@ def objective_of(source: PlainConfig) -> str:
 
     def likeness(choice: str) -> tuple[bool, int]:
         settings = alike[choice]
-        same_views = settings.get("num_views") == recorded.get("num_views")  # the two forms of SimCSE differ in it
+        same_views = settings.get("num_views") == recorded.get("num_views")  # SimCSE's two forms differ here
         return same_views, sum(same(recorded.get(key), value) for key, value in settings.items())
 
     return max(alike, key=likeness, default=own["_target_"].rpartition(".")[2])

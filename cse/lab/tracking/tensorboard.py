@@ -40,7 +40,7 @@ class Tensorboard:
     def finish(self, exit_code: int, summary: Json) -> None:
         """Write the run's row in HParams: the settings, and the numbers in `summary`."""
         numbers = {name: value for name, value in summary.items() if isinstance(value, (int, float))}
-        scores = {f"hparam/{name}": float(value) for name, value in numbers.items()}  # new names: not in the curves
+        scores = {f"hparam/{name}": float(value) for name, value in numbers.items()}  # no curve has these names
         settings = flattened(self.config).items()  # HParams holds numbers and text
         hparams = {key: value if isinstance(value, (bool, int, float, str)) else str(value) for key, value in settings}
         hparams["status"] = "failed" if exit_code else "done"

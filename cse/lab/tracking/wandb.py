@@ -1,4 +1,4 @@
-"""The tracker for Weights & Biases (W&B). Mode online logs offline without an API key, or if W&B refuses the run.
+"""The tracker for Weights & Biases (W&B). Without an API key, or if W&B refuses the run, mode online logs offline.
 
 A warning then says so, and the log has the `wandb sync` command for a later upload. W&B's own step counter drops the
 steps that a resumed run repeats. Therefore, `train/step` is a logged metric, and the x axis of all other metrics. The
