@@ -75,7 +75,7 @@ def settings_of_data() -> Iterator[Entry]:
 
 
 def read_verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the verb (list, fetch or mine) and the arguments after it. Raises UserError for other arguments."""
+    """Return the verb (list, fetch or mine) and the arguments after it. Raises UserError for another verb or a flag."""
     verb, *asked = [argument for argument in arguments if argument not in MULTIRUN] or [""]
     if verb not in ("list", "fetch", "mine") or any(argument.startswith("-") for argument in asked):
         given = f"{' '.join([verb, *asked])}: " if verb else ""

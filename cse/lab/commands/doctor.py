@@ -39,7 +39,7 @@ Exit codes
 """
 
 FOR_DEVELOPERS = {"dev", "docs"}
-SCARCE = 5e9  # bytes: a run of BERT base has 2.2 GB in best/ and last/, and twice that while they are replaced
+SCARCE = 5e9  # bytes: a run of BERT base has 2.2 GB in best/ and last/, and twice as much while it replaces them
 
 
 class Finding(NamedTuple):
@@ -87,7 +87,7 @@ def find_all(folders: Sequence[str]) -> Findings:
 
 
 def as_json(findings: Findings) -> str:
-    """Return the findings as JSON, for programs."""
+    """Return the findings as JSON."""
     plain = {group: {name: finding._asdict() for name, finding in named.items()} for group, named in findings.items()}
     return json.dumps(plain, indent=2)
 

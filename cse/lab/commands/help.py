@@ -172,7 +172,7 @@ def help_on_sweep(name: str) -> str:
 
 
 def jobs_in_words(sweep: "Sweep") -> str:
-    """Return the number of jobs of a grid, as "12 jobs", or of searches of any other sweep, as "3 searches"."""
+    """Return the number of a grid's jobs, as "12 jobs", or of another sweep's searches, as "3 searches"."""
     from cse.lab.sweep.axes import combinations
     from cse.lab.sweep.rows import ReadOnce, job_of_row
 

@@ -95,7 +95,7 @@ def matches_of(word: str, entries: Sequence[Entry], kind: Kind) -> tuple[list[st
 
 
 def meets(entry: Entry, given: str) -> bool:
-    """Return whether a KEY or KEY=VALUE of cse means this entry, or a mapping that contains this setting.
+    """Return whether a KEY or KEY=VALUE of cse means this entry, or a mapping that contains this entry.
 
     A group such as `trainer` does not mean the settings in the group.
     """
@@ -138,7 +138,7 @@ def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:
 
 
 def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:
-    """Yield a paragraph for each entry. If choices of a group have equal settings, one paragraph shows all of these.
+    """Yield a paragraph for each entry. If choices of a group have an equal setting, one paragraph shows it.
 
     Settings of choices come after all other entries. Within each of these two lists, keys with fewer dots come first.
     After PARAGRAPHS paragraphs, one line gives the number of the remaining paragraphs, and how to see the next one.

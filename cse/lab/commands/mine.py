@@ -128,7 +128,7 @@ class Candidates:
                 yield cosine_K.masked_fill(out_K, -torch.inf), ranked_K
 
     def chosen(self, query: int, cosine_K: Tensor, ranked_K: Tensor) -> list[int]:
-        """Return the indices of a query's negatives. Ranks range_min to range_max - 1 skip excluded documents."""
+        """Return the indices of a query's negatives: ranks range_min to range_max - 1, without excluded documents."""
         left = ranked_K[cosine_K > -torch.inf].tolist()[self.mining["range_min"] : self.last]
         if self.mining["sampling_strategy"] == "top" or len(left) <= self.mining["num_negatives"]:
             return left[: self.mining["num_negatives"]]

@@ -95,7 +95,7 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
 
 
 def is_flag(old: Old) -> bool:
-    """Return whether an entry is for a flag, and not for a text without a flag."""
+    """Return whether an entry is for a flag, not for another text."""
     return FLAG.match(old.given[0]) is not None
 
 
@@ -159,7 +159,7 @@ def in_grammar(key: str, value: str) -> str:
 
 
 def merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return one dict from several. If several have a key, its lists are joined; of other values, the last counts."""
+    """Return one dict from several. The lists of a key are joined; of its other values, the last counts."""
     result: dict[str, str] = {}
     for key, value in (pair for settings in several for pair in settings.items()):
         before = result.get(key, "")
@@ -179,7 +179,7 @@ def settings_of(old: Sequence[Old]) -> list[str]:
 
 
 def leave_out_without_effect(old: Sequence[Old]) -> None:
-    """Leave out the counterpart of each flag that has no effect in the other trainer, because of another flag."""
+    """Leave out the counterpart of each flag that has no effect in the other trainer, with or without another flag."""
     on = {name for one in old if one.answer and one.here for name in one.answer.arguments}
     for one in old:
         if one.answer and one.answer.only_with and one.answer.only_with not in on:
@@ -191,7 +191,7 @@ def leave_out_without_effect(old: Sequence[Old]) -> None:
 def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
     """Yield the trainers' default for each of their flags that is not given, or that is given as false.
 
-    A command that names no encoder counts as a part of a command: yield nothing.
+    Yield nothing if the command names no encoder: it is then only a part of a command.
     """
     given = [one.answer for one in old if one.answer and (one.here or one.is_left or one.answer.values is not None)]
     keys = {key for one in old for key in one.here}
@@ -237,7 +237,7 @@ def leave_out_absent_copy(old: Sequence[Old]) -> None:
 
 
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
-    """Return the choices that the flags' rows need and the command lacks, for flags with a row's complete name."""
+    """Return the choices that the command lacks and that rows need, for flags that have a row's complete name."""
     free = {*groups(kind)} - {key_of(text) for text in [*settings_of(old), *ours]}
     rows = [
         one.answer for one in old if one.answer and simplified(one.given[0]) in map(simplified, one.answer.arguments)
