@@ -127,7 +127,7 @@ class OnNode(Checkpointable):
 
 
 def run_beside_first_task(job: PlannedJob, folder: Path, signals: SignalForwarder) -> None:
-    """Run the process of a task other than the first, until this process ends or the first task has an outcome.
+    """Run the training process of a task other than the first, until it ends or the first task has an outcome.
 
     Only the first task checks whether the job may run: another node may see an older state of the folder.
     """
@@ -136,7 +136,7 @@ def run_beside_first_task(job: PlannedJob, folder: Path, signals: SignalForwarde
     signals.add(training)
     while training.poll() is None and not outcome_of_first.exists():
         time.sleep(POLL)
-    training.kill()  # this process may wait for a process that the first task did not start
+    training.kill()  # it may wait for a process that the first task did not start
     training.wait()
 
 

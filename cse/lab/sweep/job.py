@@ -90,7 +90,7 @@ class PlannedJob:
         return steps_in_words(config)
 
     def count_devices(self) -> int:
-        """Return how many devices the job uses: 1 for scoring or a bad number, by default also for a smoke test."""
+        """Return the number of devices; 1 for scoring, a bad number, or a smoke test without trainer.devices."""
         trains = self.trains_in_full or (
             self.program == "cse-train" and "trainer.devices" in keys_of_person(self.arguments)
         )

@@ -10,7 +10,7 @@ commands for the same job give the same hash. So a finished job is not run again
 order:
 
     a job of a sweep      the arguments of its case and of its command that decide the job's numbers
-    a job of no sweep     the arguments of its command that decide the job's numbers, and its program
+    any other job         the arguments of its command that decide the job's numbers, and its program
 
 Role.names_a_job (cse.lab.settings.roles) finds the keys that decide a job's numbers. The axes of a command are also in
 the hash, so that two jobs of a command never share a folder.

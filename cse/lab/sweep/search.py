@@ -1,8 +1,8 @@
 """hydra/sweeper=smac: Bayesian optimisation by SMAC's ask and tell.
 
-Pappadopulo & Farina 2024 search VICReg's settings in this way, with SMAC's hyper-parameter facade: a Sobol design for a
-quarter of the trials (at least five), then a random forest and expected improvement. A restarted search continues: the
-jobs of its stored points (memory.py) come first, as in a restarted grid.
+Pappadopulo & Farina 2024 search VICReg's hyper-parameters in this way, with SMAC's hyper-parameter facade. A quarter of
+the trials (at least five) is a Sobol design. Then a random forest and expected improvement choose the points. A
+restarted search continues: the jobs of its stored points (memory.py) come first, as in a restarted grid.
 
 First comes Searches, the plan of a command. Then come Search, a single search with its `run`, and the functions for the
 optimizer. The values of an axis are in axes.py.
@@ -130,12 +130,12 @@ class Search:
             raise UserError(f"{axis}: {error}{hint}") from error
 
     def mistake_at(self, axis: Argument, text: str) -> UserError | None:
-        """Return the error of the example with this value of an axis, or None."""
+        """Return the error of the example job with this value of an axis, or None."""
         arguments = merged([*first_values(self.arguments), replace(axis, text=f"{axis.key}={text}")])
         return self.command.job(arguments).find_mistake()
 
     def mistake_without(self, axis: Argument) -> UserError | None:
-        """Return the error of the example with the default of an axis, or None."""
+        """Return the error of the example job with the default of an axis, or None."""
         arguments = [argument for argument in first_values(self.arguments) if argument.key != axis.key]
         return self.command.job(arguments).find_mistake()
 
@@ -216,7 +216,7 @@ def optimiser_of(axes: Sequence[Argument], settings: DictConfig, folder: Path) -
     scenario = Scenario(
         space, deterministic=True, n_trials=settings.n_trials, seed=settings.seed, output_directory=folder
     )
-    spread = min(max(5, settings.n_trials // 4), settings.n_trials)  # with fewer points the forest stays near them
+    spread = min(max(5, settings.n_trials // 4), settings.n_trials)  # with fewer, the forest searches only near them
     design = Facade.get_initial_design(scenario, n_configs=spread, max_ratio=1.0)
     return Facade(scenario, lambda config, seed: math.nan, initial_design=design, overwrite=True, logging_level=False)
 

@@ -35,7 +35,7 @@ SMAC = ("smac", "-e '.[smac]'")
 
 @dataclass(frozen=True)
 class SweepCommand:
-    """A command that starts several jobs, as the user gives the command.
+    """A command that starts several jobs.
 
     start_arguments: the arguments that control the start. given: the arguments for the jobs. An argument with several
     values is an axis. axes: the axes of the sweep's file that no given argument replaces.
