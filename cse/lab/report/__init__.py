@@ -1,9 +1,7 @@
 """Reports of runs, made from the runs' files.
 
 A report is a list of sections (cse.lab.sections): tables with notes. A report is shown on the terminal and written as
-Markdown, LaTeX, CSV and an HTML page.
-
-There are three reports. Each starts at one file:
+Markdown and CSV. The first two of these three reports are also written as LaTeX and an HTML page:
 
     any_runs.runs_report    any runs compared
     paper.paper_report      a sweep's runs beside its paper's table

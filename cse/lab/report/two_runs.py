@@ -25,7 +25,7 @@ ABSENT = "-"
 def section_of_two(folders: Sequence[Path]) -> Section:
     """Return a section of the facts that differ between two runs, A and B. Kinds that change results come first.
 
-    Between a training and an evaluation, only scores are compared, and facts that both runs have. Raises UserError for
+    For a training and an evaluation, only scores and facts that both runs have are compared. Raises UserError for
     a folder without a run, and for the same folder twice.
     """
     check_two(folders)

@@ -4,7 +4,7 @@ Four steps make a report from folders:
 
 1. The report reads the runs in the folders. A run also gets the scores of later cse-evals of its checkpoint best/.
 2. Runs that differ only in their seed form a setting. A dev score ranks the settings.
-3. Tests compare each setting with the best. A gate tests whether a setting is better than others by a given margin.
+3. Tests compare each setting with the best or a baseline. A gate tests whether a setting is better by a given margin.
 4. Tables, CSV files, charts and figures show the results.
 
 Read the files in this order. The number of a file is its step:

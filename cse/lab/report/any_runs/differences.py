@@ -219,7 +219,7 @@ def equivalence_in_word(effect: Effect, p: float, terms: Terms) -> str:
 
 
 def seeds_to_tell(difference: float | None, terms: Terms, sides: int) -> str:
-    """Return the number of seeds on each side that detect such a difference with 80% power; "" if unknown.
+    """Return the number of seeds on each side that detect this difference with 80% power; "" if unknown.
 
     sides: the number of sides with seeds.
     """

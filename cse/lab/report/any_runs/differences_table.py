@@ -103,7 +103,7 @@ def with_p(word: str, p: float) -> str:
 
 
 def number_of_tests(tests: Sequence[Tested]) -> int:
-    """Return the number of settings with a test. Some settings have too few seeds for a test."""
+    """Return the number of settings with a test."""
     return sum(tested.effect.is_tested for tested in tests)
 
 

@@ -21,7 +21,7 @@ class Gate(NamedTuple):
     """The result of a gate.
 
     title: whether the gate is passed, in words. first: the setting that should be better. lines: {other setting: the
-    line that compares the first setting with this setting}.
+    line that compares the first setting with the other}.
     """
 
     is_passed: bool

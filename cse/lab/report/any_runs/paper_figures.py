@@ -89,7 +89,7 @@ def figure_of_rows(comparison: Comparison, scored: Sequence[Setting], score: str
     axes.set_yticks(range(len(shown)), names)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.annotate(plain(keys), (0, 1), (-4, 2), "axes fraction", "offset points", ha="right", va="bottom")
-    axes.set_xlabel(axis_label(comparison, score, figure.get_figwidth()), loc="right")  # below the names, if long
+    axes.set_xlabel(axis_label(comparison, score, figure.get_figwidth()), loc="right")  # may reach below the names
     spread = spread_of(shown, score)
     facts = [spread, "a dot for each seed" if spread else "", the_best_of(len(shown), len(scored), "settings")]
     return finished(figure, comparison, f"{score} by {keys}", facts)

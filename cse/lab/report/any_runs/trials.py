@@ -48,7 +48,7 @@ def first_trials(by_setting: Sequence[Sequence[Run]], seed_key: str) -> list[Tri
 def runs_included(done: Sequence[Run], trial: Trial | None, seed_key: str) -> list[Run]:
     """Return the finished runs of a setting that the analysis includes: the runs with other seeds than the trial.
 
-    If there is no trial, or no run with another seed, these are all finished runs.
+    If there is no trial, or no run with another seed, the result is all finished runs.
     """
     if trial is None:
         return list(done)

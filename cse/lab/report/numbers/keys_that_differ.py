@@ -113,10 +113,10 @@ def keys_of_settings(runs: Sequence[Run], seed_key: str) -> list[str]:
 
 
 def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
-    """Return the axes that change no score, such as workers. All runs of a folder set an axis, to several values.
+    """Return the axes that change no score, such as workers.
 
-    So workers=2 and workers=4 are two settings only if one command has both values: workers=2,4. A run's name in a
-    tracker is not an axis.
+    An axis is a key that all runs of a folder set, to several values. So workers=2 and workers=4 are two settings only
+    if one command has both values: workers=2,4. A run's name in a tracker is not an axis.
     """
     folders: dict[Path, list[dict[str, str]]] = {}
     for run in runs:

@@ -32,8 +32,7 @@ from cse.lab.settings.values import PlainConfig
 def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
     """Return a sweep's runs beside the paper's table, with the claims and figures.
 
-    If all cells of the table are empty, the runs are compared with each other. folders: the folders of the runs; []:
-    the folder in which `cse-train sweep=...` trains.
+    folders: the folders of the runs; []: the folder in which `cse-train sweep=...` trains.
     """
     sweep = read_sweep_runs(config, folders)
     block = sweep.block

@@ -130,7 +130,7 @@ def published_number(cell: Cell, digits: int | None) -> str:
 
 
 def our_number(cell: Cell, digits: int | None) -> str:
-    """Return our number, `made_of` if a seed has several runs, the marks, and "[2 of 3 runs]" if runs are missing."""
+    """Return our number, how several runs of a seed make it (`made_of`), marks, and any missing runs."""
     if cell.ours is None:
         return ""
     runs, words = cell.group.num_distinct, [with_spread(cell.ours, digits)]

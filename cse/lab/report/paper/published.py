@@ -13,8 +13,8 @@
         counts: [column]             # columns of integers that are no scores (parameters, widths) and have no split
         averages:                    # the columns in each mean; [a, b] counts as one column
           Avg.: {of: [...], table: the columns' table (default: this), weights: {column: weight} in place of `of`}
-        category_means: {table, rows: {column: row of `table`}, of: {category: [row, ...]}}  # `table` has, in this row
-                                     # and in its column `category`, the mean of `column` in this table over [row, ...]
+        category_means: {table, rows: {column: row of `table`}, of: {category: [row, ...]}}  # in `table`, the cell of
+                                     # this row and `category` is the mean of `column` in this table over [row, ...]
         differences: {column: {of: column, from: row, sign}}  # sign * (`of` in this row - `of` in the row `from`)
         exceptions: [{row, column, computed, reason}]     # published averages that are not the computed averages
         unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles (printed), and how this

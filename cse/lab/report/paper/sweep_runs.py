@@ -98,8 +98,8 @@ def read_sweep(sweep: str) -> tuple[sweeps.Sweep, PlainConfig, str]:
 def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) -> list[Run]:
     """Return the sweep's runs and planned jobs in these folders. The folders may also have runs of other sweeps.
 
-    If another sweep trains in the same folder, a run of that sweep also belongs to this sweep if this sweep has the
-    run's case, or no cases. must_exist: raise UserError for a folder that does not exist.
+    A run of another sweep that trains in the same folder also belongs to this sweep, if this sweep has the run's case,
+    or no cases. must_exist: raise UserError for a folder that does not exist.
     """
     if not must_exist and not folders[0].is_dir():
         return []

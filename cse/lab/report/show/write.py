@@ -92,7 +92,7 @@ def markdown_of_report(report: Report) -> str:
 def latex_of_report(report: Report, out: Path) -> str:
     """Return the text of report.tex: the tables, and the figures that have a caption. out: the report's folder.
 
-    A figure is at most as wide as the text. The path of its PDF begins in the folder of the command.
+    A figure is at most as wide as the text. The path of its PDF is relative to the working directory.
     """
     parts = [latex(report.sections)]
     for picture in report.pictures:
