@@ -13,7 +13,7 @@ from pathlib import Path
 from cse.errors import UserError
 from cse.lab.settings.arguments import is_one_value, key_of, shell_argument, shell_line, spell_argument, value_in
 from cse.lab.settings.command import HYDRAS_FLAGS, WITH_VALUE
-from cse.lab.settings.groups import PROGRAMS, Kind, groups
+from cse.lab.settings.groups import PROGRAMS, Kind, folders_of, groups
 from cse.lab.settings.lookup import (
     Answer,
     answer_to,
@@ -25,6 +25,7 @@ from cse.lab.settings.lookup import (
     trainers,
 )
 from cse.lab.settings.mistakes import choices_given
+from cse.lab.settings.roles import annotations_in_choices
 from cse.lab.text_columns import command_at_width, terminal_width
 
 FLAG = re.compile(r"--?[A-Za-z]")
@@ -127,24 +128,37 @@ def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind) -> None:
     """Set `here` and `note` of a flag from its counterpart in cse, or set is_left if it has no counterpart."""
     flag, *values = old.given
     name = simplified(flag)
-    answer = old.answer = None if name in known else answer_to(flag, known, kind)
     if old.is_left:
         return
+    answer = old.answer = None if name in known else answer_to(flag, known, kind)
     if answer is None:
         near = meant(flag.lstrip("-"), known)
         if len(near) == 1 and name in (near[0], last_part(near[0])):  # --trainer.lr, or --lr
             old.here = {near[0]: in_grammar(near[0], " ".join(values) or "true")}
         else:
             old.is_left, old.note = True, f"unknown{did_you_mean([f'{key}=...' for key in near])}"
-        return
-    for value in values or [""]:
-        arguments = answer.arguments_for(value)
-        if arguments is None:
-            old.is_left, old.note = True, answer.sentence()
-            return
-        old.here = merged([old.here, settings_of_row(arguments)])
-    if not answer.type:
-        old.note = answer.note.replace("`", "").partition(". ")[0]
+    else:
+        for value in values or [""]:
+            arguments = answer.arguments_for(value)
+            if arguments is None:
+                old.is_left, old.note = True, answer.sentence()
+                return
+            old.here = merged([old.here, settings_of_row(arguments)])
+        old.note = "" if answer.type else plain(answer)
+    lacking = [key for key, value in old.here.items() if value.lower() == "true" and not takes_true(key)]
+    if lacking:
+        old.here, old.is_left, old.note = {}, True, f"{lacking[0]}: the value is missing"
+
+
+def takes_true(key: str) -> bool:
+    """Return whether a setting's type has the value true. A key without an annotation, such as a folder, has not."""
+    annotation = annotations_in_choices(key, tuple(folders_of(key.partition(".")[0])))[-1]
+    return any(last_part(name) == "bool" for name in annotation or ())
+
+
+def plain(answer: Answer) -> str:
+    """Return the first sentence of a row's note."""
+    return answer.note.replace("`", "").partition(". ")[0]
 
 
 def settings_of_row(arguments: Sequence[str]) -> dict[str, str]:

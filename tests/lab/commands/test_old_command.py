@@ -8,12 +8,13 @@ from hydra._internal.utils import get_args_parser
 from typed import exit_code
 
 from cse.errors import UserError
-from cse.lab.commands.old_command import refuse_old_command
+from cse.lab.commands.old_command import Old, refuse_old_command, translate
 from cse.lab.settings.arguments import parse_argument
 from cse.lab.settings.command import HYDRAS_FLAGS
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import KINDS, choices, is_group
-from cse.lab.settings.lookup import keys_of_command, trainers
+from cse.lab.settings.lookup import keys_of_command, settings_of_command, trainers
+from cse.lab.settings.values import BOOLEANS
 
 LOOP = (
     "--max_seq_length 32 --evaluation_strategy steps --metric_for_best_model stsb_spearman --load_best_model_at_end "
@@ -103,6 +104,18 @@ def test_the_offered_command_has_the_old_values_and_composes(program, line, comm
     for flag in [text.partition("=")[0] for text in shlex.split(line) if text.startswith("--")]:
         assert any(flag in text for text in lines), flag
     assert exit_code(program, *shlex.split(line)) == 2
+
+
+def test_a_flag_without_its_value_sets_only_a_switch():
+    switches = {one.key for kind in KINDS.values() for one in settings_of_command(kind) if one.value in BOOLEANS}
+    for row in [row for _, rows in trainers().values() for row in rows]:
+        for name in row.arguments:
+            old = Old([f"--{name}"])
+            translate(old, keys_of_command(row.kind), row.kind)
+            assert {key for key, value in old.here.items() if value == "true"} <= switches
+    message = refusal("cse-train", "--temp --max_seq_length --output_dir --trainer.lr --gradient_checkpointing")
+    assert message.count("missing") == 4
+    assert "cse-train model.gradient_checkpointing=true\n" in message
 
 
 @pytest.mark.parametrize("corpus", ["wiki1m_for_simcse.txt", "nli_for_simcse.csv"])
