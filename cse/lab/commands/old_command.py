@@ -9,10 +9,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import NoReturn
 
 from cse.errors import UserError
-from cse.lab.settings.arguments import is_one_value, key_of, shell_argument, shell_line, spell_argument, value_in
+from cse.lab.settings.arguments import (
+    is_one_value,
+    key_of,
+    shell_argument,
+    shell_line,
+    spell_argument,
+    spell_value,
+    value_in,
+)
 from cse.lab.settings.command import HYDRAS_FLAGS, WITH_VALUE
+from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import PROGRAMS, Kind, folders_of, groups
 from cse.lab.settings.lookup import (
     Answer,
@@ -24,16 +34,21 @@ from cse.lab.settings.lookup import (
     simplified,
     trainers,
 )
-from cse.lab.settings.mistakes import choices_given
+from cse.lab.settings.mistakes import choices_given, explaining
 from cse.lab.settings.roles import annotations_in_choices
+from cse.lab.settings.values import flattened
 from cse.lab.text_columns import command_at_width, terminal_width
 
 FLAG = re.compile(r"--?[A-Za-z]")
 SETTING = re.compile(r"\+*[A-Za-z_][\w./@]*=")
 WITHOUT = "without"
 """The word before a flag that was not given. The line about this flag shows the trainer's default."""
+SCRIPT = re.compile(r"[^=]+\.(py|jsonnet)")
+"""The pattern of a script, or of AllenNLP's file of settings. The trainer's flags follow it."""
 SCRIPTS: dict[str, Kind] = {"train.py": "train", "evaluation.py": "evaluate"}
 """The kind of command that replaces a script of the other trainers."""
+ALLENNLPS = {"-s": "--serialization-dir", "-o": "--overrides", "-f": "--force"}
+"""The long form of each short flag of `allennlp train`."""
 COLUMN = 40
 """The column of a line in which the counterpart of a flag begins."""
 
@@ -42,9 +57,9 @@ COLUMN = 40
 class Old:
     """A flag of another trainer with its counterpart in cse, or a flag that was not given, with the trainer's default.
 
-    given: the flag and its values. answer: the flag's row of other_trainers.yaml. here: {key of cse: its value, in
-    Hydra's grammar}. note: further text for the line about the flag. is_left: whether the error lists the flag as not
-    translated.
+    given: the flag and its values, or a script. answer: the flag's row of other_trainers.yaml. here: {key of cse: its
+    value, in Hydra's grammar}. note: further text for the line about the flag. is_left: whether the error lists the
+    flag as not translated.
     """
 
     given: list[str]
@@ -59,40 +74,99 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     shell = next((text for text in texts if re.fullmatch(r"[^=]+\.sh", text)), None)
     if shell:
         raise UserError(f"{shell} is a shell script: paste the command inside it, python train.py ...")
-    if {text.partition("=")[0] for text in texts if FLAG.match(text)} <= {*HYDRAS_FLAGS}:
+    at = next((number for number, text in enumerate(texts) if SCRIPT.fullmatch(text)), -1)
+    script = texts[at] if at >= 0 else ""
+    if not script and {text.partition("=")[0] for text in texts if FLAG.match(text)} <= {*HYDRAS_FLAGS}:
         return
+    refuse_script(script, kind)
     known = keys_of_command(kind)
-    script = next((number for number, text in enumerate(texts) if re.fullmatch(r"[^=]+\.py", text)), -1)
-    other = answer_to(Path(texts[script]).stem) if script >= 0 else None
-    if other:
-        raise UserError(f"{texts[script]}: {other.sentence()}")
-    theirs = SCRIPTS.get(Path(texts[script]).name, kind) if script >= 0 else kind
-    if theirs != kind:
-        raise UserError(
-            f"{texts[script]} is a script for {PROGRAMS[theirs]}: paste this command after {PROGRAMS[theirs]}"
-        )
-    launcher, words = split_old_command(texts[: max(script, 0)], known)  # torchrun --nproc_per_node 4
-    flags, ours = split_old_command(texts[script + 1 :], known)
-    old = [*filter(is_flag, launcher), *flags]
-    if not any(map(is_flag, old)):
-        return
+    before, after = texts[: max(at, 0)], texts[at + 1 :]
+    if script.endswith(".jsonnet"):
+        before, after = [*spelled_out(before)], [*spelled_out(after)]
+    launcher, words = split_old_command(before, known)  # torchrun --nproc_per_node 4
+    flags, ours = split_old_command(after, known)
+    of_launcher = [one for one in launcher if one.given[0].startswith("--")]  # python -u is no flag of a launcher
+    old = [*entry_of_script(script), *of_launcher, *flags]
+    variables = [text for text in words if SETTING.match(text)]
+    if any(map(is_flag, old)) or script.endswith(".jsonnet"):
+        refuse_translated(old, variables, ours, kind)
+    if script:
+        raise UserError(f"{script} has no flags to translate: docs/coming-from.md has the commands of cse for scripts")
+
+
+def refuse_translated(old: list[Old], variables: Sequence[str], ours: Sequence[str], kind: Kind) -> NoReturn:
+    """Raise UserError with the translation of a command's flags.
+
+    variables: the variables before the command, such as CUDA_VISIBLE_DEVICES=0. ours: the command's texts for cse.
+    """
+    known = keys_of_command(kind)
+    has_defaults = not SCRIPT.fullmatch(old[0].given[0])
     for flag in old:
         translate(flag, known, kind)
     if not any(one.answer or one.here for one in old):
         unknown = "; ".join(f"{one.given[0]}: {one.note}" for one in old)
         raise UserError(f"{unknown}; a setting is KEY=VALUE, without dashes")
     leave_out_without_effect(old)
-    old += defaults_of_trainers(old, kind)
+    if has_defaults:
+        old += defaults_of_trainers(old, kind)
     multiply(old)
     name_own_columns(old)
     leave_out_absent_copy(old)
     needed = choices_needed(old, ours, kind)
-    chosen = choices_given([*needed, *settings_of(old), *filter(SETTING.match, ours)], kind)
+    chosen = choices_made([*needed, *settings_of(old)], ours, kind)
     leave_out_unfitting(old, chosen, known, kind)
     old = [one for one in old if one.here or one.given[0] != WITHOUT]
-    variables = filter(SETTING.match, words)
-    command = [*variables, PROGRAMS[kind], *needed, *settings_of(old), *ours]
-    raise UserError("\n".join(lines_about(old, command)))
+    raise UserError("\n".join(lines_about(old, [*variables, PROGRAMS[kind], *needed, *settings_of(old), *ours])))
+
+
+def refuse_script(script: str, kind: Kind) -> None:
+    """Raise UserError for a script that the table explains, and for a script that the other program replaces."""
+    answer = answer_to(Path(script).stem) if script.endswith(".py") else None
+    if answer:
+        raise UserError(f"{script}: {answer.sentence()}")
+    theirs = "train" if script.endswith(".jsonnet") else SCRIPTS.get(Path(script).name, kind)
+    if theirs != kind:
+        raise UserError(f"{script} is a script for {PROGRAMS[theirs]}: paste this command after {PROGRAMS[theirs]}")
+
+
+def entry_of_script(script: str) -> list[Old]:
+    """Return an entry for AllenNLP's file of settings, or for a script that is not in SCRIPTS; else []."""
+    if Path(script).name in ("", *SCRIPTS):
+        return []
+    answer = answer_to(script)  # the row jsonnet
+    if answer is None:
+        return [Old([script], note="cse knows neither the loss nor the defaults of this script", is_left=True)]
+    here = settings_of_row(answer.arguments_for(script) or [])
+    return [Old([script], answer, here, f"({plain(answer)})", is_left=True)]
+
+
+def spelled_out(texts: Sequence[str]) -> Iterator[str]:
+    """Yield the texts of `allennlp train` with long flags only.
+
+    A variable that the .jsonnet file reads, and each setting in the JSON of --overrides, becomes a flag.
+    """
+    rest = iter(texts)
+    for text in rest:
+        flag, equals, value = ALLENNLPS.get(text, text).partition("=")
+        if flag == "--overrides":
+            yield from overrides_as_flags(value if equals else next(rest, ""))
+        elif SETTING.match(text) and answer_to(flag):
+            yield f"--{text}"
+        else:
+            yield f"{flag}{equals}{value}"
+
+
+def overrides_as_flags(text: str) -> list[str]:
+    """Return --KEY=VALUE for each setting in a JSON or jsonnet text: --trainer.num_epochs=2."""
+    import yaml
+
+    try:
+        settings = yaml.safe_load(text)  # YAML reads JSON, and the single quotes of jsonnet too
+    except yaml.YAMLError:
+        settings = None
+    if not isinstance(settings, dict):
+        return ["--overrides", text]
+    return [f"--{key}={spell_value(value, quotes=False)}" for key, value in flattened(settings).items()]
 
 
 def is_flag(old: Old) -> bool:
@@ -257,6 +331,17 @@ def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[
         one.answer for one in old if one.answer and simplified(one.given[0]) in map(simplified, one.answer.arguments)
     ]
     return [choice for choice in dict.fromkeys(row.choose for row in rows) if key_of(choice) in free]
+
+
+def choices_made(texts: Sequence[str], ours: Sequence[str], kind: Kind) -> set[str]:
+    """Return each GROUP=CHOICE of the offered command, and "" for the settings of every command.
+
+    texts: the arguments from the table. ours: the command's other texts. An objective may choose for other groups.
+    """
+    with explaining(texts, kind):
+        config = composed(kind, [text for text in texts if key_of(text) in groups(kind)])
+    made = {f"{group}={choice}" for group, choice in config.hydra.runtime.choices.items()}
+    return made | choices_given([*texts, *filter(SETTING.match, ours)], kind)
 
 
 def leave_out_unfitting(

@@ -118,6 +118,54 @@ def test_a_flag_without_its_value_sets_only_a_switch():
     assert "cse-train model.gradient_checkpointing=true\n" in message
 
 
+README = "allennlp train training_config/{} --serialization-dir out --overrides {} --include-package declutr"
+SHORT = "{} -s out -o {} -f"
+
+
+@pytest.mark.parametrize(
+    ("line", "file", "overrides", "command"),
+    [
+        (
+            README,
+            "declutr.jsonnet",
+            "{'train_data_path': 'a/b.txt'}",
+            "cse-train objective=declutr model=distilroberta hydra.run.dir=out data=text data.path=a/b.txt",
+        ),
+        (
+            f"CUDA_VISIBLE_DEVICES=0 TRANSFORMER_MODEL=roberta-base {README}",
+            "contrastive_only.jsonnet",
+            '{"distributed": {"cuda_devices": [0, 1, 2, 3]}, "data_loader.batch_size": 4, "trainer.use_amp": true}',
+            "CUDA_VISIBLE_DEVICES=0 cse-train objective=declutr objective.mlm_weight=0 model=roberta hydra.run.dir=out "
+            "trainer.devices=4 trainer.gather_scale=paper trainer.batch_size=16 trainer.precision=fp16",
+        ),
+        (
+            SHORT,
+            "declutr_base.jsonnet",
+            '{"dataset_reader.num_anchors": 4, "trainer.optimizer.correct_bias": false}',
+            "cse-train objective=declutr model=roberta hydra.run.dir=out augmentation.anchors=4 "
+            "trainer.bias_correction=none",
+        ),
+        (SHORT, "mlm_only.jsonnet", "{}", "cse-train objective=mlm model=distilroberta hydra.run.dir=out"),
+        (SHORT, "declutr.jsonnet", '{"unreadable', "cse-train objective=declutr model=distilroberta hydra.run.dir=out"),
+        ("allennlp train {}", "my.jsonnet", "", "cse-train objective=declutr model=distilroberta"),
+        ("{}", "my.jsonnet", "", "cse-train objective=declutr model=distilroberta"),
+    ],
+)
+def test_allennlps_command_is_translated_without_its_file(line, file, overrides, command):
+    texts = offered("cse-train", line.format(file, shlex.quote(overrides)))
+    assert texts == command.split()
+    composed("train", texts[texts.index("cse-train") + 1 :])
+    left_out = refusal("cse-train", line.format(file, shlex.quote(overrides))).partition("Not translated: ")[2]
+    assert file in left_out
+    assert ("--overrides" in left_out) == ("unreadable" in overrides)
+    assert exit_code("cse-train", *shlex.split(line.format(file, shlex.quote(overrides)))) == 2
+
+
+def test_a_script_that_cse_does_not_know_has_no_defaults():
+    message = refusal("cse-train", "python my_own.py --model_name_or_path x --max_seq_length 75")
+    assert "cse-train model.name=x trainer.max_length=75\n\nNot translated: my_own.py." in message
+
+
 @pytest.mark.parametrize("corpus", ["wiki1m_for_simcse.txt", "nli_for_simcse.csv"])
 def test_a_published_corpus_is_read_from_ones_own_copy(tmp_path, monkeypatch, corpus):
     monkeypatch.chdir(tmp_path)
@@ -187,6 +235,8 @@ def test_what_is_not_translated_has_no_default():
 
 @pytest.mark.parametrize(("line", "said"), [
     ("bash run_unsup_example.sh", "shell script"), ("python simcse_to_huggingface.py --path X", "not needed"),
+    ("python scripts/run_senteval.py allennlp SentEval out --cuda-device 0", "eval=declutr"),
+    ("python scripts/save_pretrained_hf.py out", "not needed"), ("python train.py args.json", "no flags"),
 ])  # fmt: skip
 def test_a_script_without_a_counterpart_is_explained(line, said):
     assert said in refusal("cse-train", line)
@@ -194,6 +244,7 @@ def test_a_script_without_a_counterpart_is_explained(line, said):
 
 @pytest.mark.parametrize(("program", "script", "right"), [
     ("cse-train", "evaluation.py", "cse-eval"), ("cse-eval", "SimCSE/train.py", "cse-train"),
+    ("cse-eval", "a/declutr.jsonnet", "cse-train"),
 ])  # fmt: skip
 def test_a_script_of_the_other_command_is_named(program, script, right):
     message = refusal(program, f"python {script} --model_name_or_path bert-base-uncased")
