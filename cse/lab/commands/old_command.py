@@ -36,7 +36,7 @@ from cse.lab.settings.lookup import (
 )
 from cse.lab.settings.mistakes import choices_given, explaining
 from cse.lab.settings.roles import annotations_in_choices
-from cse.lab.settings.values import flattened
+from cse.lab.settings.values import flattened, number_in
 from cse.lab.text_columns import command_at_width, terminal_width
 
 FLAG = re.compile(r"--?[A-Za-z]")
@@ -110,6 +110,8 @@ def refuse_translated(old: list[Old], variables: Sequence[str], ours: Sequence[s
     if has_defaults:
         old += defaults_of_trainers(old, kind)
     multiply(old)
+    score_in_training(old)
+    score_on_dev(old)
     name_own_columns(old)
     leave_out_absent_copy(old)
     needed = choices_needed(old, ours, kind)
@@ -303,6 +305,40 @@ def multiply(old: Sequence[Old]) -> None:
                 one.here[key] = str(int(one.here[key]) * int(factor))
 
 
+def score_in_training(old: Sequence[Old]) -> None:
+    """Replace the word epoch in trainer.eval_every by the share of the schedule that is one epoch.
+
+    If the command has no number of epochs, the flag is not translated. Leave out trainer.watch if dev selects the
+    checkpoint, because dev is then scored anyway.
+    """
+    values = merged([one.here for one in old])
+    epochs = number_in(values.get("trainer.epochs", ""))
+    by_epoch = "epoch" in [one.here.get("trainer.eval_every") for one in old]
+    for one in old:
+        if values.get("trainer.select") != "null" and one.here.get("trainer.watch") == "[stsb]":
+            del one.here["trainer.watch"]
+        if not by_epoch or "trainer.eval_every" not in one.here:
+            continue
+        if one.here["trainer.eval_every"] != "epoch":  # --eval_steps
+            one.here, one.note = {}, "has no effect there with epoch"
+        elif epochs and "trainer.max_steps" not in values:
+            share = min(int(1e6 / epochs) / 1e6, 0.999999)  # rounded down, because cse rounds the step up
+            one.here["trainer.eval_every"], one.note = f"{share:g}", "(once an epoch)"
+        elif one.answer:
+            one.here, one.is_left, one.note = {}, True, one.answer.sentence()
+
+
+def score_on_dev(old: Sequence[Old]) -> None:
+    """If cse-eval scores only dev, replace sts by stsb, because only STS-B and SICK-R have a dev split."""
+    if merged([one.here for one in old]).get("splits") != "[dev]":
+        return
+    for one in old:
+        evaluators = re.sub(r"\bsts\b", "stsb", one.here.get("eval", ""))
+        if evaluators != one.here.get("eval", ""):
+            one.here["eval"], one.note = evaluators, "(only STS-B and SICK-R have a dev split)"
+            one.here.pop("eval.sts.tasks", None)
+
+
 def name_own_columns(old: Sequence[Old]) -> None:
     """If the person's data file exists, replace the trainer's column names by the column names of this file."""
     from cse.data.readers import header_of
@@ -347,14 +383,18 @@ def choices_made(texts: Sequence[str], ours: Sequence[str], kind: Kind) -> set[s
 def leave_out_unfitting(
     old: Sequence[Old], chosen: Collection[str], known: Mapping[str, Sequence[str]], kind: Kind
 ) -> None:
-    """Remove each setting that the command's choices, or the program, do not have."""
+    """Remove each setting that the command's choices, or the program, do not have.
+
+    A setting of an evaluator that is not chosen has no effect in the other trainer either.
+    """
     other = next(program for other, program in PROGRAMS.items() if other != kind)
     for one in old:
         for key in list(one.here):
             of_choices = known.get(key, ())
             if of_choices and {*chosen}.isdisjoint(of_choices):
-                one.note = f"{key}={one.here.pop(key)} belongs to {', '.join(of_choices)}"
-                one.is_left = True
+                value = one.here.pop(key)
+                if not key.startswith("eval."):
+                    one.note, one.is_left = f"{key}={value} belongs to {', '.join(of_choices)}", True
             elif not of_choices and key.partition(".")[0].partition("/")[0] not in {*groups(kind), "hydra"}:
                 one.note = f"{key}={one.here.pop(key)} is a setting of {other}"
                 one.is_left = True

@@ -15,6 +15,7 @@ from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import KINDS, choices, is_group
 from cse.lab.settings.lookup import keys_of_command, settings_of_command, trainers
 from cse.lab.settings.values import BOOLEANS
+from cse.training.settings import in_steps
 
 LOOP = (
     "--max_seq_length 32 --evaluation_strategy steps --metric_for_best_model stsb_spearman --load_best_model_at_end "
@@ -30,6 +31,8 @@ SUP = (
     "roberta-large --train_file data/nli_for_simcse.csv --output_dir result/my-sup-simcse --num_train_epochs 3 "
     f"--per_device_train_batch_size 128 --learning_rate 5e-5 {LOOP}"
 )
+ENCODER = "--model_name_or_path x --bf16 --learning_rate 1e-5 --per_device_train_batch_size 64"
+"""The flags without which the offered command has the trainer's defaults."""
 
 
 def refusal(program: str, line: str) -> str:
@@ -93,6 +96,20 @@ def offered(program: str, line: str) -> list[str]:
     ("cse-eval", "--pooler=avg_top2 --task_set na --tasks STS12 STSBenchmark MR SST2 --mode fasttest",
      "cse-eval pooling=avg_top2 eval=[sts,transfer] eval.sts.tasks=[STS12,STS-B] eval.transfer.tasks=[MR,SST2] "
      "splits=[test] eval.transfer.mode=fast"),
+    ("cse-train", f"{ENCODER} --num_train_epochs 3 --eval_strategy epoch --save_strategy epoch --eval_steps 9 "
+     "--load_best_model_at_end",
+     "cse-train model.name=x trainer.precision=bf16 trainer.lr=1e-5 trainer.batch_size=64 trainer.epochs=3 "
+     "trainer.eval_every=0.333333"),
+    ("cse-train", f"{ENCODER} --num_train_epochs 1 --evaluation_strategy epoch",
+     "cse-train model.name=x trainer.precision=bf16 trainer.lr=1e-5 trainer.batch_size=64 trainer.epochs=1 "
+     "trainer.eval_every=0.999999 trainer.watch=[stsb] trainer.select=null"),
+    ("cse-eval", "--model_name_or_path a --mode dev",
+     "cse-eval checkpoint=a splits=[dev] eval.stsb.with_sickr=true pooling=pooler eval=stsb"),
+    ("cse-eval", "--model_name_or_path a --mode dev --task_set transfer",
+     "cse-eval checkpoint=a splits=[dev] eval.transfer.mode=fast eval=transfer pooling=pooler"),
+    ("cse-eval", "--task_set na --tasks STSBenchmark MR --mode dev",
+     "cse-eval eval=[stsb,transfer] eval.transfer.tasks=[MR] splits=[dev] eval.stsb.with_sickr=true "
+     "eval.transfer.mode=fast"),
 ])  # fmt: skip
 def test_the_offered_command_has_the_old_values_and_composes(program, line, command):
     texts = offered(program, line)
@@ -104,6 +121,24 @@ def test_the_offered_command_has_the_old_values_and_composes(program, line, comm
     for flag in [text.partition("=")[0] for text in shlex.split(line) if text.startswith("--")]:
         assert any(flag in text for text in lines), flag
     assert exit_code(program, *shlex.split(line)) == 2
+
+
+@pytest.mark.parametrize(
+    ("program", "line", "command"),
+    [
+        ("cse-eval", "--task_set sts --mode fasttest", "eval=sts splits=[test]"),
+    ],
+)
+def test_a_flag_without_an_effect_there_is_no_gap(program, line, command):
+    assert "Not translated" not in refusal(program, line)
+    assert offered(program, line) == [program, *command.split()]
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 3, 7, 10, 49])
+def test_a_score_after_every_epoch_is_a_share_of_the_schedule(epochs):
+    _, *settings = offered("cse-train", f"--num_train_epochs {epochs} --evaluation_strategy epoch")
+    share = composed("train", settings).trainer.eval_every
+    assert [in_steps(share, epochs * steps) for steps in (1, 125, 4341)] == [1, 125, 4341]
 
 
 def test_a_flag_without_its_value_sets_only_a_switch():
@@ -193,7 +228,8 @@ def test_a_file_of_ones_own_has_its_columns_and_survives_the_shell(tmp_path, mon
     ("cse-train", "--pooler cls", "cse-eval"), ("cse-eval", "--learning_rate 1 --pooler cls", "cse-train"),
     ("cse-train", "--num_pos 3 --mlp_only_train", "objective=simcse"), ("cse-train", "--xyzzy 3 --fp16", "unknown"),
     ("cse-train", "--warmup_step 3 --fp16", "trainer.warmup"), ("cse-train", "word --temp 0.1", "no setting"),
-    ("cse-eval", "--model_name_or_path a --mode dev", "eval.stsb.with_sickr"), ("cse-train", "--fp16 --no_cuda", "GPU"),
+    ("cse-train", "--max_steps 9 --evaluation_strategy epoch", "share of the schedule"),
+    ("cse-train", "--fp16 --no_cuda", "GPU"),
     ("cse-train", "--optim adafactor --fp16", "AdamW"), ("cse-train", "--do_train false --fp16", "cse-eval"),
     ("cse-train", "--gpus 4", "SLURM"),
 ])  # fmt: skip
@@ -230,7 +266,7 @@ def test_the_tables_values_and_defaults_are_settings():
 
 
 def test_what_is_not_translated_has_no_default():
-    assert "splits=" not in offered("cse-eval", "--model_name_or_path a --mode dev")[-1]
+    assert "splits=" not in offered("cse-eval", "--model_name_or_path a --mode other")[-1]
 
 
 @pytest.mark.parametrize(("line", "said"), [
