@@ -101,14 +101,15 @@ def refuse_translated(old: list[Old], variables: Sequence[str], ours: Sequence[s
     """
     known = keys_of_command(kind)
     has_defaults = not SCRIPT.fullmatch(old[0].given[0])
+    named = trainers_named(old, known, kind)
     for flag in old:
-        translate(flag, known, kind)
+        translate(flag, known, kind, named)
     if not any(one.answer or one.here for one in old):
         unknown = "; ".join(f"{one.given[0]}: {one.note}" for one in old)
         raise UserError(f"{unknown}; a setting is KEY=VALUE, without dashes")
     leave_out_without_effect(old)
     if has_defaults:
-        old += defaults_of_trainers(old, kind)
+        old += [*defaults_of_trainers(old, kind), *data_parallel(old, variables, kind)]
     multiply(old)
     score_in_training(old)
     score_on_dev(old)
@@ -200,13 +201,22 @@ def split_old_command(texts: Sequence[str], known: Collection[str]) -> tuple[lis
     return old, ours
 
 
-def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind) -> None:
-    """Set `here` and `note` of a flag from its counterpart in cse, or set is_left if it has no counterpart."""
+def trainers_named(old: Sequence[Old], known: Collection[str], kind: Kind) -> set[str]:
+    """Return the trainers with a choice of their own (`choose`) from which the command has an argument."""
+    answers = [(simplified(one.given[0]), answer_to(one.given[0], known, kind)) for one in old]
+    return {row.trainer for name, row in answers if row and row.choose and name in map(simplified, row.arguments)}
+
+
+def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind, named: Collection[str]) -> None:
+    """Set `here` and `note` of a flag from its counterpart in cse, or set is_left if it has no counterpart.
+
+    named: the trainers whose rows are preferred (see trainers_named).
+    """
     flag, *values = old.given
     name = simplified(flag)
     if old.is_left:
         return
-    answer = old.answer = None if name in known else answer_to(flag, known, kind)
+    answer = old.answer = None if name in known else answer_to(flag, known, kind, named)
     if answer is None:
         near = meant(flag.lstrip("-"), known)
         if len(near) == 1 and name in (near[0], last_part(near[0])):  # --trainer.lr, or --lr
@@ -303,6 +313,22 @@ def multiply(old: Sequence[Old]) -> None:
             if factor.isdecimal() and one.here.get(key, "").isdecimal():
                 one.note = f"({one.here[key]} in each of {factor} processes)"
                 one.here[key] = str(int(one.here[key]) * int(factor))
+
+
+def data_parallel(old: Sequence[Old], variables: Sequence[str], kind: Kind) -> Iterator[Old]:
+    """Yield an entry for several GPUs without a launcher, which Hugging Face's Trainer uses by DataParallel.
+
+    Each GPU then computes the loss of its own rows, and an update has the mean gradient: trainer.accumulate does the
+    same on one GPU.
+    """
+    values = merged([one.here for one in old])
+    batches = values.get("trainer.accumulate", "1")
+    for name, _, gpus in (text.partition("=") for text in variables):
+        count = len(gpus.split(","))
+        is_parallel = name == "CUDA_VISIBLE_DEVICES" and count > 1 and "trainer.devices" not in values
+        if kind == "train" and is_parallel and batches.isdecimal():
+            here = {"trainer.accumulate": str(count * int(batches))}
+            yield Old([name, gpus], None, here, "(DataParallel: a loss for the rows of each GPU)")
 
 
 def score_in_training(old: Sequence[Old]) -> None:

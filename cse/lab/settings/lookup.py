@@ -272,15 +272,18 @@ def simplified(name: str) -> str:
     return name.strip("-").lower().replace("-", "_").replace(" ", "_")
 
 
-def answer_to(name: str, ours: Collection[str] = (), kind: Kind | None = None) -> Answer | None:
+def answer_to(
+    name: str, ours: Collection[str] = (), kind: Kind | None = None, named: Collection[str] = ()
+) -> Answer | None:
     """Return the table's row on a name; else a row on its last part, if the row's key has another last part; else None.
 
-    Of several rows, prefer a row for this kind of command, then a row whose setting is in `ours`.
+    Of several rows, prefer a row for this kind of command, then a row of a trainer in `named`, then a row whose setting
+    is in `ours`.
     """
     last = simplified(last_part(name))
     of_last = [answer for answer in rows_by_name().get(last, []) if last_part(answer.key) != last]
     rows = rows_by_name().get(simplified(name), of_last)
-    order = sorted(rows, key=lambda answer: (answer.kind != kind, answer.key not in ours))
+    order = sorted(rows, key=lambda row: (row.kind != kind, row.trainer not in named, row.key not in ours))
     return order[0] if order else None
 
 

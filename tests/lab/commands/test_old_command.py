@@ -61,7 +61,7 @@ def offered(program: str, line: str) -> list[str]:
      "trainer.lr=3e-5 objective.keep_head=false trainer.max_length=32 trainer.select=stsb trainer.eval_every=125 "
      "model.pooling=cls objective.temperature=0.05 trainer.precision=fp16"),
     ("cse-train", SUP,
-     "cse-train trainer.devices=4 model=roberta_large data=nli objective=simcse_sup "
+     "cse-train trainer.devices=4 trainer.gather_scale=paper model=roberta_large data=nli objective=simcse_sup "
      "hydra.run.dir=result/my-sup-simcse trainer.epochs=3 trainer.batch_size=512 trainer.lr=5e-5 trainer.max_length=32 "
      "trainer.select=stsb trainer.eval_every=125 model.pooling=cls objective.temperature=0.05 trainer.precision=fp16 "
      "objective.keep_head=true"),
@@ -69,7 +69,7 @@ def offered(program: str, line: str) -> list[str]:
      "cse-train data=text data.path=no/such.tsv data.columns=[sent0,sent1,hard_neg] objective=simcse_sup "
      "objective.hard_negative_weight=1 model.pooling=mean objective.head=null trainer.weight_decay=0.1 seed=3"),
     ("cse-train", "--mlm_weight 0.2 --do_mlm --max_steps -1 --load_best_model_at_end False --bf16 false",
-     "cse-train objective.mlm_weight=0.2 trainer.select=null"),
+     "cse-train objective.mlm_weight=0.2 model.lm_head=copy trainer.select=null"),
     ("cse-train", "--metric_for_best_model avg_sts --temp 0.1",
      "cse-train eval.stsb.with_sickr=true trainer.select=dev/stsb/average objective.temperature=0.1"),
     ("cse-train", "--mlm_weight 0.2 --temp 0.1 --max_steps 9",
@@ -103,6 +103,12 @@ def offered(program: str, line: str) -> list[str]:
     ("cse-train", f"{ENCODER} --num_train_epochs 1 --evaluation_strategy epoch",
      "cse-train model.name=x trainer.precision=bf16 trainer.lr=1e-5 trainer.batch_size=64 trainer.epochs=1 "
      "trainer.eval_every=0.999999 trainer.watch=[stsb] trainer.select=null"),
+    ("cse-train", "accelerate launch --multi_gpu --num_processes 2 --mixed_precision=no train.py --train_batch_size 4",
+     "cse-train trainer.devices=2 trainer.gather_scale=paper trainer.precision=fp32 trainer.batch_size=8"),
+    ("cse-train", "CUDA_VISIBLE_DEVICES=1,2 python -u train.py --num_pos 3 --mlp_only_train "
+     "--gradient_accumulation_steps 2",
+     "CUDA_VISIBLE_DEVICES=1,2 cse-train objective=whitenedcse objective.m=3 objective.pooler=cls_before_mlp "
+     "trainer.accumulate=4"),
     ("cse-eval", "--model_name_or_path a --mode dev",
      "cse-eval checkpoint=a splits=[dev] eval.stsb.with_sickr=true pooling=pooler eval=stsb"),
     ("cse-eval", "--model_name_or_path a --mode dev --task_set transfer",
@@ -126,6 +132,11 @@ def test_the_offered_command_has_the_old_values_and_composes(program, line, comm
 @pytest.mark.parametrize(
     ("program", "line", "command"),
     [
+        (
+            "cse-train",
+            "--image_contrastive_method SupCon --new_supcon",
+            "aux_modality=visual aux_modality.loss=rank_ce",
+        ),
         ("cse-eval", "--task_set sts --mode fasttest", "eval=sts splits=[test]"),
     ],
 )
@@ -146,7 +157,7 @@ def test_a_flag_without_its_value_sets_only_a_switch():
     for row in [row for _, rows in trainers().values() for row in rows]:
         for name in row.arguments:
             old = Old([f"--{name}"])
-            translate(old, keys_of_command(row.kind), row.kind)
+            translate(old, keys_of_command(row.kind), row.kind, [row.trainer])
             assert {key for key, value in old.here.items() if value == "true"} <= switches
     message = refusal("cse-train", "--temp --max_seq_length --output_dir --trainer.lr --gradient_checkpointing")
     assert message.count("missing") == 4
@@ -226,10 +237,10 @@ def test_a_file_of_ones_own_has_its_columns_and_survives_the_shell(tmp_path, mon
 @pytest.mark.parametrize(("program", "line", "said"), [
     ("cse-train", "--lr_scheduler_type polynomial --temp 0.1", "trainer.schedule"),
     ("cse-train", "--pooler cls", "cse-eval"), ("cse-eval", "--learning_rate 1 --pooler cls", "cse-train"),
-    ("cse-train", "--num_pos 3 --mlp_only_train", "objective=simcse"), ("cse-train", "--xyzzy 3 --fp16", "unknown"),
+    ("cse-train", "--num_pos 3 --do_mlm", "objective=simcse"), ("cse-train", "--xyzzy 3 --fp16", "unknown"),
     ("cse-train", "--warmup_step 3 --fp16", "trainer.warmup"), ("cse-train", "word --temp 0.1", "no setting"),
     ("cse-train", "--max_steps 9 --evaluation_strategy epoch", "share of the schedule"),
-    ("cse-train", "--fp16 --no_cuda", "GPU"),
+    ("cse-train", "--fp16 --no_cuda", "GPU"), ("cse-train", "torchrun --nnodes 2 train.py --fp16", "docs/devices.md"),
     ("cse-train", "--optim adafactor --fp16", "AdamW"), ("cse-train", "--do_train false --fp16", "cse-eval"),
     ("cse-train", "--gpus 4", "SLURM"),
 ])  # fmt: skip
