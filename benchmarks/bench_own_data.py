@@ -118,7 +118,7 @@ def main() -> None:
     about = (
         f"all-MiniLM-L6-v2, 3 epochs, batch 32, rate 5e-5, 64 tokens; {len(given.seeds)} seeds, the mean and each. "
         f"Test: seed {given.test_seed} of make.py, products that no training row names. "
-        "Each trainer computes as it comes: cse in bf16 where the CPU has it, sentence-transformers in fp32. "
+        "Each trainer has its default precision: cse bf16 if the CPU supports it, sentence-transformers fp32. "
         "Seconds a step are of training; sentence-transformers' include its dev scores and checkpoints. "
         "s in all is the whole command, with imports and scores.\n\n"
     )

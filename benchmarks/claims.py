@@ -34,7 +34,8 @@ A claim is tested only on the paper's own score and setting, with three seeds or
 ([the rules](../docs/sweeps.md#verdicts)). No machine here can train a paper's encoder for its number of steps. So this
 page asks only whether a paper's published numbers agree with its claims. Of {printed} claims with published numbers,
 **{no} are not supported by all of these numbers, in the words used here** (*source* quotes the paper, which may promise
-less). In {tie} the two numbers are equal. [On a small encoder](study/RESULTS.md) methods were compared on equal terms.
+less). In {tie} other claims the two numbers are equal. [On a small encoder](study/RESULTS.md) methods were compared on
+equal terms.
 
 *Published*: the difference between the paper's published numbers, positive if it has the claimed sign. For a claim of
 several parts it is the least favourable part. *Measured by*: what the paper measured. SEE FIGURE: a claim about a

@@ -18,7 +18,8 @@ the score here.**
 - With dropout they are worse than SimCSE, by {above[barlow_dropout]:.2f} and {above[vicreg25_dropout]:.2f}.
 - With dropout, WhitenedCSE is {whitened:.2f} points better than SimCSE. Shuffle costs WhitenedCSE {loss:.2f}.
 - Sound beside SimCSE changes its score by {beside[sound]:+.2f}, images by {beside[images]:+.2f}. Only one learning rate
-  of images did not lower the score, and at this rate they hardly train. True labels help no more than shuffled labels.
+  of images did not lower the score. At this rate images hardly change the encoder. True labels help no more than
+  shuffled labels.
 - On documents, DeCLUTR's contrastive loss alone is {alone:.2f} points better than with its language-model loss. The
   language-model loss alone is {mlm:.2f} below both together.
 
@@ -27,7 +28,7 @@ Claims 1 to 5 and 10 hold. Claims 6, 7 and 8 show no significant difference. Cla
 Some results are descriptive, because no claim about them was pre-registered:
 
 - the gains of Barlow Twins and VICReg with shuffle, and their distance to SimCSE with dropout
-- WhitenedCSE's loss with shuffle
+- WhitenedCSE's lower score with shuffle
 - EDA: instead of dropout it changes SimCSE by {eda[simcse]:+.2f}, Barlow Twins by {eda[barlow]:+.2f} and VICReg by
   {eda[vicreg25]:+.2f}, each less than shuffle
 - a paired test over seeds: images change SimCSE by {paired[images]}, sound by {paired[sound]}"""
@@ -47,8 +48,8 @@ Each cell has the mean selection score of both tuning seeds at the last step. It
 - Bold: the selected rate.
 - (edge): the best rate so far is the first or last, so the grid is not finished. There are two exceptions: every grid
   ends at {LOWEST[0]:g} and, for a second modality, at {LOWEST[1]:g}.
-- `vicreg` has no selected rate. Its weights, from its paper's ranges, were not used, because VICReg's own weights
-  (`vicreg25`) score higher."""
+- `vicreg` has no selected rate. Its weights, from the ranges of Pappadopulo and Farina, were not used, because
+  VICReg's own weights (`vicreg25`) score higher."""
 DOUBTS = """\
 - **Intervals** are over training seeds, not over test sentences or encoders. Seeds of SimCSE with dropout vary more
   than the plan's power analysis assumed: {spread:.2f} instead of .36 to .54.
@@ -61,9 +62,9 @@ DOUBTS = """\
 - **VICReg with dropout** was best at step 20 of 80 in the first study. SimCSE had 70.15 ± 0.36 in that study, at
   1e-4.
 - **Two machines.** Seeds 26 to 30 of claim 5 and of its block ran on another machine and in bf16 (WhitenedCSE in
-  float32). The same command made their first weights on that machine. Both sides of a claim have the same weights at
-  each seed. EDA's gains for Barlow Twins and VICReg are relative to dropout runs of the first machine.
-- **Rates of the second modality.** The selected rate of images is the lowest, 1e-7. At this rate they hardly change
+  float32). There, the same command made their initial weights. Both sides of a claim have the same weights at each
+  seed. EDA's gains for Barlow Twins and VICReg are relative to dropout runs of the first machine.
+- **Rates of the second modality.** The selected rate of images is the lowest, 1e-7. At this rate images hardly change
   the encoder. Each higher rate scores less on the selection pairs, {images:.2f} at 1e-4. The selected rate of sound
   is inside its grid. NOT SEEN does not show equivalence beyond the intervals.
 - **Small second modality.** The images are 2,000 of CIFAR-10 at 32 x 32, and the sound is 130 clips of 13 speakers.
