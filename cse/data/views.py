@@ -169,8 +169,10 @@ class Views:
             log.warning("%s, the first: row %d", said, self.text.number(min(unknown)))
 
     def ids_of(self, rows_B: np.ndarray, column: int) -> list[np.ndarray]:
-        """Return the token ids of these rows in this column, truncated to max_length, with special tokens: an int32
-        array for each row. The arrays are read-only, because several views may share them."""
+        """Return an int32 array for each row: the token ids of its text in this column, truncated to max_length.
+
+        The ids include special tokens. The arrays are read-only, because several views may share them.
+        """
         texts = self.tokenizer.of_column(self.text.texts_of(rows_B, column), column)
         rows = self.tokenizer.by_words(texts, self.max_length)
         for ids in rows:

@@ -23,7 +23,9 @@ KNOWN: dict[str, ScoringFunction] = {}
 
 @contextmanager
 def known(given: Sequence[Mapping[str, ScoringFunction]], taken: Collection[str]) -> Iterator[list[str]]:
-    """Keep these functions in KNOWN during the block, and yield their names. taken: the names of other evaluators.
+    """Keep these functions in KNOWN during the block, and yield their names.
+
+    taken: the names of the other evaluators, which a function must not have.
 
     Raises UserError if a name is not one word, is in `taken` or is given twice, or if an object is not a function.
     """

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 KEPT_WORDS = 2**19  # words that by_words keeps: about 100 MB
 HEAD, HEAD_A_TOKEN = 2_000, 20
-"""Of a long text only max(HEAD, HEAD_A_TOKEN * max_length) characters are tokenised first.
+"""At first, max(HEAD, HEAD_A_TOKEN * max_length) characters of a long text are tokenised, and more only if needed.
 The tokenizer needs 100 bytes of memory for each character, too much for a line of 30 MB."""
 GROWTH, MOST = 4, 2**20  # if the characters give too few tokens, GROWTH times as many are read, up to MOST
 TRIED = 64  # words that are put after a prefix, to count the prefix's own tokens
@@ -85,7 +85,7 @@ class Tokenizer:
         return self.hf(texts, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
 
     def _cut(self, text: str, room: int) -> str:
-        """Return the part of a long text (more than `room` characters) that is tokenised first.
+        """Return a text with at most `room` characters: its first, or its last if the tokenizer truncates on the left.
 
         The text is cut at a word boundary, if this leaves at least half of `room` characters.
         """

@@ -1,8 +1,8 @@
 """How each command ends: an error becomes a message on standard error, and an exit code.
 
-Start at `exit_on_error`: every command runs in its block. If torchrun, accelerate or srun started several processes,
-only the first process reports an error. A command continues if nobody reads its output any more, as in `cse-train |
-head -1`.
+Start at `exit_on_error`, a block in which every command runs. If torchrun, accelerate or srun started several
+processes, only the first process reports an error. A command continues if nobody reads its output any more, as in
+`cse-train | head -1`.
 """
 
 import errno

@@ -199,7 +199,7 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
 
 
 def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
-    """Return the remarks on a setting's included runs."""
+    """Return the remarks on the runs of a setting that the analysis includes."""
     runs, seed_key = setting.included, comparison.seed_key
     seeds = grouped(runs, seed_key)
     lines = []
