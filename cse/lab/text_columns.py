@@ -13,14 +13,17 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import TextIO
 
-IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
-"""The pattern of a line of two columns: the left column with the blanks after it, and the right column."""
-COMMAND_ALONE = re.compile(r" +cse-\w+( \S+)+")
-"""The pattern of a line that contains only a command."""
+IN_COLUMNS = re.compile(r"([a-z]{10} (?=\S)| *\S.*?  +)(\S.*)")
+"""The pattern of a line of two columns: the left column with the blanks after it, and the right column.
+
+The left column ends with two blanks, or it is a name of ten letters with one blank.
+"""
+COMMAND_ALONE = re.compile(r""" +cse-\w+( (?:"[^"]*"|'[^']*'|[^\s"'])+)+""")
+"""The pattern of a line that contains only a command. A quoted word may have blanks."""
 WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
 """A word of a command. A blank in quotes does not end the word."""
-HEAD = re.compile(r"[a-z]{10} (?=\S)| *(?:\S.*?  +)?")
-"""The left column of a printed line: a name of ten letters, or the text before two blanks; else the indentation."""
+CODE = re.compile(r" {4}\S")
+"""The start of a line of code in a printed or logged text."""
 BELOW = " " * 6
 """The indentation of text that does not fit into its column."""
 BETWEEN = "  "  # the blanks between two columns
@@ -60,37 +63,27 @@ def say(text: str) -> None:
 
 
 def as_shown(text: str, stream: TextIO) -> str:
-    """Return a text to print or log. On a terminal no line ends inside a word. A file or a pipe gets whole lines."""
+    """Return a text to print or log. On a terminal no line ends inside a word. A file or a pipe gets whole lines.
+
+    A line of code, which has four blanks before it, stays whole, so that a reader can copy it.
+    """
     if not stream.isatty():
         return text
     try:
         columns = os.get_terminal_size(stream.fileno()).columns
     except OSError:  # a stream that only claims to be a terminal
         return text
-    return "\n".join(printed_at_width(line, max(40, columns)) for line in text.split("\n"))
+    width = max(40, columns)
+    return "\n".join(line if CODE.match(line) else at_width(line, width) for line in text.split("\n"))
 
 
-def printed_at_width(line: str, width: int) -> str:
-    """Return a line to print or log, in lines of this width.
-
-    A line of code, which has four blanks before it, stays whole, so that a reader can copy it.
-    """
-    if len(line) <= width or re.match(r" {4}\S", line):
-        return line
-    if COMMAND_ALONE.fullmatch(line):
-        return command_at_width(WORD.findall(line), indentation(line), width)
-    found = HEAD.match(line)
-    head = found[0] if found and found.end() <= width // 2 else indentation(line)
-    return in_column(head, line[len(head) :], width)
-
-
-def at_width(line: str) -> str:
-    """Return a line of help, wrapped at the terminal's width.
+def at_width(line: str, width: int | None = None) -> str:
+    """Return a line, wrapped at a width. None: the terminal's width.
 
     If the line has two columns, only the right column is wrapped. If the left column takes more than half of the width,
     the right column is below the left column.
     """
-    width = terminal_width()
+    width = width or terminal_width()
     indent = indentation(line)
     if len(indent) > width // 2:
         return in_column(BELOW, line.strip(), width)
@@ -104,7 +97,7 @@ def at_width(line: str) -> str:
     left, right = columns.groups()
     if len(left) <= width // 2:
         return in_column(left, right, width)
-    return f"{at_width(left.rstrip())}\n{in_column(BELOW, right, width)}"
+    return f"{at_width(left.rstrip(), width)}\n{in_column(BELOW, right, width)}"
 
 
 def command_at_width(words: Sequence[str], indent: str, width: int) -> str:

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import shlex
 import struct
 import termios
 
@@ -46,6 +47,21 @@ def test_a_text_keeps_the_column_after_its_name(terminal):
         assert first[:11] == line[:11]
         assert others
         assert all(other[:11].isspace() and not other[11].isspace() for other in others)
+
+
+def test_a_text_after_a_wide_name_begins_below_the_name(terminal):
+    """As in help: beside such a name, the text would have less than half of the line."""
+    name, text = "path_of_a_folder_with_the_name_of_a_sentence-6048ebff", "a text that is wider than the rest"
+    first, second = as_shown(f"{name}  {text}", terminal).splitlines()
+    assert (first, second.strip()) == (name, text)
+
+
+def test_a_shell_reads_a_wrapped_command_as_one_command(terminal):
+    command = LINES.splitlines()[-1]
+    lines = as_shown(command, terminal).splitlines()
+    assert len(lines) > 1
+    assert shlex.split("\n".join(lines).replace("\\\n", "")) == shlex.split(command)
+    assert [line.endswith(" \\") for line in lines] == [True] * (len(lines) - 1) + [False]
 
 
 def test_a_file_gets_whole_lines(tmp_path):
