@@ -5,7 +5,7 @@ of a paper. `markdown` and `latex` write a list of sections. cse.lab.report.show
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -21,18 +21,19 @@ LATEX = str.maketrans(
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "\\": r"\textbackslash{}",
-        "\n": " ",
         "±": r"$\pm$",
         "≈": r"$\approx$",
         "†": r"$\dagger$",
         "‡": r"$\ddagger$",
     }
 )
+"""{sign: how LaTeX spells it}."""
 MINUS = re.compile(r"(?<![^\s\[])-(?=\.?\d)")
 """The minus sign before a number, which is not the hyphen in 1e-05 or in a name."""
 OPENS = re.compile(r"^[\[*]")
 """A [ or * at the start of a cell. LaTeX would read this sign as part of the line break before the cell."""
-BEYOND_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2010-\u2026]")
+BEYOND_PDFLATEX = re.compile(r"[^\x00-\u017f–—‘-”†‡•…]|[«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ]")
+"""A sign that pdfLaTeX cannot print without a further package."""
 
 COLUMN = 68  # a table with more characters in a row spans both columns: in one column, its text is below 7 pt
 FITTED = "\\smallskip\n\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
@@ -99,14 +100,10 @@ class Section:
 
     def latex(self) -> str:
         """Return a booktabs table for \\input. Its caption has the legend, and comments have the notes."""
-        cells = latex_cells(self.shown, self.bold, self.column_prefix)
-        caption = " ".join([f"{(self.caption or self.title).rstrip('.')}.", *self.legend])
-        latex = booktabs(cells, self.label_columns, caption, self.label)
-        comments = [r"needs \usepackage{booktabs,graphicx}"]
-        if others := "".join(dict.fromkeys(BEYOND_LATIN.findall(latex))):
-            comments.append(f"compile it with LuaLaTeX or XeLaTeX, and a font that has {others}")
+        latex = booktabs(self)
+        comments = [r"needs \usepackage{booktabs,graphicx}", *font_needed(latex)]
         comments += [line for line in self.lines_below if line not in self.legend]
-        return "".join(f"% {' '.join(comment.splitlines())}\n" for comment in comments) + latex
+        return latex_comments(comments) + latex
 
 
 class GridCell(NamedTuple):
@@ -179,29 +176,25 @@ def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, list[tuple[int, int]]
     return pd.DataFrame(lines, columns=[str(grid.index.name), "", *grid.columns], dtype=object), bold
 
 
-def latex_cells(table: "pd.DataFrame", bold: Sequence[tuple[int, int]], column_prefix: str) -> "pd.DataFrame":
-    """Return the table in LaTeX. bold, column_prefix: as in Section.
+def booktabs(section: Section) -> str:
+    """Return a booktabs table, at most as wide as the text. A wide table spans both columns of a paper.
 
     The column `folder` is left out, and so is the column `runs` if all its values are equal.
     """
+    table = section.shown
+    left_out = ["folder", *(["runs"] if "runs" in table and table["runs"].nunique() == 1 else [])]
     cells = table.map(latex_cell)
-    for row, column in bold:
+    for row, column in section.bold:
         cells.iloc[row, column] = rf"\textbf{{{cells.iloc[row, column]}}}"
-    left_out = ["folder", *(["runs"] if "runs" in cells and cells["runs"].nunique() == 1 else [])]
-    cells = cells.drop(columns=left_out, errors="ignore")
-    return cells.set_axis([latex_head(name.removeprefix(column_prefix)) for name in cells.columns], axis=1)
-
-
-def booktabs(cells: "pd.DataFrame", label_columns: int, caption: str, label: str) -> str:
-    """Return a booktabs table, at most as wide as the text. A wide table spans both columns of a paper."""
-    numbers = len(cells.columns) - label_columns
-    environment = "table*" if characters_in_a_row(cells) > COLUMN else "table"
-    latex = cells.to_latex(
+    names = [name.removeprefix(section.column_prefix) for name in table.columns.drop(left_out, errors="ignore")]
+    table, cells = (each.drop(columns=left_out, errors="ignore").set_axis(names, axis=1) for each in (table, cells))
+    environment = "table*" if characters_in_a_row(table) > COLUMN else "table"
+    latex = cells.rename(columns=latex_head).to_latex(
         index=False,
         escape=False,
-        column_format="l" * label_columns + "r" * numbers,
-        caption=caption.translate(LATEX),
-        label=f"tab:{latex_label(label)}",
+        column_format="l" * section.label_columns + "r" * (len(names) - section.label_columns),
+        caption=latex_text(" ".join([f"{(section.caption or section.title).rstrip('.')}.", *section.legend])),
+        label=f"tab:{latex_label(section.label)}",
     )
     latex = latex.replace("\\begin{table}\n", f"\\begin{{{environment}}}\n\\centering\n", 1)
     latex = latex.replace("\\end{table}", f"\\end{{{environment}}}")
@@ -209,12 +202,39 @@ def booktabs(cells: "pd.DataFrame", label_columns: int, caption: str, label: str
     return latex.replace("\\end{tabular}", "\\end{tabular}}")
 
 
-def characters_in_a_row(cells: "pd.DataFrame") -> int:
-    """Return the width of a LaTeX table in characters: each column's longest text, and two blanks between columns."""
-    texts = [re.split(r"\\shortstack\[r\]|\\\\", str(name)) for name in cells.columns]
-    columns = [[*heads, *column] for heads, column in zip(texts, cells.to_numpy().T, strict=True)]
-    widths = [max(len(re.sub(r"\\[a-z]+ ?|[{}$]", "", text)) for text in column) for column in columns]
+def characters_in_a_row(table: "pd.DataFrame") -> int:
+    """Return the width of a table in characters: each column's longest text, and two blanks between columns.
+
+    The parts of a score's name are below each other, as in `latex_head`.
+    """
+    widths = [max(map(len, [*name.split("/"), *column])) for name, column in table.items()]
     return sum(widths) + 2 * (len(widths) - 1)
+
+
+def latex_comments(lines: Iterable[str]) -> str:
+    """Return lines as comments of LaTeX."""
+    return "".join(f"% {' '.join(line.splitlines())}\n" for line in lines)
+
+
+def font_needed(latex: str) -> list[str]:
+    """Return a line that names the signs that pdfLaTeX lacks; [] if it has all signs."""
+    signs = "".join(dict.fromkeys(BEYOND_PDFLATEX.findall(latex)))
+    return [f"compile it with LuaLaTeX or XeLaTeX, and a font that has {signs}"] if signs else []
+
+
+def latex_text(text: str) -> str:
+    """Return a text in LaTeX. All text that a user may have chosen enters LaTeX by this function.
+
+    Line breaks and control characters become blanks. {} keeps LaTeX from joining two hyphens to a dash.
+    """
+    one_line = re.sub(r"[\x00-\x20\x7f-\xa0]+", " ", text)
+    return re.sub("-(?=-)", "-{}", one_line.translate(LATEX))
+
+
+def latex_path(path: str) -> str:
+    r"""Return a file's path for \includegraphics. \char_generate makes each sign that LaTeX would interpret."""
+    signs = r"[\\%#{}~^]| (?= )"
+    return re.sub(signs, lambda found: rf"\csname char_generate:nn\endcsname{{{ord(found[0])}}}{{12}}", path)
 
 
 def latex_label(name: str) -> str:
@@ -224,11 +244,11 @@ def latex_label(name: str) -> str:
 
 def latex_head(name: str) -> str:
     """Return a column's head in LaTeX. The parts of a score's name are on separate lines, because a name is long."""
-    parts = [part.translate(LATEX) for part in name.split("/")]
+    parts = [OPENS.sub(r"{\g<0>}", latex_text(part)) for part in name.split("/")]
     stack = r" \\ ".join(parts)
     return rf"\shortstack[r]{{{stack}}}" if len(parts) > 1 else stack
 
 
 def latex_cell(text: str) -> str:
     """Return a cell's text in LaTeX, with minus signs."""
-    return OPENS.sub(r"{\g<0>}", MINUS.sub("$-$", text.translate(LATEX)))
+    return OPENS.sub(r"{\g<0>}", MINUS.sub("$-$", latex_text(text)))

@@ -1,10 +1,19 @@
 """Tables as text: aligned columns, and Markdown and LaTeX that render whatever a cell holds."""
 
+import shutil
+import subprocess
+
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
-from cse.lab.sections import Section, to_markdown
+from cse.lab.report.show import write
+from cse.lab.report.show.document import Picture, Report
+from cse.lab.sections import Section, latex_cell, to_markdown
 from cse.lab.text_columns import to_columns
+
+BAD = r"100%_#1 & {x  y}~^^M$\\z}"
+"""A name with every sign that LaTeX interprets. A user may give it to a folder, to a run and to a value."""
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_align_numbers_to_the_right():
@@ -34,6 +43,33 @@ def test_no_cell_is_read_as_an_option_of_the_line_break_before_it():
     rows = [line for line in latex.splitlines() if " & " in line][1:]
     assert [row.partition(" & ")[0] for row in rows] == ["{[}'query']", "{*}", "{[}$-$1, 2]", "中"]
     assert "LuaLaTeX or XeLaTeX, and a font that has 中" in latex
+
+
+def test_a_text_is_one_line_and_keeps_its_hyphens():
+    assert latex_cell("models--org--name \r\x0b a\tb -0.5 --") == "models-{}-org-{}-name a b $-$0.5 -{}-"
+
+
+@pytest.mark.parametrize(("name", "needs_font"), [("Ærøskøbing – naïve Žižek’s …", False), ("Hồ Chí Minh", True)])
+def test_a_comment_names_the_signs_that_pdflatex_lacks(name, needs_font):
+    latex = Section("t", pd.DataFrame({"a": [name]}), label_columns=1, label="a").latex()
+    assert ("LuaLaTeX or XeLaTeX, and a font that has ồ" in latex) == needs_font
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdfLaTeX (apt-get install texlive)")
+def test_latex_compiles_whatever_the_names_of_folders_and_values_are(tmp_path, monkeypatch):
+    """LaTeX finds the figure, too."""
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame({"": ["*"], BAD: [BAD], f"dev/[{BAD}/*": ["-0.5"]})
+    section = Section(BAD, table, [BAD], [BAD], bold=[(0, 1)], label=BAD)
+    figure = Figure(figsize=(3, 2))
+    figure.text(0.5, 0.5, "DRAWN")
+    write.write_report(Report(BAD, BAD, [section], {}, pictures=[Picture("curves", figure, BAD)]), tmp_path / BAD)
+    shutil.copy(tmp_path / BAD / "report.tex", tmp_path)
+    paper = r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}\input{report}\end{document}"
+    (tmp_path / "paper.tex").write_text(paper)
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "paper"]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 @pytest.mark.parametrize(("letters", "environment"), [(10, "table"), (80, "table*")])

@@ -26,7 +26,16 @@ from cse.lab.report.show import look
 from cse.lab.report.show.document import NOT_DRAWN, Picture, Report
 from cse.lab.report.show.look import SIGNS, tone_of, verdict_places
 from cse.lab.report.verdicts import MEANINGS
-from cse.lab.sections import LATEX, Section, latex, latex_label, markdown
+from cse.lab.sections import (
+    Section,
+    font_needed,
+    latex,
+    latex_comments,
+    latex_label,
+    latex_path,
+    latex_text,
+    markdown,
+)
 from cse.lab.sharing.plots import save_figure
 
 LONG = 100  # rows; a table with more rows is shown in pages
@@ -98,12 +107,13 @@ def latex_of_report(report: Report, out: Path) -> str:
     for picture in report.pictures:
         if picture.figure and picture.caption:
             width, file = picture.figure.get_figwidth(), (out / picture.file).with_suffix(".pdf").as_posix()
+            fitted = f"\\ifdim\\linewidth<{width:g}in\\linewidth\\else{width:g}in\\fi"
             environment = "figure*" if width > look.COLUMN else "figure"  # of both columns of a paper, or of one
-            label = latex_label(f"{out.name}-{picture.name}")
+            caption, label = latex_text(picture.caption), latex_label(f"{out.name}-{picture.name}")
             parts.append(
-                f"\\begin{{{environment}}}\n\\centering\n"
-                f"\\includegraphics[width=\\ifdim\\linewidth<{width:g}in\\linewidth\\else{width:g}in\\fi]{{{file}}}\n"
-                f"\\caption{{{picture.caption.translate(LATEX)}}}\n\\label{{fig:{label}}}\n\\end{{{environment}}}\n"
+                f"{latex_comments(font_needed(caption))}\\begin{{{environment}}}\n\\centering\n"
+                f"\\includegraphics[width={fitted}]{{{latex_path(file)}}}\n"
+                f"\\caption{{{caption}}}\n\\label{{fig:{label}}}\n\\end{{{environment}}}\n"
             )
     return "\n".join(filter(None, parts))
 
