@@ -32,6 +32,10 @@ MINUS = re.compile(r"(?<![^\s\[])-(?=\.?\d)")
 """The minus sign before a number, which is not the hyphen in 1e-05 or in a name."""
 OPENS = re.compile(r"^[\[*]")
 """A [ or * at the start of a cell. LaTeX would read this sign as part of the line break before the cell."""
+MARKDOWN = re.compile(
+    r"([*~$`])(?=.*\1)|(?<![^\W_])_(?=.*_)|\\(?=[!-/:-@\[-`{-~])|<(?=[a-zA-Z/!?])|\](?=\()|&(?=#?\w+;)"
+)
+"""A sign that Markdown would interpret: a pair of signs around a text, an escape, a tag, a link or an entity."""
 BEYOND_PDFLATEX = re.compile(r"[^\x00-\u017f–—‘-”†‡•…]|[«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ]")
 """A sign that pdfLaTeX cannot print without a further package."""
 
@@ -94,8 +98,8 @@ class Section:
 
     def markdown(self) -> str:
         """Return the title, the table and the lines below the table as Markdown."""
-        heading = f"## {' '.join(self.title.split())}\n\n" if self.title else ""
-        listed = "".join(f"- {' '.join(line.split())}\n" for line in self.lines_below)
+        heading = f"## {markdown_text(self.title)}\n\n" if self.title else ""
+        listed = "".join(f"- {markdown_text(line)}\n" for line in self.lines_below)
         return f"{heading}{to_markdown(self.shown)}\n" + (f"\n{listed}" if listed else "")
 
     def latex(self) -> str:
@@ -142,9 +146,10 @@ class PaperSection(Section):
         return lines.latex()
 
 
-def markdown(title: str, sections: Sequence[Section]) -> str:
-    """Return the content of report.md. title: the title of the report, and the text below the title."""
-    return "\n".join([f"# {title}\n", *(section.markdown() for section in sections)])
+def markdown(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+    """Return the content of report.md. subtitle: the text below the title; "" for none."""
+    head = [f"# {markdown_text(title)}\n", *([f"{markdown_text(subtitle)}\n"] if subtitle else [])]
+    return "\n".join([*head, *(section.markdown() for section in sections)])
 
 
 def latex(sections: Sequence[Section]) -> str:
@@ -154,9 +159,15 @@ def latex(sections: Sequence[Section]) -> str:
 
 def to_markdown(table: "pd.DataFrame") -> str:
     """Return a table as a Markdown table."""
-    cells = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
-    lines = [[" ".join(cell.replace("|", "\\|").split()) for cell in line] for line in cells]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    rows = [list(table.columns), *table.to_numpy().tolist()]
+    head, *lines = (" | ".join(markdown_text(cell).replace("|", "\\|") for cell in row) for row in rows)
+    rule = " | ".join(["---"] * len(table.columns))
+    return "\n".join(f"| {line} |" for line in (head, rule, *lines))
+
+
+def markdown_text(text: str) -> str:
+    """Return a text in Markdown, on one line. All text that a user may have chosen enters Markdown by this function."""
+    return MARKDOWN.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, list[tuple[int, int]]]":

@@ -1,10 +1,13 @@
 """Tables as text: aligned columns, and Markdown and LaTeX that render whatever a cell holds."""
 
+import re
 import shutil
 import subprocess
+from html import escape
 
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 from matplotlib.figure import Figure
 
 from cse.lab.report.show import write
@@ -34,6 +37,23 @@ def test_a_name_ends_no_cell_of_a_table():
     assert "a$|$b" in latex
     assert "50 \\%" in latex
     assert "% a note of two lines\n" in latex
+
+
+MARKED = [
+    BAD, "*a* **b", "_a_ b__c__d", "`a` `b", "~~a~~", "$x$", "[a](b)", "<unk> <!-- a -->", "&lt; &#60;", r"\*a* \\ \b",
+    "a_b_c * < 1 & [2] ~", "a|b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_a_reader_of_markdown_gets_every_sign_of_a_name(name):
+    """In a heading, in a cell and in a note. $ begins a formula on GitHub only, and a tilde a deletion."""
+    text = Section(f"T {name}", pd.DataFrame({"a": [name]}), [f"note {name}"], label_columns=1).markdown()
+    html = MarkdownIt("gfm-like", {"linkify": False}).render(text)
+    shown = escape(" ".join(name.split()), quote=False)
+    for cell in (f"<h2>T {shown}</h2>", f"<td>{shown}</td>", f"<li>note {shown}</li>"):
+        assert cell in html.replace("&quot;", '"')
+    assert not re.search(r"(?<!\\)\$.*\$", text)
 
 
 def test_no_cell_is_read_as_an_option_of_the_line_break_before_it():

@@ -117,7 +117,7 @@ def show_two(folders: list[Path], out: Path) -> None:
 
     section = section_of_two(folders)
     frame = section.table.set_axis(["kind", "what", *map(str, folders)], axis=1)
-    say(write_files(out, {"differ.md": markdown("What differs", [section]), "differ.csv": frame}))
+    say(write_files(out, {"differ.md": markdown("What differs", "", [section]), "differ.csv": frame}))
     show_section(section, open_console())
 
 

@@ -211,6 +211,6 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
     assert sts12.verdict == NOT_RUN
     assert "SimCSE-BERT-base with STS12" in claim_facts(sts12)["missing"]
     assert (sts12.effect.n, claim_facts(sts12)["p"]) == ("", "")
-    for text in (claims_frame(found).to_csv(), markdown("Title", [claims_section(found)])):
+    for text in (claims_frame(found).to_csv(), markdown("Title", "", [claims_section(found)])):
         assert "HOLDS (1 of 2 parts)" in text
         assert "VisualCSE-RoBERTa-base with Avg." in text

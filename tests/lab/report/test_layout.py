@@ -64,7 +64,7 @@ def test_a_table_of_captions_has_no_column():
 
 
 def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
-    table, notes = markdown("Title", [narrow]).split("\n\n")[2:]
+    table, notes = markdown("Title", "", [narrow]).split("\n\n")[2:]
     assert {line.count("|") for line in table.splitlines()} == {13}
     assert notes.splitlines() == ["- a note", "- Missing: seed 3 failed."]
 

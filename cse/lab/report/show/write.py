@@ -35,6 +35,7 @@ from cse.lab.sections import (
     latex_path,
     latex_text,
     markdown,
+    markdown_text,
 )
 from cse.lab.sharing.plots import save_figure
 
@@ -94,8 +95,8 @@ def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> st
 def markdown_of_report(report: Report) -> str:
     """Return the text of report.md: the sections, and links to the figures with their captions."""
     drawn = [picture for picture in report.pictures if picture.figure is not None]
-    links = [f"\n![{picture.name}]({picture.file})\n\n{picture.caption}".rstrip() + "\n" for picture in drawn]
-    return markdown(f"{report.title}\n\n{report.subtitle}", report.sections) + "".join(links)
+    links = [f"\n![{pic.name}]({pic.file})\n\n{markdown_text(pic.caption)}".rstrip() + "\n" for pic in drawn]
+    return markdown(report.title, report.subtitle, report.sections) + "".join(links)
 
 
 def latex_of_report(report: Report, out: Path) -> str:
