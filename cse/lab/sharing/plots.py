@@ -1,6 +1,7 @@
 """A run's own figures, from the files in its folder: the curve of its dev scores, and cosines by gold score."""
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -40,7 +41,7 @@ def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | Non
             figures = {"scores": curve} | figures
         files = {name: folder / "plots" / f"{name}.png" for name in figures}
         for name, figure in figures.items():
-            place = "/".join(folder.absolute().parts[-2:])
+            place = plain("/".join(folder.absolute().parts[-2:]))
             figure.suptitle(f"{figure.get_suptitle()}\n{place}, seed {seed}", wrap=True)
             save_figure(figure, [files[name], files[name].with_suffix(".svg")])
     return files
@@ -49,13 +50,22 @@ def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | Non
 def save_figure(figure: Figure, files: Sequence[Path], dots: int = 200) -> None:
     """Write a figure to files, each in the format of its suffix. dots: the dots per inch of a PNG file.
 
-    A PDF has TrueType fonts, because many conferences refuse the Type 3 fonts that matplotlib writes by default.
+    A PDF has TrueType fonts, because many conferences refuse the Type 3 fonts that matplotlib writes by default. If the
+    font lacks a sign, a box replaces it. Matplotlib would warn of each box in each file.
     """
-    figure.draw_without_rendering()  # the layout takes most of the time, so it is made once for all files
-    figure.set_layout_engine(None)
-    for file in files:
-        with replaced_file(file) as temporary, matplotlib.rc_context({"pdf.fonttype": 42}):
-            figure.savefig(temporary, dpi=dots, format=file.suffix[1:])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        figure.draw_without_rendering()  # the layout takes most of the time, so it is made once for all files
+        figure.set_layout_engine(None)
+        for file in files:
+            with replaced_file(file) as temporary, matplotlib.rc_context({"pdf.fonttype": 42}):
+                figure.savefig(temporary, dpi=dots, format=file.suffix[1:])
+
+
+def plain(text: str) -> str:
+    """Escape a text for matplotlib, which reads text between two $ as mathematics and hides a name with a leading _."""
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure | None:

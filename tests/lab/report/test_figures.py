@@ -3,6 +3,7 @@
 import pytest
 import yaml
 from made_up_tables import parsed
+from matplotlib.text import Text
 
 from cse.lab.report.paper import figures
 from cse.lab.report.paper.report_block import REQUIRED, Plot
@@ -47,6 +48,24 @@ def test_score_against_lambda_maximum_and_quartile(grid):
     assert axes.get_xlabel() == "lambda (objective.lambd)"
     assert axes.get_legend().get_title().get_text() == "model"
     assert "paper: best of BERT (Table 1)" in [note.get_text() for note in axes.texts]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{kind: curve, name: it, x: lambd, y: dev/x, series: model}",
+        "{kind: scatter, name: it, x: dev/x, y: dev/y, series: model}",
+        "{kind: distribution, name: it, x: model, y: dev/x}",
+    ],
+)
+def test_the_name_of_a_series_is_no_formula_and_is_not_hidden(leave, runs, text):
+    names = ["$^{$", "_a"]
+    for name in names:
+        leave(name.strip("$^{"), {"lambd": 1}, {"dev/x": 1.0, "dev/y": 1.0}, choices={"model": name})
+    figure = draw(text, runs())
+    figure.draw_without_rendering()  # an unbalanced $ would raise
+    texts = [text.get_text().replace("\\", "") for text in figure.findobj(Text)]
+    assert all(any(name in text for text in texts) for name in names)
 
 
 def test_nli_size_with_the_papers_point_and_line(leave, runs):

@@ -34,3 +34,13 @@ def test_every_figure_that_has_data_is_drawn(tmp_path):
     bars = [axes.patches[0].get_data() for axes in figure.axes]
     areas = [(heights * np.diff(places)).sum() for heights, places, _ in bars]  # of a density 1, of few pairs too
     assert areas == pytest.approx([1, 1, 1, 1, 0, 0, 0, 0, 1, 1])  # two columns, five rows from 0 to 5
+
+
+def test_a_folder_may_have_any_name(tmp_path, recwarn):
+    """Two $ begin no formula, which this name would not close, and a sign that the font lacks is no warning."""
+    folder = tmp_path / "a$^{$日本"
+    folder.mkdir()
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
+    files = plots.draw_plots(folder, select="dev/stsb/spearman", best_step=2, seed=3)
+    assert "a$^{$日本, seed 3" in files["scores"].with_suffix(".svg").read_text()
+    assert [str(warning.message) for warning in recwarn if "Glyph" in str(warning.message)] == []

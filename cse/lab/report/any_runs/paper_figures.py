@@ -26,7 +26,7 @@ from cse.lab.report.formats import folded
 from cse.lab.report.show import look
 from cse.lab.report.show.document import Picture
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS
-from cse.lab.sharing.plots import MARKERS, new_figure
+from cse.lab.sharing.plots import MARKERS, new_figure, plain
 from cse.lab.sharing.score_tables import MODIFIED
 
 ROWS, DOTS = 20, 500  # the most settings that a figure shows as rows, or as dots over numbers
@@ -199,12 +199,6 @@ def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> C
     logging = curves.loc[curves["metric"] == metric, "setting"].nunique()
     facts = [MEAN_AND_SD if has_band else "", the_best_of(len(drawn), logging, "settings")]
     return finished(figure, comparison, f"{metric} over the steps", facts)
-
-
-def plain(text: str) -> str:
-    """Escape a text for matplotlib, which reads text between two $ as mathematics and hides a name with a leading _."""
-    text = text.replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text
 
 
 def axis_label(comparison: Comparison, score: str, inches: float) -> str:

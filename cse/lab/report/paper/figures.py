@@ -24,7 +24,7 @@ from cse.lab.report.paper.departures import without_departures
 from cse.lab.report.paper.published import PublishedFigure
 from cse.lab.report.paper.report_block import Plot, ReportBlock, published_beside
 from cse.lab.settings.values import PlainConfig, in_one_form, number_in
-from cse.lab.sharing.plots import cosine_histograms, new_figure
+from cse.lab.sharing.plots import cosine_histograms, new_figure, plain
 from cse.lab.sharing.score_tables import IS_MODIFIED
 
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
@@ -86,7 +86,7 @@ def series_of(plot: Plot, block: ReportBlock, runs: list[Run]) -> dict[str, list
     """
     wheres = plot.series
     if isinstance(wheres, str):
-        return grouped(runs, wheres)
+        return {plain(value): its_runs for value, its_runs in grouped(runs, wheres).items()}
     if wheres is None and plot.kind in ("scatter", "path", "cosines"):
         wheres = {name: line.where for name, line in block.rows.items()}
     return {name: [run for run in runs if run.matches(where)] for name, where in (wheres or {"": {}}).items()}
@@ -256,7 +256,7 @@ def distribution_figure(drawing: Drawing) -> Figure | None:
     for name, runs in drawing.series.items():
         groups = grouped((run for run in runs if plot.y in run.metrics), plot.x)
         for value in sorted(groups, key=lambda value: (number_in(value) is None, number_in(value) or 0.0, value)):
-            boxes[f"{name}\n{value}" if name else value] = [run.metrics[plot.y] for run in groups[value]]
+            boxes[f"{name}\n{plain(value)}" if name else plain(value)] = [run.metrics[plot.y] for run in groups[value]]
     if not boxes:
         return None
     axes.boxplot(list(boxes.values()), tick_labels=list(boxes), showfliers=False)
