@@ -224,6 +224,21 @@ def test_the_curve_of_a_single_setting_has_a_name(leave, compared):
     assert curve.name == "1: all"
 
 
+def test_a_sentence_below_a_chart_names_the_settings_with_equal_curves(leave, compared):
+    """A chart of several scores names the scores. The learning rates of all settings are equal."""
+    for number, name in enumerate(["<a>", "b", "c"]):
+        equal = {"train/lr": 0.1, "train/loss": float(number), "dev/x": 1.0 + number // 2, "dev/y": float(number)}
+        leave(name, {"model.name": name, "seed": 1}, {"dev/x": 3.0 - number}, events=[equal] * 3)
+    comparison = compared()
+    below = {title: chart.layout.meta for title, chart in charts_of(comparison).items() if chart.layout.meta}
+    assert below == {
+        "Learning rate": "All curves are equal at all steps.",
+        "Curves": "These curves are equal at all steps: <a>; b (dev/x).",
+    }
+    page = html_of_report(whole_report(comparison), Path())
+    assert page.count("equal at all steps: &lt;a&gt;; b (dev/x).</p>") == 1
+
+
 def test_a_setting_has_one_colour(leave, compared):
     for number in range(8):
         lr, model = (1e-5, 3e-5)[number % 2], ("bert", "roberta")[number // 4]

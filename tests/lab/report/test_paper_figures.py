@@ -98,6 +98,28 @@ def test_curves_are_means_in_bands_and_losses_of_other_sizes_have_a_panel_each(t
     assert {float(line.get_ydata()[0]) for line in large.lines} == {600.0}
 
 
+@pytest.mark.parametrize("equal", [False, True])
+def test_a_caption_names_the_settings_with_equal_curves(leave, pictures, equal):
+    """The sentence of each of two pairs is in the caption, but not of curves that differ at one step."""
+    for number, name in enumerate("abcd"):
+        for seed in (1, 2):
+            losses = [seed + number // 2 + step * 0.1 for step in range(3)]
+            losses[1] += 0 if equal else 1e-3 * number
+            events = [{"train/loss": loss} for loss in losses]
+            leave(f"{name}{seed}", {"model.name": f"${name}", "seed": seed}, {DEV: 70.0 - number}, events=events)
+    caption = pictures()["training_loss"].caption
+    assert ("equal at all steps: $a; $b. These curves are equal at all steps: $c; $d." in caption) == equal
+    assert ("equal" in caption) == equal
+
+
+def test_a_caption_says_that_lines_over_numbers_are_equal(leave, pictures):
+    for model in ("a", "b"):
+        for number in range(8):
+            config = {"trainer.lr": 1e-5 * 2**number, "model.name": model, "seed": 1}
+            leave(f"{model}{number}", config, {DEV: 70.0 + number})
+    assert "All curves are equal at all values of lr." in pictures()["scores"].caption
+
+
 def test_names_of_runs_are_no_mathematics_and_none_is_hidden(leave, figures):
     for model in ("_a", r"$x^{$"):
         leave(model.strip("$^{"), {"model.name": model}, {DEV: 1.0}, events=[{DEV: float(k)} for k in range(3)])

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
-from cse.lab.report.any_runs.curves import lines_by_metric, panels_of, title_of_curves
+from cse.lab.report.any_runs.curves import equal_lines, lines_by_metric, panels_of, title_of_curves
 from cse.lab.report.any_runs.settings_table import marks
 from cse.lab.report.formats import first_few, folded
 from cse.lab.report.show import look
@@ -268,7 +268,8 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
     """Return {title: chart} for the numbers that runs logged more than once.
 
     Each metric in TRAINING has a chart. A curve with much larger values is in another panel of this chart. All other
-    metrics share one chart. curves: the points that `curves_of` returns.
+    metrics share one chart. The `meta` of a chart's layout is a text below the chart. curves: the points that
+    `curves_of` returns.
     """
     names = ", ".join(key.short for key in comparison.keys if key.in_label)
     about: dict[str, object] = {
@@ -280,12 +281,12 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
     charts: dict[str, go.Figure] = {}
     for title, metric in TRAINING.items():
         if metric in lines:
-            charts[title] = in_panels(lines.pop(metric), panels_of(curves[curves["metric"] == metric]), title, about)
+            chart = in_panels(lines[metric], panels_of(curves[curves["metric"] == metric]), title, about)
+            charts[title] = chart.update_layout(meta=equal_lines({metric: lines.pop(metric)}, comparison))
     if lines:
         first = [name for name in (comparison.scores.best_by, comparison.scores.leading) if name in lines]
-        charts[title_of_curves(comparison)] = with_menu(
-            {name: lines[name] for name in dict.fromkeys([*first, *lines])}, about
-        )
+        chart = with_menu({name: lines[name] for name in dict.fromkeys([*first, *lines])}, about)
+        charts[title_of_curves(comparison)] = chart.update_layout(meta=equal_lines(lines, comparison))
     for chart in charts.values() if curves["step"].max() <= 10 else ():
         chart.update_xaxes(dtick=1)  # plotly would have ticks at half steps
     return charts

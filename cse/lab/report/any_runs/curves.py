@@ -1,8 +1,10 @@
 """The curves of numbers that runs logged more than once, as lines of plotly. A setting's curve is a mean over seeds.
 
-`curves_of` reads the points. `lines_by_metric` draws the points of each metric as lines (`curve_lines`).
+`curves_of` reads the points. `lines_by_metric` draws the points of each metric as lines (`curve_lines`). `equal_curves`
+finds curves that hide each other.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -12,7 +14,7 @@ import plotly.graph_objects as go
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.names import folder_below
 from cse.lab.report.any_runs.settings_table import marks
-from cse.lab.report.formats import folded
+from cse.lab.report.formats import first_few, folded
 from cse.lab.report.show import look
 from cse.lab.report.show.look import PLUS_MINUS
 
@@ -152,6 +154,35 @@ def band_of(curve: pd.DataFrame, colour: str, place: int) -> go.Scatter:
         legendrank=place + 1,
         showlegend=False,
     )
+
+
+def equal_curves(curves: Iterable[tuple[str, pd.Series]], along: str = "steps") -> list[str]:
+    """Return a sentence for each group of equal curves, because a reader sees only one curve of the group.
+
+    curves: (name of a setting, its values, with the steps as index). A name "" is left out. along: what the index has.
+    """
+    alike: dict[tuple[tuple[float, ...], ...], list[str]] = {}
+    for name, values in curves:
+        drawn = tuple(values.index), tuple(values.astype(np.float32))
+        alike.setdefault(drawn, []).append(name)
+    groups = [[name for name in names if name] for names in alike.values()]
+    if len(groups) == 1 and len(groups[0]) > 1:
+        return [f"All curves are equal at all {along}"]
+    return [f"These curves are equal at all {along}: {'; '.join(names)}" for names in groups if len(names) > 1]
+
+
+def equal_lines(lines: Mapping[str, Sequence[go.Scatter]], comparison: Comparison) -> str:
+    """Return sentences on the equal curves of a chart; "" if all curves differ. lines: {metric: its curves}."""
+    found: dict[str, list[str]] = {}
+    for metric, of_metric in lines.items():
+        drawn = {line.legendrank - 1: pd.Series(line.y, line.x) for line in of_metric if line.mode == "lines"}
+        names = [folded(name_of(setting, comparison)) for setting in comparison.ranked[:NAMED]]
+        curves = [(names[place] if place < NAMED else "", values) for place, values in sorted(drawn.items())]
+        for sentence in equal_curves(curves):
+            found.setdefault(sentence, []).append(metric)
+    shared = {sentence for sentence, metrics in found.items() if len(metrics) == len(lines)}
+    sentences = [each if each in shared else f"{each} ({first_few(metrics)})" for each, metrics in found.items()]
+    return " ".join(f"{sentence}." for sentence in sentences)
 
 
 def seeds_in_words(by_seed: pd.DataFrame, sds: pd.Series) -> list[str]:

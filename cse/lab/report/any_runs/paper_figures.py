@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 
 from cse.lab.report.any_runs.charts import TRAINING, cells_of, colours_of, is_log_axis, keys_as_axes
 from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
-from cse.lab.report.any_runs.curves import NAMED, name_of, over_seeds, panels_of
+from cse.lab.report.any_runs.curves import NAMED, equal_curves, name_of, over_seeds, panels_of
 from cse.lab.report.any_runs.scores import with_unit
 from cse.lab.report.any_runs.settings_table import marks, smoke_words
 from cse.lab.report.formats import folded
@@ -107,12 +107,15 @@ def figure_over_numbers(
     for setting in numbers:
         series.setdefault(", ".join(setting.values[other.dotted] for other in others), []).append(setting)
     figure, axes = new_figure(look.COLUMN, 2.0)
+    lines: list[tuple[str, pd.Series]] = []
     for place, (name, settings) in enumerate(list(series.items())[:NAMED]):
         drawn = sorted(settings[:DOTS], key=numbers.__getitem__)
         sd = [setting.means[score].sd or 0.0 for setting in drawn]
+        means = pd.Series([setting.means[score].mean for setting in drawn], [numbers[setting] for setting in drawn])
+        lines.append((folded(name), means))
         axes.errorbar(
-            [numbers[setting] for setting in drawn],
-            [setting.means[score].mean for setting in drawn],
+            means.index,
+            means,
             yerr=sd if any(sd) else None,
             color=look.SETTINGS[place],
             marker=MARKERS[place],
@@ -128,7 +131,8 @@ def figure_over_numbers(
     if len(series) > 1:
         add_legend(figure, [axes], others)
         part = the_best_of(min(NAMED, len(series)), len(series), "lines")
-    return finished(figure, comparison, f"{score} over {key.short}", [spread_of(list(numbers), score), part])
+    facts, equal = [spread_of(list(numbers), score), part], equal_curves(lines, f"values of {key.short}")
+    return finished(figure, comparison, f"{score} over {key.short}", facts, equal)
 
 
 def heat_map_figure(comparison: Comparison, keys: Sequence[Key]) -> Captioned:
@@ -179,14 +183,17 @@ def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> C
     figure = Figure(figsize=(look.COLUMN, 0.8 + 1.0 * len(panels)), layout="constrained")
     grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0].tolist()
     drawn = dict(list(points.groupby("setting")))
+    means: list[tuple[str, pd.Series]] = []
     for axes, places in zip(grid, panels, strict=True):
         for place in places:
             setting = comparison.ranked[place]
             _, curve = over_seeds(drawn[place])
             colour, marker = colours[setting], MARKERS[place]
             every = max(1, len(curve) // 8, min(len(drawn), len(curve) // 2))
-            name = plain(folded(name_of(setting, comparison)) + marks([setting], metric))
-            (line,) = axes.plot(curve["mean"], color=colour, marker=marker, markersize=3, label=name)
+            name = folded(name_of(setting, comparison))
+            means.append((name, curve["mean"]))
+            label = plain(name + marks([setting], metric))
+            (line,) = axes.plot(curve["mean"], color=colour, marker=marker, markersize=3, label=label)
             line.set_markevery((place % every, every))  # equal curves have their markers at different steps
             line.set_zorder(3 - place / 10)  # the best is above the others
             axes.fill_between(curve.index, curve["low"], curve["high"], color=colour, alpha=look.BAND, linewidth=0)
@@ -198,7 +205,7 @@ def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> C
     has_band = points.groupby("setting")["seed"].nunique().max() > 1
     logging = curves.loc[curves["metric"] == metric, "setting"].nunique()
     facts = [MEAN_AND_SD if has_band else "", the_best_of(len(drawn), logging, "settings")]
-    return finished(figure, comparison, f"{metric} over the steps", facts)
+    return finished(figure, comparison, f"{metric} over the steps", facts, equal_curves(means))
 
 
 def axis_label(comparison: Comparison, score: str, inches: float) -> str:
@@ -233,11 +240,13 @@ def add_legend(figure: Figure, grid: Sequence[Axes], keys: Sequence[Key]) -> Non
     figure.set_figheight(figure.get_figheight() + LINE * (len(names) / columns + 2))
 
 
-def finished(figure: Figure, comparison: Comparison, about: str, facts: Sequence[str]) -> Captioned:
+def finished(
+    figure: Figure, comparison: Comparison, about: str, facts: Sequence[str], sentences: Sequence[str] = ()
+) -> Captioned:
     """Give a figure a faint grid and the size of tick labels, and return the figure with its caption.
 
-    Matplotlib draws tick labels later, without the style look.PAPER. about: the beginning of the caption. The facts
-    and the meaning of the signs follow.
+    Matplotlib draws tick labels later, without the style look.PAPER. about: the beginning of the caption. The facts,
+    the sentences and the meaning of the signs follow.
     """
     for axes in figure.axes:
         axes.tick_params(labelsize=look.PAPER["xtick.labelsize"], length=2)
@@ -245,4 +254,4 @@ def finished(figure: Figure, comparison: Comparison, about: str, facts: Sequence
     drawn = "".join(text.get_text() for text in figure.findobj(Text))
     signs = look.legend_of({sign: sign in drawn for sign in (MODIFIED, NO_BETTER)})
     caption = ": ".join(filter(None, [about, ", ".join(filter(None, facts))])) + smoke_words(comparison)
-    return figure, " ".join([f"{caption}.", *signs])
+    return figure, " ".join([*(f"{sentence}." for sentence in (caption, *sentences)), *signs])
