@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from run_folders import leave_heartbeat
 
+from cse.lab.report.any_runs.settings_table import notes_on_settings
 from cse.lab.report.numbers.notes import seen_in_training
 from cse.lab.report.numbers.unlike import (
     are_scored_on_other_data,
@@ -129,3 +130,16 @@ def test_evaluation_texts_in_the_training_text_are_told(leave, runs):
         leave(name, {"seed": 1}, {"dev/x": 1.0}, overlap={"texts": 10_000, "found": found, "sets": {}, "unread": []})
     leave("d", {"seed": 1}, {"dev/x": 1.0}, overlap=None)
     assert seen_in_training(runs()) == ["5,000 of 10,000 training texts occur in the evaluation sets"]
+
+
+@pytest.mark.parametrize("smoke", [True, False])
+def test_a_note_names_the_columns_whose_choices_smoke_runs_replaced(leave, compared, smoke):
+    """Not the column of the objective: a smoke run only makes its projector narrow."""
+    replaced = {"eval": ["demo"], "data.name": "wiki1m", "objective.head.hidden": 8192, "trainer.epochs": 3}
+    for name in ("demo", "stsb"):
+        choices = {"eval": name, "data": "wiki1m" if name == "demo" else "nli", "objective": f"barlow{name}"}
+        about = {"smoke": True, "replaced": replaced} if smoke else {}
+        words = [f"{key}={value}" for key, value in choices.items()]
+        leave(name, {"seed": 1} | about, {"dev/x": 1.0}, choices=choices, overrides=words)
+    notes = [note for note in notes_on_settings(compared()) if "Smoke runs replace" in note]
+    assert [note.partition(" have ")[0] for note in notes] == (["The columns eval, data"] if smoke else [])

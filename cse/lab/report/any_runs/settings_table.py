@@ -22,6 +22,7 @@ from cse.lab.report.numbers.notes import nearest_captions, no_better_remarks, se
 from cse.lab.report.numbers.unlike import notes_on_unlike_runs, remarks_on_number
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of, setting_colours
 from cse.lab.sections import Section
+from cse.lab.settings.groups import is_group
 from cse.lab.sharing.score_tables import MODIFIED, problems_of
 
 MOST_PROBLEMS = 12  # this many problems of data have a line each; one more line counts the further problems
@@ -182,7 +183,7 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     """Return the notes below the table: on data, evaluations, unlike runs, keys that are not shown, and selection."""
     settings, scores = comparison.settings, comparison.scores
     every = [run for setting in settings for run in setting.included]
-    notes = data_problems(comparison.runs)
+    notes = choices_replaced(comparison) + data_problems(comparison.runs)
     notes += notes_on_evaluations(comparison.runs)
     notes += nearest_captions({setting.label: setting.included[-1] for setting in settings if setting.included})
     notes += [f"{setting.label}: {remark}" for setting in settings for remark in remarks_on(setting, comparison)]
@@ -196,6 +197,22 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     if scores.leading and not scores.best_by:
         notes.append("No setting is marked as the best: model selection needs a dev score, and there is none.")
     return notes
+
+
+def choices_replaced(comparison: Comparison) -> list[str]:
+    """Return a note on the columns of choices, such as eval=demo, whose weights or data the smoke runs replaced."""
+    replaced: set[str] = set()
+    for run in comparison.runs:
+        values = run.config.get("replaced")
+        for key in values if isinstance(values, dict) else ():  # eval, model.name, data.name, aux_modality.data.folder
+            replaced.add(key.removesuffix(".name").removesuffix(".data.folder"))
+    named = [key.short for key in comparison.keys if is_group(key.dotted) and key.dotted in replaced]
+    if not named:
+        return []
+    columns = f"column {named[0]} has" if len(named) == 1 else f"columns {', '.join(named)} have"
+    return [
+        f"The {columns} the given choices. Smoke runs replace these by synthetic weights and data, at least in part."
+    ]
 
 
 def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
