@@ -84,8 +84,14 @@ def readable(
     return (text.replace("<factory>", "{}"), result) if text else None
 
 
+def on_this_site(app: Sphinx, page: str, source: list[str]) -> None:
+    """Lead a link to a section of benchmarks/RESULTS.md to the page that includes this file. GitHub shows the file."""
+    source[0] = re.sub(r"\((?:\.\./)+benchmarks/RESULTS\.md#", "(/measured.md#", source[0])
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.add_html_math_renderer("mathml", (renders("inline"), None), (renders("block"), None))
+    app.connect("source-read", on_this_site)
     app.connect("autodoc-process-docstring", as_written)
     app.connect("autodoc-process-signature", readable)

@@ -60,11 +60,37 @@ def test_every_page_is_in_the_contents(site):
         assert page.relative_to(ROOT / "docs").with_suffix(".html").as_posix() in contents or page.stem == "index"
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
-def test_links_to_files_of_the_checkout_resolve(document):
-    text = (ROOT / document).read_text(encoding="utf-8")
-    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
-    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+def slugs(document: Path) -> set[str]:
+    """The anchors of a document on GitHub: of its headings, and its own (id=)."""
+    text = without_blocks(document)
+    found: dict[str, int] = {}
+    for heading in re.findall(r"^#+ +(.+)$", text, re.MULTILINE):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        slug = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        count = found[slug] = found.get(slug, -1) + 1
+        found |= {f"{slug}-{count}": 0} if count else {}
+    return {*found, *re.findall(r'\bid="([^"]+)"', text)}
+
+
+def without_blocks(document: Path) -> str:
+    """The text of a document without its blocks of code."""
+    return re.sub(r"(?ms)^(```+).*?^\1$", "", document.read_text(encoding="utf-8"))
+
+
+DOCUMENTS = [file for place in ("*.md", "docs/**/*.md", "benchmarks/**/*.md") for file in sorted(ROOT.glob(place))]
+
+
+@pytest.mark.parametrize("document", [pytest.param(file, id=str(file.relative_to(ROOT))) for file in DOCUMENTS])
+def test_links_resolve_on_github(document):
+    """To a file of the checkout, and to the heading there, which GitHub names in its own way."""
+    links = re.findall(r"""(?:\]\(|href=")([^)\s"]+)[)"]""", without_blocks(document))
+    broken = []
+    for link in links:
+        name, _, anchor = link.partition("#")
+        file = (document.parent / name).resolve() if name else document
+        if "://" not in link and not (file.exists() and (not anchor or anchor in slugs(file))):
+            broken.append(link)
+    assert broken == []
 
 
 def test_every_objective_has_a_page_that_shows_its_command():
