@@ -54,6 +54,7 @@ PAPER = {
 
 FONT = 'system-ui, "Segoe UI", Roboto, sans-serif'
 CHART_HEIGHT, CHART_FONT, CHART_ROW, CHART_PANEL, CHART_MARGINS = 440, 13, 90, 190, 130  # pixels; ROW: of a heat map
+CHART_NAMES = 30  # characters; a chart has its legend at the right only if all names have at most this many
 CHART_PRINTED = 470  # pixels: the width of a printed chart, so that A4 or Letter in landscape has two in a row
 
 LIGHT = {"ground": "#fff", "ink": "#1c1e21", "dim": "#63676e", "line": "#dfe1e4", "soft": "#f2f3f5"}
