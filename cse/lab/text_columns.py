@@ -35,11 +35,18 @@ def to_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> st
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[tuple[str, ...]]:
-    """Return the rows, with each cell padded to the width of its column's widest cell. right: as in `to_columns`."""
+    """Return the rows, with each cell padded to the width of its column's widest cell. right: as in `to_columns`.
+
+    The width is that on a terminal: a Chinese sign is two letters wide, and a combining accent has no width.
+    """
+    from rich.cells import cell_len
+
     columns = []
     for number, cells in enumerate(zip(*rows, strict=True)):
-        width = max(map(len, cells))
-        columns.append([cell.rjust(width) if number in right else cell.ljust(width) for cell in cells])
+        width = max(map(cell_len, cells))
+        blanks = [" " * (width - cell_len(cell)) for cell in cells]
+        pairs = zip(blanks, cells, strict=True)
+        columns.append([blank + cell if number in right else cell + blank for blank, cell in pairs])
     return list(zip(*columns, strict=True))
 
 

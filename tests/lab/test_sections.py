@@ -28,6 +28,12 @@ def test_columns_are_as_wide_as_their_widest_cell_and_align_numbers_to_the_right
     ]
 
 
+def test_a_wide_sign_and_a_combining_accent_move_no_column():
+    """日 is as wide as two letters, and the accent of the second row stands above the e."""
+    rows = [("日本", "1"), ("e\u0301ab", "10"), ("abcd", "1")]
+    assert to_columns(rows, right=(1,)).splitlines() == ["日本   1", "e\u0301ab   10", "abcd   1"]
+
+
 def test_a_name_ends_no_cell_of_a_table():
     table = pd.DataFrame({"a|b": ["c\nd", "10 % of x_1 > 2"]})
     assert to_markdown(table) == "| a\\|b |\n| --- |\n| c d |\n| 10 % of x_1 > 2 |"

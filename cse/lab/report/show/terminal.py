@@ -141,8 +141,8 @@ def lines_of(table: pd.DataFrame, label_columns: int) -> list[Text]:
 
 
 def widest(lines: Sequence[Text]) -> int:
-    """Return the number of characters of the longest line."""
-    return max(len(line.plain) for line in lines)
+    """Return the width of the widest line on a terminal."""
+    return max(line.cell_len for line in lines)
 
 
 def show_claims(section: Section, console: Console) -> None:
