@@ -91,13 +91,15 @@ def report_name(folders: list[Path], where: str | None) -> str:
     """Return the name of a report on these folders, such as A+B.
 
     A and B are the last parts of the folders' paths: as many parts as A and B need to differ. If where= is given, its
-    settings follow, as in the name of a run's folder: A+B-lr_1e-5-0a1b2c3d.
+    settings follow, as in the name of a run's folder: A+B-lr_1e-5-0a1b2c3d. The name has no sign of a glob. An
+    underscore replaces a sign with which LaTeX finds no figure.
     """
     from cse.lab.report.any_runs.names import short_names
 
     paths = [str(Path(re.sub(r"[*?]", "", str(folder.resolve())))) for folder in folders]
     ends = short_names(paths, os.sep).values()
-    name = "+".join(end.strip(os.sep).replace(os.sep, "_") for end in ends)[:200]  # a name may have 255 letters
+    joined = "+".join(re.sub(r'[/"$\x00-\x1f]', "_", end.strip(os.sep)) for end in ends)
+    name = joined.encode()[:200].decode(errors="ignore")  # a name may have 255 bytes
     if not where:
         return name
     from cse.lab.report.any_runs.typed_names import named_settings

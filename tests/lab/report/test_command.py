@@ -65,6 +65,16 @@ def test_a_report_is_named_by_all_that_it_compares(three_runs):
     assert (three_runs / "reports/B/runs.csv").read_bytes() == alone
     assert cse_report("runs=runs/*") == 0  # a glob has the name of the folder that it begins with
     assert (three_runs / "reports/runs/runs.csv").exists()
+    for name in "AB":
+        (three_runs / name).rename(three_runs / f"{name * 10}{'日' * 80}")
+    assert cse_report("runs=[{0}{2},{1}{2}]".format("A" * 10, "B" * 10, "日" * 80)) == 0  # which has 511 bytes
+
+
+def test_latex_can_find_the_figures_of_a_report_on_any_folder(three_runs):
+    """LaTeX reads no path with a quote or a control character, and takes $HOME in a path for a variable."""
+    (three_runs / "runs").rename(three_runs / 'a"b$HOME\t#1')
+    assert cse_report('a"b$HOME\t#1') == 0
+    assert (three_runs / "reports/a_b_HOME_#1/figures/scores.pdf").exists()
 
 
 @pytest.mark.parametrize(
