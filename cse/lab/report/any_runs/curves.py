@@ -161,9 +161,9 @@ def equal_curves(curves: Iterable[tuple[str, pd.Series]], along: str = "steps") 
 
     curves: (name of a setting, its values, with the steps as index). A name "" is left out. along: what the index has.
     """
-    alike: dict[tuple[tuple[float, ...], ...], list[str]] = {}
+    alike: dict[tuple[bytes, bytes], list[str]] = {}
     for name, values in curves:
-        drawn = tuple(values.index), tuple(values.astype(np.float32))
+        drawn = values.index.to_numpy().tobytes(), values.to_numpy(np.float32).tobytes()
         alike.setdefault(drawn, []).append(name)
     groups = [[name for name in names if name] for names in alike.values()]
     if len(groups) == 1 and len(groups[0]) > 1:
