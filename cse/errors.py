@@ -76,7 +76,7 @@ def combine(missing: Iterable[MissingResource]) -> MissingResource:
 
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's text. If there is no text, return the name of the error's class."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return next((line.strip() for line in text_of(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def class_name(kind: Callable[..., object]) -> str:
@@ -86,7 +86,12 @@ def class_name(kind: Callable[..., object]) -> str:
 
 def in_short(error: BaseException) -> str:
     """Return an error on one line: its class and the first 300 characters of its text."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".removesuffix(": ")
+    return f"{type(error).__name__}: {' '.join(text_of(error).split())[:300]}".removesuffix(": ")
+
+
+def text_of(error: BaseException) -> str:
+    """Return an error's text without backquotes, because UserError.rename renames what is in backquotes."""
+    return str(error).replace("`", "")
 
 
 @contextmanager
