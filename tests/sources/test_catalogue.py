@@ -12,5 +12,5 @@ def test_a_folder_with_one_task_is_a_copy_of_sentevals_data(tmp_path, name):
     (tmp_path / "downstream" / name / "a.txt").write_text("a\n")
     about = DATASETS["senteval"]
     about.check_copy(str(tmp_path / "downstream"))
-    with pytest.raises(MissingResource, match=r"STS.*but in its downstream/"):
+    with pytest.raises(MissingResource, match=rf"STS.*{tmp_path}/downstream"):
         about.check_copy(str(tmp_path))
