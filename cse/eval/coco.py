@@ -60,7 +60,7 @@ class Coco(Evaluator):
         seed: Seed,
         device: Device,
     ):
-        what = "SentEval's downstream/COCO (train.pkl, valid.pkl, test.pkl; get_transfer_data.bash fetches it)"
+        what = "SentEval's downstream/COCO (train.pkl, valid.pkl, test.pkl), as from cse-data fetch coco"
         self.folder = DataFolder(folder, "folder", what, allow_partial=None)
         self.width, self.margin, self.contrasts = width, margin, contrasts
         self.lr, self.batch_size, self.tenacity, self.max_epoch = lr, batch_size, tenacity, max_epoch
@@ -193,10 +193,10 @@ def read_images(folder: DataFolder, name: str) -> Images:
         ]
         features_IF = np.asarray(content["features"], np.float32)
     except (LookupError, ValueError, TypeError, AttributeError) as error:  # other keys, or values of other types
-        raise UserError(f"{path} is not SentEval's COCO pickle ({error!r}): fetch it again.") from error
+        raise UserError(f"{path} is not SentEval's COCO pickle ({error!r}): fetch it again") from error
     if features_IF.ndim != 2 or not np.isfinite(features_IF).all():
-        raise UserError(f"{path} has features that are not rows of finite numbers: fetch it again.")
+        raise UserError(f"{path} has features that are not rows of finite numbers: fetch it again")
     if len(captions) != CAPTIONS * len(features_IF):
-        raise UserError(f"{path} has images with fewer than {CAPTIONS} captions: fetch it again.")
+        raise UserError(f"{path} has images with fewer than {CAPTIONS} captions: fetch it again")
     folder.expect(name, len(captions), None)
     return torch.from_numpy(features_IF), captions

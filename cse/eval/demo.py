@@ -32,7 +32,7 @@ class Demo(ScoredPairs):
     protocol = "Spearman x100 of cosines with human scores; average of 3"
 
     def __init__(self) -> None:
-        what, find = "the test data in gensim's wheel: reinstall it", partial(fetch.demo, "eval=demo")
+        what, find = "the test data in gensim's wheel: reinstall gensim", partial(fetch.demo, "eval=demo")
         folder = DataFolder("gensim/test/test_data", "eval=demo", what, allow_partial=None, find=find)
         super().__init__(folder, ("lee", *WORD_PAIRS))
 

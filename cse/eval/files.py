@@ -46,10 +46,10 @@ class DataFolder:
         if self.find is not None:
             return self.find()
         if self.path is None:
-            raise MissingResource(f"`{self.key}` is not set: it must be {self.what}. This data is not on the hub.")
+            raise MissingResource(f"`{self.key}` is not set: give {self.what}")
         if not Path(self.path).is_dir():
-            wrong = "is not a folder" if Path(self.path).exists() else "does not exist"
-            raise MissingResource(f"it {wrong}: it must be {self.what}.", key=self.key, value=self.path)
+            wrong = "this is not a folder" if Path(self.path).exists() else "there is no such folder"
+            raise MissingResource(f"{wrong}: give {self.what}", key=self.key, value=self.path)
         return Path(self.path)
 
     def attempt(self, read: Callable[["DataFolder"], T]) -> T | None:
@@ -73,7 +73,7 @@ class DataFolder:
         """Return the content of a file, and keep the sha256 of the content for `source`."""
         path = self.root / name
         if not path.is_file():
-            raise MissingResource(f"{path} is missing: `{self.key}` must be {self.what}{self.hint}.")
+            raise MissingResource(f"{path} is missing: `{self.key}` must be {self.what}{self.hint}")
         try:
             data = path.read_bytes()
         except OSError as error:
@@ -87,7 +87,7 @@ class DataFolder:
         try:
             return (gzip.decompress(data) if name.endswith(".gz") else data).decode(encoding)
         except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise UserError(f"{self.root / name} is not {encoding} text ({error}): restore the file.") from error
+            raise UserError(f"{self.root / name} is not {encoding} text ({error}): restore the file") from error
 
     def rows(
         self, name: str, encoding: str, convert: Callable[[str], T], official: int | None, header: int = 0
@@ -114,7 +114,7 @@ class DataFolder:
                 found.append(convert(row))
             except (ValueError, LookupError) as error:
                 raise UserError(
-                    f"{self.root / name}, line {number}: {str(row)[:60]!r} is damaged ({error}); restore the file."
+                    f"{self.root / name}, line {number}: {str(row)[:60]!r} is damaged ({error}): restore the file"
                 ) from error
         self.expect(name, len(found), official)
         return found
@@ -129,9 +129,9 @@ class DataFolder:
         if official is not None:
             problem += f", not the official {official}"
         if not rows:
-            raise MissingResource(f"{problem}: there is nothing to score in it.")
+            raise MissingResource(f"{problem}: there is nothing to score in it")
         if not self.allow_partial:
-            raise UserError(f"{problem}: restore the file{self.hint}.")
+            raise UserError(f"{problem}: restore the file{self.hint}")
         self.problems.append(problem)
 
     @property

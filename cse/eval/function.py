@@ -64,8 +64,8 @@ class Function(Evaluator):
     def __init__(self, name: Name):
         if name not in KNOWN:
             raise UserError(
-                f"eval.{name} is a function, and only the Python process that got this function knows it: give it "
-                f"again, cse.train(..., eval={{'{name}': function}}), and start several processes with torchrun"
+                f"eval.{name} is a function of another Python process: give it again, cse.train(..., "
+                f"eval={{'{name}': function}}), and start several processes with torchrun"
             )
         self.name, self.function = name, KNOWN[name]
 
@@ -83,7 +83,7 @@ class Function(Evaluator):
             }
         of_numbers = isinstance(found, Mapping) and all(isinstance(value, Real) for value in found.values())
         if not of_numbers or not all(map(math.isfinite, found.values())):
-            raise UserError(f"eval.{self.name}: the function returned {found!r:.80}: {{name: finite number}} is needed")
+            raise UserError(f"eval.{self.name}: the function must return {{name: finite number}}, not {found!r:.80}")
         return [Score(str(name), float(value)) for name, value in found.items()]
 
     def source(self) -> Source:

@@ -94,6 +94,9 @@ def read_own(folder: DataFolder, name: str, columns: Columns, key: str, encoding
             folder.read_bytes(str(file))  # only for the digest: read_rows opens the file again
             rows += read_rows(file, columns, encoding)
     if empty := [number for number, row in enumerate(rows, 1) if not all(cell.strip() for cell in row)]:
-        raise UserError(f"{name}: {len(empty)} of {len(rows)} rows have an empty cell, first row {empty[0]}")
+        raise UserError(
+            f"{name}: {len(empty)} of {len(rows)} rows have an empty cell (the first: row {empty[0]}): repair or "
+            "delete these rows"
+        )
     folder.expect(name, len(rows), None)
     return rows

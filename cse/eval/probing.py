@@ -55,7 +55,7 @@ class Probing(Suite):
         allow_partial: bool = False,
     ):
         folder = folder or beside_senteval(senteval)
-        what = "the folder data/probing of facebookresearch/SentEval"
+        what = "the folder data/probing of facebookresearch/SentEval, as from cse-data fetch probing"
         data = DataFolder(folder, "folder", what, allow_partial)
         super().__init__(
             data, {task: Task(partial(read_probing, task=task), "split") for task in tasks}, mode, classifiers
@@ -93,7 +93,7 @@ def read_probing(folder: DataFolder, task: str) -> Parts:
         folder.expect(f"{name} ({part})", len(rows[part]), official)
     classes = {label: index for index, label in enumerate(sorted({label for _, label in rows["train"]}))}
     if unseen := {label for part in ("dev", "test") for _, label in rows[part]} - set(classes):
-        raise UserError(f"{folder.root / name}: labels {sorted(unseen)} are not in its train part; restore the file.")
+        raise UserError(f"{folder.root / name}: labels {sorted(unseen)} are not in its train part; restore the file")
     return {
         part: in_sentevals_order(in_columns([(text, classes[label]) for text, label in rows[part]])) for part in ROWS
     }

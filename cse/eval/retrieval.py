@@ -60,7 +60,7 @@ class Retrieval(Evaluator):
         top_k: Count,
         allow_partial: bool = False,
     ):
-        what = "a folder of image captions (image TAB index TAB caption: " + ", ".join(rows) + ")"
+        what = f"a folder of captions, as from cse-data fetch flickr ({', '.join(rows)}: image TAB index TAB caption)"
         self.ks, self.search, self.queries = ks, search, queries
         self.folder = DataFolder(captions, "captions", what, allow_partial)
         self.parts = {str(split): list(dict.fromkeys(names)) for split, names in parts.items()}

@@ -121,7 +121,7 @@ def test_a_file_that_is_not_of_the_layout_is_named_with_its_line(folder, file, t
 def test_what_is_missing_is_named(folder, tmp_path):
     with pytest.raises(UserError, match="folder"):
         Beir(None)
-    with pytest.raises(MissingResource, match="does not exist"):
+    with pytest.raises(MissingResource, match="there is no such folder"):
         ready(Beir(str(tmp_path / "none")))
     (folder / "queries.jsonl").unlink()
     with pytest.raises(MissingResource, match=r"queries\.jsonl is missing"):

@@ -83,7 +83,7 @@ def test_files_that_do_not_fit_are_named(folder, changes, said):
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("text,label\nx,a\ny,a\n", "all 2 rows have the label a"), ("text,label\nx,a\ny,\n", "1 of 2 rows .* first row 2"),
+    ("text,label\nx,a\ny,a\n", "all 2 rows have the label a"), ("text,label\nx,a\ny,\n", "1 of 2 rows .*first: row 2"),
 ])  # fmt: skip
 def test_a_file_without_two_classes_or_with_an_empty_cell_is_refused(folder, text, said):
     (folder / "train.csv").write_text(text)

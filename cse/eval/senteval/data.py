@@ -74,7 +74,7 @@ def labelled(folder: DataFolder, name: str, rows: list[Row]) -> Examples:
     """Return the rows as examples. Raises UserError if all rows have the same label: then no score is possible."""
     if len({row[-1] for row in rows}) == 1:
         same = f"all {len(rows)} rows have the label {rows[0][-1]}"
-        raise UserError(f"{folder.root / name}: {same}, but a score needs two labels.")
+        raise UserError(f"{folder.root / name}: {same}, but a score needs two labels")
     return in_columns(rows)
 
 

@@ -38,4 +38,4 @@ def read_pickle(data: bytes, path: Path) -> object:
         return ArraysOnly(io.BytesIO(data), encoding="latin-1").load()
     except Exception as error:  # a damaged pickle can raise nearly anything
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{path} is not a pickle of arrays and text ({reason}): fetch it again.") from error
+        raise UserError(f"{path} is not a pickle of arrays and text ({reason}): fetch it again") from error

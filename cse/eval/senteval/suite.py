@@ -135,7 +135,7 @@ def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> Non
         instead = f", or set `classifiers.{mode}.kfold`={fewer}" if fewer else ""
         within = f" within {k} folds" if scheme == "nested" else ""
         raise UserError(
-            f"{task}: its smallest class has {fewest} rows, too few for {k} folds{within}: add rows to it{instead}"
+            f"{task}: its smallest class has {fewest} rows, too few for {k} folds{within}: add rows{instead}"
         )
 
 
