@@ -158,7 +158,7 @@ class Argument:
             raise ValueError(f"{self.name} must be a torch.Tensor, not {type(x).__name__}")
         if x.ndim != len(self.letters):
             dimensions = f"{len(self.letters)} dimensions ({', '.join(self.letters)})"
-            raise ValueError(f"{self.name} must have {dimensions}, and has {[*x.shape]}")
+            raise ValueError(f"{self.name} must have {dimensions}, but its shape is {[*x.shape]}")
         for letter, size in zip(self.letters, x.shape, strict=True):
             self.fit(letter, size, common)
         if self.is_float:

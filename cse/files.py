@@ -23,7 +23,7 @@ from cse.errors import RunError, UserError
 Json = dict[str, Any]
 """The content of JSON or YAML: an event, results.json, a score's provenance, a paper's published numbers."""
 
-ADVICE = "free some space or name another folder, and run it again (with resume=auto if the run had begun)"
+ADVICE = "free some space or name another folder, and run the command again (with resume=auto if the run had begun)"
 NO_PLACE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
     *(errno.ENAMETOOLONG, errno.ELOOP),

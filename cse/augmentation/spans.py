@@ -37,9 +37,8 @@ AnchorStart = Literal["jitter", "block_start"]
 def long_enough(num_units: int, known: Known) -> str:
     """Require a document with enough units for the anchors."""
     needed = units_needed(known["anchors"], known["max_length"])
-    return (
-        "" if num_units >= needed else f"at least {needed}: {known['anchors']} anchors of up to {known['max_length']}"
-    )
+    spans = f"{known['anchors']} anchors of up to {known['max_length']} units"
+    return "" if num_units >= needed else f"at least {needed} (for {spans})"
 
 
 @equation(num_units=long_enough, max_length=at_least("min_length"))

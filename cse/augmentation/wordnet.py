@@ -33,7 +33,7 @@ def find_wordnet(wordnet_dir: str | None, cache: Path) -> Path:
     if place is not None and place.exists():
         return place.absolute()
     raise MissingResource(
-        f"no WordNet for augmentation=eda (looked in {wordnet_dir or 'NLTK data folders'}): run `cse-data fetch "
+        f"no WordNet for augmentation=eda (looked in {wordnet_dir or 'the folders of NLTK'}): run `cse-data fetch "
         "wordnet`, set `wordnet_dir` to a folder with data.noun or to NLTK's wordnet.zip, or use augmentation=shuffle"
     )
 

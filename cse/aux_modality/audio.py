@@ -112,7 +112,7 @@ def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) ->
     """
     if weights is None or not Path(weights).is_file():
         raise MissingResource(
-            f"`init`=ssast needs SSAST's checkpoint, and `weights`={weights} is not a file",
+            f"`init`=ssast needs SSAST's checkpoint, but `weights`={weights or 'null'} is not a file",
             instead="download SSAST-Base-Patch-400.pth from its authors and name its path in `weights`, or use "
             "`init`=random (as in the released code)",
         )

@@ -86,7 +86,7 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
     vit, loaded = read
     missing = sorted(name for name in loaded["missing_keys"] if name.startswith("embeddings."))
     if missing:
-        raise UserError(f"it is not a ViT: {missing[0]} is missing", key="weights", value=weights)
+        raise UserError(f"it is not a ViT: {missing[0]} is missing", key="weights", value=weights, instead=instead)
     vit.embeddings.dropout.p = 0.0  # as in the released code and in ViT's configuration
     return vit.embeddings
 

@@ -79,7 +79,7 @@ def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> 
     for column in columns:
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         if header.count(name) != 1:
-            count = "several columns" if name in header else "no column"
+            count = "several columns named" if name in header else "no column"
             why = f"{file} has {count} {name}; it has {there}"
             raise UserError(why, key=key, value=name, instead=f"set `{key}` to columns of the file")
     return columns

@@ -128,7 +128,7 @@ class Batches(Steps):
         full, rest = divmod(number, batch_size)
         self.steps_per_epoch = full if drop_last or rest < max(2, min_rows) else full + 1
         if rest and not drop_last and self.steps_per_epoch == full:
-            log.info("rows       the last %d of each epoch are left out: a batch needs %d rows", rest, max(2, min_rows))
+            log.info("rows       left out at the end of each epoch: %d; a batch needs %d rows", rest, max(2, min_rows))
         self.keys_NC = text_keys(self.text) if no_duplicates else None
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 

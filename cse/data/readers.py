@@ -149,9 +149,7 @@ def table_rows(file: Path, encoding: str) -> Iterator[Record]:
                 why += "; a cell that contains the delimiter must be in quotes"
             raise UserError(why)
         if row == header and len(row) > 1:
-            raise UserError(
-                f"{file}, {place}: this line repeats the header; delete it (it is left over from joined files)"
-            )
+            raise UserError(f"{file}, {place}: this line repeats the header: delete it")
         yield place, dict(zip(header, row, strict=True))
 
 

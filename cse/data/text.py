@@ -199,8 +199,8 @@ class Text(Part):
         if self.split != "train" or self.subset:
             idle = f"`subset`={self.subset}" if self.subset else f"`split`={self.split}"
             raise UserError(
-                f"{idle} is for a dataset on the hub, but {path} is on this machine, and all of it is read: leave this "
-                "setting out, and name the file to read"
+                f"{idle} is for a dataset on the hub, but {path} is on this machine: leave this setting out, "
+                "and name the file to read as `path`"
             )
         files = files_of(Path(path).expanduser())
         checksums = checksums_of(files)
@@ -294,8 +294,8 @@ class Text(Part):
         for name, column in zip(self.column_names, cached.columns, strict=False):
             if self.num_columns > 1 and all(is_number(cell.tobytes()) for cell in column.rows(chosen)):
                 log.warning(
-                    "data=%s: column %s has only numbers, so it seems to be a score, but it is read as text; a score "
-                    "is given as scores=%s, and not in columns",
+                    "data=%s: column %s has only numbers, but is read as text; to read it as scores, set scores=%s, "
+                    "and leave it out of columns",
                     *(self.name, name, name),
                 )
 

@@ -244,7 +244,10 @@ class Encoder(nn.Module):
         """
         texts = as_texts(sentences)
         if self.settings.get("include_prompt") is False and any(self.tokenizer.prefixes.get(type(t)) for t in texts):
-            raise UserError("this encoder pools without its prompts (include_prompt), but cse pools all tokens")
+            raise UserError(
+                "this encoder pools without the prompt (include_prompt), but cse pools all tokens",
+                instead="remove include_prompt from its Pooling's config.json",
+            )
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1")
         if precision not in get_args(Precision):

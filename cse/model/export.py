@@ -179,7 +179,7 @@ def check_head(head: nn.Module, dim: int) -> None:
                 return
     raise UserError(
         f"objective.keep_head=true: best/ can only hold a head of one linear layer and tanh, but objective.head is "
-        f"{type(head).__name__}: set objective.keep_head=false, then the head is used in training only"
+        f"{type(head).__name__}: set objective.keep_head=false"
     )
 
 

@@ -76,7 +76,7 @@ def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping
     }
     if found := [f"{problem} {found[0]} ({len(found)} in all)" for problem, found in problems.items() if found]:
         why = f"it has {', and '.join(found)}: it is damaged, or belongs to another model"
-        raise UserError(why, key="name", value=name)
+        raise UserError(why, key="name", value=name, instead="copy or download it again")
 
 
 def whole_numbers(folder: Path) -> list[str]:

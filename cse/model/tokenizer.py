@@ -168,7 +168,7 @@ class Tokenizer:
             taken = f", {self.positions - most} of them for its template" if self.template_length else ""
             raise UserError(
                 f"{asked}={max_length}: this encoder has positions for {self.positions} tokens{taken}: "
-                f"{asked}={most} at most"
+                f"give {asked}={most} at most"
             )
 
     @property

@@ -36,10 +36,10 @@ class Whitening:
         count = width if self.components is None else self.components
         if count > width:
             raise UserError(
-                f"whitening.components={count}: the embeddings have width {width}: use 1 to {width}, or null for all."
+                f"whitening.components={count}: the embeddings have width {width}; use 1 to {width}, or null for all"
             )
         if rows <= count:
-            raise UserError(f"whitening to {count} components needs more than {count} sentences to fit on, not {rows}.")
+            raise UserError(f"whitening to {count} components needs more than {count} sentences to fit on, not {rows}")
         self.mean_D = x_ND.mean(0, dtype=np.float64)
         covariance_DD = np.zeros((width, width))
         for start in range(0, rows, CHUNK):

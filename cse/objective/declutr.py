@@ -197,8 +197,8 @@ class Declutr(Objective):
             return loss(anchors_ND, positives_ND, self.temperature, older_QD)
         if self.memory_size < len(rows_RD):
             raise UserError(
-                f"objective.memory_size={self.memory_size} cannot hold the {len(rows_RD)} embeddings of one batch, and "
-                f"objective.memory_kind={self.memory_kind} needs them all."
+                f"objective.memory_size={self.memory_size} cannot hold the {len(rows_RD)} embeddings of one batch, but "
+                f"objective.memory_kind={self.memory_kind} needs them all: raise objective.memory_size"
             )
         return nt_xent_against_memory(
             rows_RD,

@@ -50,7 +50,7 @@ class Matryoshka(Objective):
             why = f"the largest must be {dim}, the width of the embedding"
             raise UserError(why, key="widths", value=[*widths])
         if weights is not None and len(weights) != len(widths):
-            raise UserError(f"`width_weights` has {len(weights)} values for {len(widths)} `widths`")
+            raise UserError(f"`width_weights` needs {len(widths)} numbers, as many as `widths`, not {len(weights)}")
         self.widths, self.weights = list(widths), [1.0] * len(widths) if weights is None else list(weights)
         whole = make(dim=dim)
         keeps_head = whole.test_head() is not None

@@ -93,7 +93,7 @@ class Simcse(Objective):
         self.head = None if head is None else head(dim)
         self.keep_head = keep_head
         if hard_negative_weight and self.num_views < 3:
-            why = "it needs hard negatives: objective=simcse_sup with a third column in data.columns"
+            why = "it needs hard negatives: use objective=simcse_sup with a third column in data.columns"
             raise UserError(why, key="hard_negative_weight", value=hard_negative_weight)
         self.hard_negative_weight = hard_negative_weight
         self.mlm_weight, self.symmetric = mlm_weight, symmetric

@@ -130,7 +130,7 @@ class WhitenedCSE(Objective):
     ):
         super().__init__()
         if weights is not None and len(weights) != m - 1:
-            raise UserError(f"`weights` has {len(weights)} values for the {m - 1} positives of `m`={m}")
+            raise UserError(f"`weights` needs {m - 1} numbers, one for each positive of `m`={m}, not {len(weights)}")
         self.num_views = self.views_of({"m": m, "source": source})
         self.head: nn.Module = head(dim)
         with within("whitening"):

@@ -92,7 +92,7 @@ class Training:
             module.to(accelerator.device)
         self.epoch_steps = batches.steps_per_epoch / trainer.accumulate
         if self.epoch_steps < 1:
-            few = f"an epoch has only {batches.steps_per_epoch} batches, too few for one update"
+            few = f"an epoch has only {batches.steps_per_epoch} batches, too few for one update: give a lower number"
             raise UserError(f"trainer.accumulate={trainer.accumulate}: {few}")
         self.planned = max(1, round(trainer.epochs * self.epoch_steps))
         self.steps = min(trainer.max_steps or self.planned, self.planned)

@@ -142,7 +142,8 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
     """
     able = [name for name, one in evaluators.items() if "dev" in one.splits]
     if unable := [name for name in trainer.watch if name not in able]:
-        raise UserError(f"trainer.watch={unable}: these give no dev score; choose from {', '.join(able)}")
+        scored = ", ".join(able) or "none"
+        raise UserError(f"trainer.watch=[{','.join(unable)}]: choose from the evaluators that score dev: {scored}")
     if trainer.select is None:
         return list(dict.fromkeys(trainer.watch))
     split, name, score = (*trainer.select.split("/", 2), "", "")[:3]

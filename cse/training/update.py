@@ -229,8 +229,8 @@ def check_settings(
     if beyond > 0 and trainer.schedule in ("linear", "cosine"):
         raise UserError(
             f"trainer.schedule_steps={trainer.schedule_steps}: the learning rate is 0 after these steps, but the run "
-            f"has {beyond} more steps: give the run's number of steps (a run that has begun keeps its schedule: start "
-            "a new run)"
+            f"has {beyond} more steps: give the run's number of steps; a run that has begun keeps its schedule, so "
+            "start a new run"
         )
     if trainer.compile and (trainer.chunk is not None or trainer.chunk_tokens is not None):
         raise UserError(

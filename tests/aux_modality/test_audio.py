@@ -120,7 +120,7 @@ def test_ssasts_weights_are_resized_for_another_patch_size(ssast):
 
 
 def test_weights_that_are_missing_or_not_ssasts_are_refused(tmp_path, made_up_speech):
-    with pytest.raises(MissingResource, match=r"weights=None"):
+    with pytest.raises(MissingResource, match=r"weights=null"):
         sound(made_up_speech, init="ssast")
     torch.save({"conv.weight": torch.ones(2)}, tmp_path / "other.pth")
     with pytest.raises(UserError, match=r"v\.patch_embed\.proj\.weight"):

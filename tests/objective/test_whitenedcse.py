@@ -196,7 +196,7 @@ def test_pooler_decides_what_is_scored():
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"weights": [1.0]}, "weights has 1"),
+        ({"weights": [1.0]}, "weights needs 2 numbers"),
         ({"pooler": "mlp_whitening", "kind": "none"}, "pooler=mlp_whitening"),
         ({"source": "shared_backbone", "shuffle": False}, "source=shared_backbone"),
         ({"source": "shared_backbone", "kind": "none"}, "source=shared_backbone"),
