@@ -135,7 +135,7 @@ def check_folders(folders: Sequence[Path]) -> None:
     for folder in folders:
         if os.pathsep in str(folder):
             raise UserError(
-                f"--config-dir {folder}: {FOLDERS_VARIABLE} joins folders by {os.pathsep}: rename this folder"
+                f"--config-dir {folder}: in {FOLDERS_VARIABLE} a {os.pathsep!r} separates folders: rename this folder"
             )
         if not os.path.isdir(folder):
             raise UserError(f"--config-dir {folder}: there is no such folder")

@@ -20,16 +20,17 @@ from cse.lab.settings.lookup import keys_of_command, last_part, meant, nearest, 
 
 INSTEAD: dict[Kind, dict[str, str]] = {
     "train": {
-        "model": "any encoder of the hub, or a folder, is model.name={}",
-        "data": "a file of yours, or a hub dataset, is data=text data.path={}",
-        "eval": "pairs of yours with scores are eval=pairs eval.dev={}",
+        "model": "for an encoder on the hub, or in a folder, give model.name={}",
+        "data": "for a file of yours, or a hub dataset, give data=text data.path={}",
+        "eval": "for pairs of yours with scores, give eval=pairs eval.dev={}",
     },
     "evaluate": {
-        "model": "any encoder of the hub, or a folder, is checkpoint={}",
-        "eval": "pairs of yours with scores are eval=pairs eval.test={}",
+        "model": "for an encoder on the hub, or in a folder, give checkpoint={}",
+        "eval": "for pairs of yours with scores, give eval=pairs eval.test={}",
     },
 }
 """{kind of command: {group: text on the setting that a user may give instead of a choice}}."""
+SEARCH = "; --help WORD searches the settings"
 
 # The messages of Hydra and OmegaConf
 UNKNOWN_KEY = re.compile(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)")
@@ -79,7 +80,7 @@ def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
     if match := UNKNOWN_CHOICE.search(text):  # model=brt
         return no_choice(match[1], match[2], kind)
     if match := UNKNOWN_CHOICE_OF_HYDRA.search(text):  # hydra/launcher=slurm
-        return f"{match[1]}={match[2]} is not a choice; it has {', '.join(match[3].split())}"
+        return f"{match[1]}={match[2]} is not a choice; the choices are {', '.join(match[3].split())}"
     if isinstance(error, OverrideParseException) and "=" not in error.override:  # trainer.lr
         return no_setting(error.override, texts, kind)
     if isinstance(error, OverrideParseException):  # note=a,,b
@@ -160,7 +161,7 @@ def what_there_is(group: str, choice: str, kind: Kind) -> str:
     elif near and group == "eval":
         offer = ""
     name = group.rpartition("/")[2]
-    all_names = f"it has {', '.join(names)}" if names else note_on(name, (), kind)  # on hydra/sweeper
+    all_names = f"the choices are {', '.join(names)}" if names else note_on(name, (), kind)  # on hydra/sweeper
     if near:
         all_names = f"--help {group} lists all" if group in groups(kind) else ""  # no help lists the recipes
     of_yours = "" if user_folders() else "a choice of your own needs --config-dir FOLDER"
@@ -177,7 +178,7 @@ def no_key(key: str, texts: Sequence[str], kind: Kind) -> str:
     choices_by_key, chosen = keys_of_command(kind), choices_given(texts, kind)
     keys_of_choices = [known for known, having in choices_by_key.items() if chosen.intersection(having)]
     wrong, hint = f"there is no key {key}", next(hints_for_key(key, kind, texts, choices_by_key, keys_of_choices), "")
-    return f"{wrong}; {hint}" if hint else wrong + nearest(key, keys_of_choices)
+    return f"{wrong}; {hint}" if hint else wrong + (nearest(key, keys_of_choices) or SEARCH)
 
 
 def hints_for_key(
@@ -269,4 +270,4 @@ def no_setting(text: str, texts: Sequence[str], kind: Kind) -> str:
     if os.path.isfile(text) and "data" in INSTEAD[kind]:
         return f"{wrong}; {INSTEAD[kind]['data'].format(text)}"
     all_choices = [f"{group}={choice}" for group in groups(kind) for choice in choices(group)]
-    return wrong + nearest(text, [*keys, *all_choices])
+    return wrong + (nearest(text, [*keys, *all_choices]) or SEARCH)

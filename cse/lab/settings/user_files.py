@@ -89,7 +89,7 @@ def check_spelling(path: Path, content: PlainConfig) -> None:
     """Raise UserError for a top-level key that is not text or that has a dot."""
     for key in content:
         if not isinstance(key, str):
-            raise UserError(f"{path}: the key {key} is no text: put it in quotes, or name a setting")
+            raise UserError(f"{path}: the key {key} is not text: write a setting's name, or put the key in quotes")
         if "." in key:
             *parents, last = key.split(".")
             nested = f"{last}: VALUE"

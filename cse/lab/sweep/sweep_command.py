@@ -89,7 +89,7 @@ class SweepCommand:
     def no_job(self) -> UserError:
         """Return the error for a command that starts no job."""
         given = " ".join(texts_of(self.given or self.start_arguments))
-        return UserError(f"{given}: there is no job: a range is empty, or there is no range to search")
+        return UserError(f"{given} starts no job: a range is empty, or there is no range to search")
 
 
 def starts_many(arguments: Sequence[Argument], flags: Sequence[str]) -> str:
@@ -146,7 +146,7 @@ def refuse_arguments_of_one_job(command: Command) -> None:
     for argument in command.arguments:
         if f"{argument.key}.".startswith(("hydra.run.", "hydra.sweep.")) and argument.key != "hydra.sweep.dir":
             raise UserError(
-                f"{argument} has no effect on a command of several jobs; hydra.sweep.dir=FOLDER sets their folder"
+                f"{argument} has no effect on a command of several jobs; hydra.sweep.dir=FOLDER sets the jobs' folder"
             )
     if run := earlier_run(command.arguments, command.kind):
         raise UserError(f"{run} starts one run: leave out -m and sweep=, and give each key one value")
@@ -177,7 +177,7 @@ def check_launcher(launcher: str, arguments: Sequence[Argument], parallel: int) 
     """Raise UserError for an unknown launcher or an argument of another launcher, and MissingResource if the launcher's
     package is missing."""
     if launcher not in LAUNCHERS:
-        raise UserError(f"hydra/launcher={launcher} is not a choice; it has {', '.join(LAUNCHERS)}")
+        raise UserError(f"hydra/launcher={launcher} is not a choice; the choices are {', '.join(LAUNCHERS)}")
     if launcher == "submitit_slurm":
         if parallel > 1:
             raise UserError(
