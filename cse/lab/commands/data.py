@@ -36,7 +36,7 @@ cse-data: list and fetch the datasets that the configurations use, or that one c
   cse-data fetch objective=barlow model=roberta         fetch all that the command reads, encoders too
   cse-data fetch sweep=whitenedcse/table4 model=minilm  fetch all that the sweep's jobs read
   cse-data fetch wiki1m senteval                        fetch these datasets
-  cse-data fetch wikipedia data.rows.language=de        fetch it with the settings of the run that will read it
+  cse-data fetch wikipedia data.rows.language=de        fetch Wikipedia as a run with this setting reads it
   cse-data mine data.path=PAIRS data.columns=[A,B] model=minilm out=FILE.csv relative_margin=0.05
                                                         write the pairs with three hard negatives each
   cse-data --help mine                                  the settings of cse-data mine; --help WORD searches all settings
@@ -181,10 +181,7 @@ def fetch_data(asked: Sequence[str]) -> int:
     If data cannot be fetched, continue with the rest, and return 1. Return 2 for the user's mistake.
     """
     if not asked:
-        raise UserError(
-            "fetch needs the names of datasets (fetch NAME...) or the arguments of a command (fetch ARGUMENTS); "
-            "cse-data list shows all datasets"
-        )
+        raise UserError("fetch needs names of datasets, or a command's arguments; cse-data list shows all datasets")
     from cse.lab.run.needs import fetch_need
     from cse.lab.sweep.reads import needs_asked
 

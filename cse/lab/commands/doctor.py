@@ -29,7 +29,7 @@ HELP = """\
 cse-doctor: what this machine has: Python, processors, disks, hub, W&B, packages, and folders of data.
 
   cse-doctor                              a table
-  cse-doctor paths.senteval=FOLDER        the table if that folder were set; also paths.images=, paths.audio=, ...
+  cse-doctor paths.senteval=FOLDER        the table with this folder set; also paths.images=, paths.audio=, ...
   cse-doctor --json                       the same facts as JSON, for programs
   cse-data list ARGUMENTS                 what cse-train with these arguments reads, and what is missing
 
@@ -76,7 +76,7 @@ def find_all(folders: Sequence[str]) -> Findings:
     """
     for argument in folders:
         if not (argument.startswith("paths.") and "=" in argument):
-            raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (for a command: cse-data list)")
+            raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json; for a command's data: cse-data list")
     hub = ask_hub()
     cfg = config_of("train", read_command(folders, "train").arguments)
     return {
@@ -110,15 +110,15 @@ def summary(findings: Findings) -> Iterator[str]:
         named = findings[group]
         here = [name for name, finding in named.items() if finding.state == "ok"]
         unset = [name for name, finding in named.items() if finding.state == "none"]
-        yield entry(group, f"all {len(here)}" if len(here) == len(named) else ", ".join(here) or "none")
+        yield entry(group, f"all {len(here)} are here" if len(here) == len(named) else ", ".join(here) or "none")
         for name, finding in named.items():
             if finding.state == "missing":
                 yield entry(name, finding.note)
         if unset:
-            yield entry("not set", f"{', '.join(unset)}: a run uses the hub's datasets instead")
+            yield entry("not set", f"{', '.join(unset)}: a run fetches all but captions and wordnet")
     yield "cse-data list ARGUMENTS shows what a command reads and lacks; cse-data fetch ARGUMENTS fetches it."
     yield "paths.KEY=FOLDER or CSE_KEY=FOLDER names a copy of your own. cse-doctor --json has every place."
-    yield "cse-train experiment=demo needs none of these; nor does smoke=true, which uses synthetic data."
+    yield "cse-train experiment=demo and smoke=true (synthetic data) need no hub and no folder of data."
 
 
 def entry(name: str, text: str) -> str:
@@ -141,7 +141,7 @@ def find_machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
     computes = ""
     if not gpus:
         computes = ", bf16" if computes_bf16() else ", no bf16: trains in fp32"
-    yield "cpu", ok_if(True, f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch{computes}")
+    yield "cpu", ok_if(True, f"cores: {os.cpu_count()}, threads of torch: {torch.get_num_threads()}{computes}")
     for index in range(gpus):
         gpu = torch.cuda.get_device_properties(index)
         with torch.cuda.device(index):
@@ -156,7 +156,7 @@ def find_machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
     token = "with" if get_token() else "no"
     yield "hub", ok_if(hub == "answers", f"{hub}; {token} token; cache {HF_HUB_CACHE}")
     key = has_key()
-    yield "W&B", ok_if(key, "a key" if key else "no API key, which tracker=wandb needs: `wandb login`")
+    yield "W&B", ok_if(key, "an API key" if key else "no API key, which tracker=wandb needs: `wandb login`")
 
 
 def ok_if(good: bool, note: str) -> Finding:

@@ -25,7 +25,7 @@ Encoder
   max_length=N batch_size=N     tokens per sentence; sentences per batch
   lowercase=true                for word vectors: look words up in lower case
   whitening.kind=pca whitening.components=256 whitening.fit=FILE
-                                whiten the embeddings, fitted on a file of sentences
+                                whiten the embeddings; FILE has the sentences to fit on
 
 Data
   splits=[test]                 the splits to score

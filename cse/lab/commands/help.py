@@ -167,7 +167,7 @@ def help_on_sweep(name: str) -> str:
     sweep, width = load_sweep(name), terminal_width()
     lines = [in_column(f"{name}: ", first_sentence(file_of("sweep", name)), width)]
     lines += [list_at_width(f"  {axis.key}=", axis.spelled, width) for axis in sweep.axes()]
-    advice = f"sweep={name} dry_run=true lists them. KEY=A,B replaces an axis; seed=1,2,3 adds one."
+    advice = f"sweep={name} dry_run=true lists them. KEY=A,B replaces an axis; seed=1,2,3 adds an axis."
     return "\n".join([*lines, at_width(f"  {jobs_in_words(sweep)}: {advice}")])
 
 

@@ -440,7 +440,7 @@ def lines_about(old: Sequence[Old], command: Sequence[str]) -> Iterator[str]:
         yield f"\n{indent}".join([left.ljust(COLUMN) + lines[0], *lines[1:]] if is_beside else [left.rstrip(), *lines])
     left_out = [one.given[0] for one in old if one.is_left]
     if any(one.here for one in old):
-        what = "The nearest command in cse, without what is not translated" if left_out else "The same command in cse"
+        what = "The nearest command in cse, without the untranslated flags" if left_out else "The same command in cse"
         yield f"\n{what}:\n\n{command_at_width([*map(shell_argument, command)], '  ', width)}"
     if left_out:
         yield "\n" + textwrap.fill(f"Not translated: {', '.join(left_out)}. See docs/coming-from.md", width)

@@ -25,7 +25,7 @@ cse-report: compare runs with each other, or with a paper's table.
   cse-report runs=FOLDER within=0.5                   also test equivalence within 0.5 (TOST)
   cse-report differ=[RUN,RUN]                         how two runs differ: settings, data, versions
   cse-report sweep=whitenedcse/table4                 the paper's table beside your runs of this sweep
-  cse-report sweep=nonling/table1 runs=FOLDER         the same, from runs in another folder
+  cse-report sweep=nonling/table1 runs=FOLDER         the paper's table beside the runs in this folder
   cse-report --help WORD                              what this page says about a word, and the settings of that name
 
 Reads

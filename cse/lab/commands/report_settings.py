@@ -72,15 +72,16 @@ def is_folder_alone(argument: str, known: list[str]) -> bool:
 def check_argument(argument: str, known: list[str], given: PlainConfig) -> None:
     """Raise UserError for an argument that is not KEY=VALUE, for an unknown key, and for a key that is given twice."""
     key, equals, value = argument.partition("=")
+    near = nearest(key, known) or "; cse-report --help lists the keys"
     if not equals and key not in known:
-        raise UserError(f"{argument}: there is no such folder, and no such key{nearest(key, known)}")
+        raise UserError(f"{argument}: there is no such folder, and no such key{near}")
     if key not in known:
-        raise UserError(f"{argument}: there is no key {key}{nearest(key, known)}")
+        raise UserError(f"{argument}: there is no key {key}{near}")
     if not equals:
         raise UserError(f"{argument}: give {key}=VALUE")
     if key in given:
         raise UserError(
-            f"{argument}: {key}= is given twice; give it once; several values go into one argument, "
+            f"{argument}: {key}= is given twice; several values go into one argument, "
             "runs=[A,B] or where=KEY=VALUE,KEY=VALUE"
         )
     if "${" in value:

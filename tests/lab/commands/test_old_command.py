@@ -46,7 +46,7 @@ def offered(program: str, line: str) -> list[str]:
     """The texts of the command that the refusal offers, as a shell reads them."""
     message = refusal(program, line)
     what = (
-        "The nearest command in cse, without what is not translated:"
+        "The nearest command in cse, without the untranslated flags:"
         if "Not translated" in message
         else "The same command in cse:"
     )
