@@ -201,8 +201,9 @@ def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(leave):
 @pytest.mark.parametrize(
     ("files", "seeds", "modified", "told"),
     [
-        ({"dev.csv": "1"}, 3, None, "gate=1: passed"),
-        ({"dev.csv": "1", "t.csv": "2"}, 3, None, "gate=1: passed"),  # a run that scored fewer splits has read fewer
+        ({"dev.csv": "1"}, 3, None, "gate=1 on dev/stsb/spearman: passed"),
+        # a run that scored fewer splits has read fewer files
+        ({"dev.csv": "1", "t.csv": "2"}, 3, None, "gate=1 on dev/stsb/spearman: passed"),
         ({"dev.csv": "1"}, 2, None, "too few seeds"),
         ({"dev.csv": "1"}, 3, 2, "incomplete or modified data"),
         ({"dev.csv": "2"}, 3, None, "scored on different data"),

@@ -20,7 +20,7 @@ from cse.lab.sections import Section
 
 PAIRED = (
     "paired: paired t-tests over the seeds. They detect more than unpaired tests only if a seed affects both settings "
-    "in the same way: often in settings that differ only in precision, seldom in two methods."
+    "in the same way. A seed often does so in settings that differ only in precision, and seldom in two methods."
 )
 EQUIVALENT = (
     'equivalent: the difference is less than {0:g}, by TOST. In brackets: p, corrected by Holm in each column. "no": '

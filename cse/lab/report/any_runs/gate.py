@@ -49,7 +49,7 @@ def judge_gate(
     first = first_setting(comparison, least, baseline, named)
     candidates = [setting_named(comparison, baseline)] if baseline else comparison.settings
     if candidates == [first] and not named and len(comparison.settings) > 1:
-        title = f"gate={least:g}: not passed, by {score}"
+        title = f"gate={least:g} on {score}: not passed"
         return Gate(False, title, first, {first: f"the best setting is the baseline: {first.label}"})
     others = [setting for setting in candidates if setting is not first]
     if score is None or not others:
@@ -85,7 +85,7 @@ def compare_with_others(
         gain = f"{signed(size, digits)} {bounds(effect.low, effect.high, digits)}".strip()
         result = f"not shown, {why}" if why else f"p {probability(p)}"
         lines[setting] = f"{first.label} against {setting.label}: {gain}, better by {least:g}: {result}"
-    return Gate(is_passed, f"gate={least:g}: {'passed' if is_passed else 'not passed'}, by {score}", first, lines)
+    return Gate(is_passed, f"gate={least:g} on {score}: {'passed' if is_passed else 'not passed'}", first, lines)
 
 
 def first_setting(comparison: Comparison, least: float, baseline: str | None, named: Sequence[Path]) -> Setting:

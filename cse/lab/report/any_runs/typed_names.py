@@ -57,7 +57,7 @@ def single_setting(comparison: Comparison, candidates: Sequence[Setting], named:
     if len(candidates) == 1:
         return candidates[0]
     labels = first_few([in_shell(setting.label) for setting in candidates or comparison.settings])
-    raise UserError(f"{named} names {len(candidates)} settings instead of one; give one of these after =: {labels}")
+    raise UserError(f"{named} names {len(candidates) or 'no'} settings instead of one; give one of these: {labels}")
 
 
 def named_settings(text: str) -> dict[str, list[str]]:
