@@ -100,7 +100,7 @@ class Heartbeat:
             if (beat := read_beat(self.folder)) is None:
                 continue
             if beat != self.own:
-                message = "process %d on %s took the folder %s: this process wrote no heartbeat, and stops now"
+                message = "process %d on %s took the folder %s: this process wrote no heartbeat in time, and stops now"
                 log.error(message, beat.pid, beat.host, self.folder)
                 os._exit(1)
             with contextlib.suppress(OSError):  # if the disk refuses, the next write of a run's file raises an error
@@ -113,7 +113,7 @@ def check_free(folder: Path) -> None:
     if beat is not None and beat.is_alive(time.time()):
         raise UserError(
             f"{folder} is in use: process {beat.pid} on {beat.host} has worked in it since {clock(beat.since)}; "
-            "wait for the end of this process, stop it, or name another folder (hydra.run.dir)"
+            "wait for this process, stop it, or name another folder (hydra.run.dir)"
         )
 
 

@@ -160,10 +160,10 @@ def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str
         return ""
     rows_B = batches.row_numbers_of(0)
     meet = met(batches.text, rows_B)
-    counted = f"{count:,} rows share a text with another row; in the first batch, {meet} of {len(rows_B)} rows do"
+    counted = f"rows that share a text: {count:,} in all, {meet} of the {len(rows_B)} rows in the first batch"
     if parts.trainer.no_duplicates:
         return counted
-    return f"{counted}, and are negatives of each other (trainer.no_duplicates=true separates such rows)"
+    return f"{counted}; in a batch they are negatives of each other (trainer.no_duplicates=true separates them)"
 
 
 def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:

@@ -79,7 +79,7 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
     """
     text, objective = learned.text, learned.objective
     name, columns, views = learned.described_objective, text.num_columns, learned.num_views
-    wants = f"{name} needs {views} views of a row"
+    wants = f"{name} needs {views} view{'s' * (views > 1)} of a row"
     if augmentation.positives > 1 and views > 1 and not objective.averages_positives:
         raise UserError(
             f"{name} takes one positive of an anchor: set augmentation.positives=1, not {augmentation.positives}"

@@ -44,7 +44,7 @@ def log_forecast(training: Training) -> None:
         log_fields(time=f"all {done:,} steps are done: the run is scored again")
         return
     if training.accelerator.num_processes > 1:
-        log_fields(time="not measured for several processes; measure one with trainer.devices=1")
+        log_fields(time="not measured for several processes; trainer.devices=1 measures one process")
         return
     about = forecast(training)
     due = sum(map(training.is_due, range(done + (done > 0), steps + 1)))  # step 0 is scored before the first step

@@ -104,7 +104,7 @@ def load_subject(cfg: DictConfig) -> Subject:
     if str(cfg.checkpoint).endswith(VECTORS):
         return load_vectors(cfg)
     if cfg.lowercase:
-        raise UserError("lowercase=true is for word vectors; an encoder's tokenizer handles case: leave lowercase out")
+        raise UserError("lowercase=true is only for word vectors: leave it out")
     if cfg.checkpoint is None:
         encoder: Encoder = make(cfg.model)
     else:
@@ -128,7 +128,7 @@ def load_vectors(cfg: DictConfig) -> Subject:
     """Return averaged word vectors as a Subject. Raises UserError for a setting that only an encoder has."""
     for key, default in (("pooling", None), ("max_length", None), ("dtype", "fp32")):
         if cfg[key] != default:
-            raise UserError(f"{key}={cfg[key]} does not apply to word vectors (checkpoint={cfg.checkpoint})")
+            raise UserError(f"{key}={cfg[key]} has no effect on word vectors ({cfg.checkpoint}): leave it out")
     vectors = WordVectors(Path(cfg.checkpoint).expanduser(), cfg.lowercase)
     case = ", lower case" if cfg.lowercase else ""
     described = f"{cfg.checkpoint}, mean of word vectors of {vectors.dim} numbers{case}"

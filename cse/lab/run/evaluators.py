@@ -63,7 +63,7 @@ def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict
         if evaluator.splits:
             chosen[name] = evaluator
         else:
-            log.warning("%s has only the split %s, which splits= leaves out", name, ", ".join(own))
+            log.warning("%s is not scored: its only split is %s, which splits= leaves out", name, ", ".join(own))
     if evaluators and not chosen:
         raise UserError(f"splits=[{','.join(splits)}]: none of them is a split of {', '.join(evaluators)}")
     return chosen
@@ -114,5 +114,5 @@ def shared_pairs_in_words(
     for key, evaluator in tested.items():
         tests = set(evaluator.pairs("test")) if isinstance(evaluator, ScoredPairs) else set()
         if count := sum(pair in tests for pair in pairs):
-            shared.append(f"{count:,} of these {len(pairs):,} pairs are test pairs of {key} too")
+            shared.append(f"{count:,} of its {len(pairs):,} dev pairs are also test pairs of {key}")
     return "; ".join([f"on {select}", *shared]) if shared else ""

@@ -103,7 +103,7 @@ def recipe_notes(chosen: Mapping[str, str | None], arguments: Sequence[Argument]
         none = f"no recipe for {aux} + {objective} + {encoder}: defaults of {path_of('aux_modality', aux)}"
         notes.append(note_of_choice("recipe/aux_modality", chosen["recipe/aux_modality"]) or none)
     if recipe and named:
-        notes.append(f"these are for model={model}; this run trains model.name={named}")
+        notes.append(f"the recipe is for model={model}; this run trains model.name={named}")
     notes += [f"then {argument}" for argument in arguments if argument.key in ("experiment", "variant", "smoke")]
     return [note for note in notes if note]
 

@@ -94,7 +94,7 @@ def recorded_settings(run: EarlierRun) -> PlainConfig:
     if not run.folder.exists():
         raise UserError(f"{run}: there is no such folder")
     if not file.is_file():
-        raise UserError(f"{run}: there is no {RUN} in it, so it is not a run{newest_run(run.folder)}")
+        raise UserError(f"{run}: this folder has no {RUN}, so it is not a run{newest_run(run.folder)}")
     try:
         settings = read_run_file(file)["config"]
         if not all(isinstance(settings.get(key), dict) for key in ("trainer", "data")):
@@ -103,7 +103,7 @@ def recorded_settings(run: EarlierRun) -> PlainConfig:
         raise UserError(f"{file} cannot be read ({error}): restore it from a copy, or start a new run") from error
     for key, value in nodes_in(settings):
         if isinstance(value, str) and "${" in value:
-            raise UserError(f"{file}: {key}={value} is a reference, but a run's settings are plain values")
+            raise UserError(f"{file}: {key}={value} is a reference, but a run's settings are values: write the value")
     return settings
 
 
@@ -195,7 +195,7 @@ def delete_key(config: DictConfig, argument: Argument) -> None:
     """Delete the key of ~KEY or ~KEY=VALUE. Raises UserError if the config lacks the key or has another value."""
     here, given = OmegaConf.select(config, argument.key), argument.parsed
     if here is None or given not in (None, here):
-        raise UserError(f"{argument}: there is nothing to delete")
+        raise UserError(f"{argument}: the run has no such setting to delete")
     parent, _, name = argument.key.rpartition(".")
     with open_dict(config):
         del OmegaConf.select(config, parent)[name]

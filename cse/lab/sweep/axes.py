@@ -31,7 +31,7 @@ def one_by_one(argument: Argument) -> list[Argument]:
     """Return an argument for each value, in Hydra's notation: 1e-05 for 1e-5. Raises UserError for an interval."""
     override = parse_argument(argument.text)
     if override.is_interval_sweep():
-        raise UserError(f"{argument}: a range needs a search: hydra/sweeper=smac")
+        raise UserError(f"{argument}: a range needs a search: add hydra/sweeper=smac")
     texts = override.sweep_string_iterator() if argument.is_axis else [override.get_value_element_as_str()]
     return [replace(argument, text=f"{override.get_key_element()}={text}") for text in texts]
 

@@ -62,8 +62,8 @@ def shares_of(jobs: Sequence[PlannedJob], parallel: int) -> list[str | None]:
     devices = most_devices(jobs) if gpus else 1
     if devices > 1 and devices * parallel > len(gpus):
         raise UserError(
-            f"jobs.parallel={parallel} trainer.devices={devices}: this needs {devices * parallel} GPUs, and "
-            f"{len(gpus)} are visible here"
+            f"jobs.parallel={parallel} trainer.devices={devices}: this needs {devices * parallel} GPUs, but "
+            f"the number of visible GPUs is {len(gpus)}: lower either"
         )
     if parallel == 1 or not gpus:
         return [None] * parallel

@@ -150,7 +150,7 @@ def advice_on_gpus(of_job: Requested) -> Iterator[str]:
         yield f"trainer.devices={devices} needs as many GPUs on one node: {more}"
     if (idle := of_job.gpus - of_job.processes) > 0:
         use = of_each_node if of_job.nodes > 1 else f"trainer.devices={gpus} uses all {gpus} of one node"
-        yield f"{idle} GPUs of each job would be idle: {use}"
+        yield f"idle GPUs in each job: {idle}; {use}"
 
 
 def script_of(executor: SlurmExecutor, count: int) -> str:

@@ -123,7 +123,7 @@ class Sweep(BaseModel):
         if name is not None and name not in self.cases:
             near = nearest(name, list(self.cases))
             has = ", ".join(self.cases) or "none"
-            raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {has}")
+            raise UserError(f"case={name} is not a case of sweep={self.name}{near}; cases: {has}")
         return Case() if name is None else self.cases[name]
 
     def further_arguments(self, arguments: Sequence[Argument]) -> list[Argument]:

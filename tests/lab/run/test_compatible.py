@@ -55,7 +55,7 @@ def test_a_corpus_with_too_few_columns_for_an_objective_is_refused(objective, da
     (["objective=whitenedcse", "data=nli"], r"the third column of data=nli is a hard.*data\.columns=\[sent0,sent1\]"),
     (["objective=whitenedcse", "data=nli", "data.columns=[sent0,sent1]", "objective.m=2"], ""),
     (["objective=whitenedcse", "data=text", "data.path=x.csv", "data.columns=[a,b,c]"], ""),  # all paraphrases
-    (["objective=mlm", "data=wiki1m", "augmentation=repetition"], "needs 1 views of a row, but augmentation=repet"),
+    (["objective=mlm", "data=wiki1m", "augmentation=repetition"], "needs 1 view of a row, but augmentation=repet"),
 ])  # fmt: skip
 def test_a_view_is_what_the_loss_takes_it_for(words, named):
     cfg = composed(*words)

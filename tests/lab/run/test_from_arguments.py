@@ -165,7 +165,7 @@ def test_a_recipes_name_is_of_choices_and_its_file_opens_with_its_source(group):
     ("smoke=true", ["recipe/simcse_bert", "then smoke=true"]),
     ("objective=declutr model=bert", ["declutr + bert: objective/declutr trainer/default"]),
     ("objective=barlow model=modernbert model.name=/mine", ["barlow + /mine: objective/barlow trainer/default"]),
-    ("model.name=/mine", ["recipe/simcse_bert", "these are for model=bert; this run trains model.name=/mine"]),
+    ("model.name=/mine", ["recipe/simcse_bert", "the recipe is for model=bert; this run trains model.name=/mine"]),
     ("aux_modality=visual model=rubert",
      ["simcse + rubert: objective/simcse trainer/default", "visual + simcse + rubert: aux_modality/visual"]),
 ])  # fmt: skip

@@ -204,10 +204,10 @@ def line_of(*launch: str) -> SweepCommand:
 @pytest.mark.parametrize(("words", "parts"), [
     ("seed=1,2,3,4 hydra.launcher.gpus_per_node=1", ["jobs 4, GPUs per job 1", "--array=0-3%4"]),
     ("seed=1", ["no GPU is asked for", "one core: hydra.launcher.cpus_per_task=8"]),
-    ("seed=1 hydra.launcher.gres=gpu:a100:2", ["GPUs per job 2", "1 GPUs of each job", "--gres=gpu:a100:2"]),
-    ("seed=1 hydra.launcher.gpus_per_node=a100:2", ["1 GPUs of each job would be idle", "--gpus-per-node=a100:2"]),
+    ("seed=1 hydra.launcher.gres=gpu:a100:2", ["GPUs per job 2", "idle GPUs in each job: 1", "--gres=gpu:a100:2"]),
+    ("seed=1 hydra.launcher.gpus_per_node=a100:2", ["idle GPUs in each job: 1", "--gpus-per-node=a100:2"]),
     ("seed=1 hydra.launcher.gpus_per_node=4 hydra.launcher.timeout_min=9",
-     ["3 GPUs of each job would be idle: trainer.devices=4", "--time=9"]),
+     ["idle GPUs in each job: 3; trainer.devices=4", "--time=9"]),
     ("seed=1 hydra.launcher.nodes=2 hydra.launcher.tasks_per_node=4 hydra.launcher.gpus_per_node=4",
      ["GPUs per job 8, processes per job 8"]),
     ("seed=1 trainer.devices=8 hydra.launcher.nodes=2 hydra.launcher.gpus_per_node=4",

@@ -425,7 +425,7 @@ def test_the_trials_of_a_search_do_not_share_an_id_of_wandb():
 
 def test_a_search_of_nothing_is_named_in_its_refusal():
     pytest.importorskip("smac", reason="needs the package smac")
-    with pytest.raises(UserError, match=r"^hydra/sweeper=smac: there is no job"):
+    with pytest.raises(UserError, match=r"^hydra/sweeper=smac starts no job"):
         make_plan(read_sweep_command(command_typed(["-m", "hydra/sweeper=smac"])))
 
 
