@@ -21,7 +21,7 @@ WORKS_HERE = (
 
 
 def locate(name: str) -> str:
-    """Return the folder that the name means, or the name itself if it is a name on the hub. Imports no package.
+    """Return the folder that has the encoder, or the name unchanged if it is a name on the hub. Imports no package.
 
     Raises MissingResource if the package or the folder does not exist, UserError if the name cannot be a package.
     """

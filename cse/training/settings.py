@@ -166,9 +166,9 @@ def on_other_processes(trainer: Trainer, parts: Parts) -> str:
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
     """Return the error for a `trainer.select` that is not among these scores."""
     if scores:
-        instead = f"gives this score: set trainer.select={' or '.join(scores)}, add the score's evaluator to eval=[...]"
+        instead = f"gives this score. Set trainer.select={' or '.join(scores)}, or add its evaluator to eval=[...]"
     else:
-        instead = "scores dev: add an evaluator that does, such as eval=[stsb], or eval.dev=FILE to eval=pairs"
+        instead = "scores dev. Add an evaluator that does, such as eval=[stsb], or eval.dev=FILE to eval=pairs"
     return UserError(
-        f"trainer.select={select}: no evaluator of this run {instead}, or keep the last step: trainer.select=null"
+        f"trainer.select={select}: no evaluator of this run {instead}; trainer.select=null keeps the last step"
     )

@@ -68,8 +68,8 @@ def check_range(axis: Argument) -> None:
     """Raise UserError for an axis of seeds, an interval without values, or a logarithmic interval from 0 or below."""
     if axis.key.rpartition(".")[2] == "seed":
         raise UserError(
-            f"{axis}: a search over seeds finds the luckiest seed. Give one seed; the report of the search has the "
-            "command for more seeds of the best setting"
+            f"{axis}: a search over seeds finds the luckiest seed. Give one seed. The search's report has a command "
+            "that trains the best setting with more seeds"
         )
     interval = interval_of(axis)
     if interval is None:

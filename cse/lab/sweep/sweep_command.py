@@ -1,7 +1,7 @@
 """The arguments of a command with -m or sweep=: arguments for the jobs, and arguments that control the start.
 
 `starts_many` recognises such a command. `read_sweep_command` returns the command as a SweepCommand.
-`refuse_arguments_of_one_job` refuses arguments that only the command of one run can have.
+`refuse_arguments_of_one_job` refuses arguments that are only for the command of a single run.
 """
 
 import os

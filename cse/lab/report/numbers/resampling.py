@@ -40,7 +40,7 @@ def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidenc
         draw_names = scores_with_items(*next(iter(left.items())))
         sides = [[resampled(folder, score, draw_names) for folder, score in side.items()] for side in (left, right)]
     except KeyError:
-        return Effect(why="without recorded test items, encoders that are only scored cannot be tested")
+        return Effect(why="an encoder without training runs needs recorded test items for a test")
     scores = [score for side in sides for score in side]
     if why := why_items_differ(scores):
         return Effect(why=why)
@@ -68,7 +68,7 @@ def p_of_resamples(difference_R: np.ndarray, shift: float = 0.0) -> float:
 
 
 class Resampled(NamedTuple):
-    """A score on resamples of its items.
+    """The values of a score on resamples of its test items.
 
     items: the number of items.
     truth: a checksum of the items' gold values and units.
@@ -145,7 +145,7 @@ def kept_items(folder: Path) -> ItemScores:
 
 
 def checksum_of(gold_N: np.ndarray) -> int:
-    """Return a checksum of the items' gold values. A seed gives the same draws for items with the same checksum."""
+    """Return a checksum of the items' gold values. Scores with equal checksums are resampled with the same draws."""
     return zlib.crc32(gold_N.tobytes())
 
 

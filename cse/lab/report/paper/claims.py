@@ -61,7 +61,7 @@ class TestedClaim:
 
     @property
     def against(self) -> list[ClaimPart]:
-        """The tested parts whose difference does not agree with the claim."""
+        """The tested parts whose measured difference does not agree with the claim."""
         return [part for part in self.tested if not self.claim.is_borne_out(part.effect.size or 0.0)]
 
     @property
