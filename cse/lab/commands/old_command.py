@@ -355,10 +355,17 @@ def score_in_training(old: Sequence[Old]) -> None:
 
 
 def score_on_dev(old: Sequence[Old]) -> None:
-    """If cse-eval scores only dev, replace sts by stsb, because only STS-B and SICK-R have a dev split."""
-    if merged([one.here for one in old]).get("splits") != "[dev]":
+    """If cse-eval scores only dev, replace sts by stsb, because only STS-B and SICK-R have a dev split.
+
+    The transfer tasks are scored on test: the dev accuracy of a task is beside its test score.
+    """
+    values = merged([one.here for one in old])
+    if values.get("splits") != "[dev]":
         return
     for one in old:
+        if "splits" in one.here and "transfer" in values.get("eval", ""):
+            one.here["splits"] = "[dev,test]" if "sts" in values["eval"] else "[test]"
+            one.note = "(the dev accuracy of a transfer task is beside its test score)"
         evaluators = re.sub(r"\bsts\b", "stsb", one.here.get("eval", ""))
         if evaluators != one.here.get("eval", ""):
             one.here["eval"], one.note = evaluators, "(only STS-B and SICK-R have a dev split)"
@@ -415,6 +422,8 @@ def leave_out_unfitting(
     """
     other = next(program for other, program in PROGRAMS.items() if other != kind)
     for one in old:
+        if one.answer and one.answer.only_for not in ("", *chosen):
+            one.here, one.note = {}, f"has no effect there: it needs {one.answer.only_for}"
         for key in list(one.here):
             of_choices = known.get(key, ())
             if of_choices and {*chosen}.isdisjoint(of_choices):

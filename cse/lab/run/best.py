@@ -48,8 +48,8 @@ def recover_best(training: Training) -> None:
     If best/ is not the encoder that last/ records, set the state's best score to None: the run then selects the best of
     its remaining steps. If a kill came between the writes of best/ and last/, the run repeats the step of best/.
 
-    Raises UserError if best/ is missing or damaged. If no steps remain, also raises UserError if best/ is not what last/
-    records, because the run would report the scores of another step.
+    Raises UserError if best/ is missing or damaged. If no steps remain, also raises UserError if best/ is not what
+    last/ records, because the run would report the scores of another step.
     """
     best, state = training.folder / "best", training.state
     recover(best)

@@ -166,7 +166,7 @@ class Answer(NamedTuple):
 
     type: the arguments of cse to type instead; "" if there are none. values: {pattern of a value: arguments of cse};
     None if the argument of cse gets the value unchanged. note: the differences. kind, choose, default, times,
-    not_with, only_with: see the top of other_trainers.yaml.
+    not_with, only_with, only_for: see the top of other_trainers.yaml.
     """
 
     trainer: str
@@ -180,6 +180,7 @@ class Answer(NamedTuple):
     times: str
     not_with: str
     only_with: str
+    only_for: str
 
     @property
     def first(self) -> str:
@@ -242,6 +243,7 @@ def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
         times=columns.get("times", ""),
         not_with=columns.get("not_with", ""),
         only_with=columns.get("only_with", ""),
+        only_for=columns.get("only_for", ""),
     )
 
 

@@ -67,7 +67,8 @@ def offered(program: str, line: str) -> list[str]:
      "objective.keep_head=true"),
     ("cse-train", "--train_file=no/such.tsv --hard_negative_weight=1 --pooler_type=avg seed=3 --weight_decay 0.1",
      "cse-train data=text data.path=no/such.tsv data.columns=[sent0,sent1,hard_neg] objective=simcse_sup "
-     "objective.hard_negative_weight=1 model.pooling=mean objective.head=null trainer.weight_decay=0.1 seed=3"),
+     "objective.hard_negative_weight=1 model.pooling=mean objective.head=null trainer.weight_decay=0.1 "
+     "trainer.no_decay=[bias,LayerNorm.weight] seed=3"),
     ("cse-train", "--mlm_weight 0.2 --do_mlm --max_steps -1 --load_best_model_at_end False --bf16 false",
      "cse-train objective.mlm_weight=0.2 model.lm_head=copy trainer.select=null"),
     ("cse-train", "--metric_for_best_model avg_sts --temp 0.1",
@@ -111,11 +112,16 @@ def offered(program: str, line: str) -> list[str]:
      "trainer.accumulate=4"),
     ("cse-eval", "--model_name_or_path a --mode dev",
      "cse-eval checkpoint=a splits=[dev] eval.stsb.with_sickr=true pooling=pooler eval=stsb"),
-    ("cse-eval", "--model_name_or_path a --mode dev --task_set transfer",
-     "cse-eval checkpoint=a splits=[dev] eval.transfer.mode=fast eval=transfer pooling=pooler"),
+    ("cse-eval", "torchrun --nproc_per_node 4 --standalone evaluation.py --model_name_or_path a --mode dev "
+     "--task_set transfer", "cse-eval checkpoint=a splits=[test] eval.transfer.mode=fast eval=transfer pooling=pooler"),
     ("cse-eval", "--task_set na --tasks STSBenchmark MR --mode dev",
-     "cse-eval eval=[stsb,transfer] eval.transfer.tasks=[MR] splits=[dev] eval.stsb.with_sickr=true "
+     "cse-eval eval=[stsb,transfer] eval.transfer.tasks=[MR] splits=[dev,test] eval.stsb.with_sickr=true "
      "eval.transfer.mode=fast"),
+    ("cse-train", "--temp 0.1 --train_file data/wiki1m_for_simcse.txt --hard_negative_weight 1 --weight_decay 0.1",
+     "cse-train objective.temperature=0.1 data=wiki1m trainer.weight_decay=0.1 "
+     "trainer.no_decay=[bias,LayerNorm.weight]"),
+    ("cse-train", "--train_file data/nli_for_simcse.csv --hard_negative_weight 1 --weight_decay 0.0",
+     "cse-train data=nli objective=simcse_sup objective.hard_negative_weight=1 trainer.weight_decay=0"),
 ])  # fmt: skip
 def test_the_offered_command_has_the_old_values_and_composes(program, line, command):
     texts = offered(program, line)
@@ -242,7 +248,7 @@ def test_a_file_of_ones_own_has_its_columns_and_survives_the_shell(tmp_path, mon
     ("cse-train", "--max_steps 9 --evaluation_strategy epoch", "share of the schedule"),
     ("cse-train", "--fp16 --no_cuda", "GPU"), ("cse-train", "torchrun --nnodes 2 train.py --fp16", "docs/devices.md"),
     ("cse-train", "--optim adafactor --fp16", "AdamW"), ("cse-train", "--do_train false --fp16", "cse-eval"),
-    ("cse-train", "--gpus 4", "SLURM"),
+    ("cse-train", "--gpus 4", "SLURM"), ("cse-train", "--eval_transfer --temp 0.1", "eval=[stsb,sts,transfer]"),
 ])  # fmt: skip
 def test_what_a_person_has_to_decide_is_named(program, line, said):
     message = " ".join(refusal(program, line).split())
