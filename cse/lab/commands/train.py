@@ -38,7 +38,7 @@ Shorter, larger, elsewhere
   trainer.batch_size=64           texts per step, over all devices; aux_modality.data.batch_size=48: images or clips
   trainer.chunk=64                any batch size in the memory of 64 rows, with the same loss and gradient
   trainer.precision=bf16          fp32, bf16 or fp16; auto by default
-  dry_run=true                    print what would run, with time and memory measured here, and stop
+  dry_run=true                    print what would run, measure time and memory in a few steps, and stop
   smoke=true                      the same run in seconds, on a synthetic encoder and data
   --config-dir own/conf           your own choices, in a folder laid out as conf/ (also CSE_CONF)
   hydra.run.dir=FOLDER            the run's folder (default: outputs/DATE/TIME); for -m: hydra.sweep.dir=FOLDER
