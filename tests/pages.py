@@ -6,13 +6,22 @@ table of recipes. coming-from.md: a table of each trainer's arguments.
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from cse.lab.commands.help import NO_CHOICE
 from cse.lab.settings import lookup
 from cse.lab.settings.conf_files import body, keys_of_text, text_of
-from cse.lab.settings.groups import CONF_DIR, GLOBAL_GROUPS, ONE_CHOICE_ONLY, choices, groups, names_listed
+from cse.lab.settings.groups import (
+    CONF_DIR,
+    GLOBAL_GROUPS,
+    ONE_CHOICE_ONLY,
+    choices,
+    file_of,
+    groups,
+    included,
+    names_listed,
+)
 from cse.lab.settings.lookup import Entry, settings_of_file
 
 ARGUMENTS = "\n## Every argument\n"
@@ -50,29 +59,54 @@ def every_setting() -> str:
     """The list in docs/settings.md: each file of conf/ that has keys of its own, under its name, the trainer first."""
     names = {file.relative_to(CONF_DIR).with_suffix(""): file for file in Path(CONF_DIR).rglob("*.yaml")}
     order = sorted(names, key=lambda name: (name.parts[0] != "trainer", len(name.parts), name))
-    anchors: set[str] = set()
-    pages = "".join(
-        f"\n## {name.as_posix()}\n\n{''.join(settings_page(names[name], anchors))}"
-        for name in order
-        if name.parts[0] not in GLOBAL_GROUPS
-    )
+    order = [name for name in order if name.parts[0] not in GLOBAL_GROUPS]
+    places = places_of_keys([names[name] for name in order])
+    pages = "".join(f"\n## {name.as_posix()}\n\n{''.join(settings_page(names[name], places))}" for name in order)
     return f"{pages}{recipes()}"
 
 
-def settings_page(file: Path, anchors: set[str]) -> Iterator[str]:
-    """What a file of conf/ says of itself, and a table of its keys; the file itself, if its keys are not typed so.
+def places_of_keys(files: Iterable[Path]) -> dict[str, Path]:
+    """{key: the file whose row has the anchor of the key}: the default choice of cse-train, else the first file."""
+    defaults = [
+        file
+        for group, default in groups("train").items()
+        for choice in default.choices
+        if group not in GLOBAL_GROUPS
+        for file in reversed(included(file_of(group, choice)))  # a later file replaces values of an earlier one
+    ]
+    places: dict[str, Path] = {}
+    for file in (*defaults, *files):
+        for one in rows_of(file):
+            places.setdefault(one.key, file)
+    return places
 
-    anchors: the page's so far. A key that several choices have is linked to the first.
+
+def rows_of(file: Path) -> list[Entry]:
+    """The settings of a file of conf/, if they are typed on the command line."""
+    group = file.relative_to(CONF_DIR).parts[:-1]
+    return [*settings_of_file(file, "".join(group), "")] if is_typed(file) else []
+
+
+def is_typed(file: Path) -> bool:
+    """Whether the keys of a file of conf/ are typed on the command line."""
+    group = file.relative_to(CONF_DIR).parts[:-1]
+    return len(group) == 1 or file.stem in ("train", "evaluate", "reporting", "mining")
+
+
+def settings_page(file: Path, places: Mapping[str, Path]) -> Iterator[str]:
+    """What a file of conf/ says of itself, and a table of its keys; the file itself, if its keys are not typed.
+
+    places: the file whose row has the anchor of a key. Rows of other files link to this row.
     """
-    text, (*group, _) = text_of(file), file.relative_to(CONF_DIR).parts
-    if len(group) != 1 and file.stem not in ("train", "evaluate", "reporting", "mining"):
+    text = text_of(file)
+    if not is_typed(file):
         yield f"```yaml\n{text}```\n"
         return
     head = re.match(r"(?:#.*\n)*", text)
     said = [line.strip("# ") for line in (head[0] if head else "").splitlines() if not line.startswith("# @package")]
     if said:
         yield f"{plain(' '.join(said))}\n"
-    rows = [setting_row(one, anchors) for one in settings_of_file(file, "".join(group), "")]
+    rows = [setting_row(one, file, places) for one in rows_of(file)]
     if rows:
         yield "\n" * bool(said) + table(("setting", "default", "meaning"), rows)
 
@@ -100,11 +134,13 @@ def recipe_values(file: Path) -> dict[str, str]:
     return values
 
 
-def setting_row(one: Entry, anchors: set[str]) -> tuple[str, str, str]:
-    """The cells of a key."""
-    first = f'<span id="{one.key}"></span>`{one.key}`'
-    name = f'<a href="#{one.key}">`{one.key}`</a>' if one.key in anchors else first
-    anchors.add(one.key)
+def setting_row(one: Entry, file: Path, places: Mapping[str, Path]) -> tuple[str, str, str]:
+    """The cells of a key. The anchor is the key, or with the choice of the file: objective.adnce.temperature."""
+    *group, _ = file.relative_to(CONF_DIR).parts
+    is_place = places[one.key] == file
+    own = one.key if is_place else ".".join((*group, file.stem, one.key.removeprefix(f"{''.join(group)}.")))
+    name = f"`{one.key}`" if is_place else f'<a href="#{one.key}">`{one.key}`</a>'
+    name = f'<span id="{own}"></span>{name}'
     return name, f"`{one.value}`".replace("|", r"\|"), plain(one.comment)
 
 

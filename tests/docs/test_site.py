@@ -41,9 +41,11 @@ def test_no_page_loads_from_another_host(site):
     ("query", "page"),
     [
         ("train on my own data", "own-text"), ("temperature", "settings"), ("learning rate", "settings"),
-        ("resume", "runs"), ("multiple gpus", "devices"), ("out of memory", "planning"),
+        ("resume", "runs"), ("multiple gpus", "devices"), ("out of memory", "trouble"),
         ("custom loss", "adding/objective"), ("hyperparameter search", "sweeps"), ("save model", "own-encoder"),
-        ("wandb", "tracking"), ("simcse", "papers/simcse"),
+        ("wandb", "tracking"), ("simcse", "papers/simcse"), ("oom", "trouble"), ("memory", "planning"),
+        ("not reproduced", "measured"), ("reproduced", "measured"), ("reproduce", "sweeps"),
+        ("use trained encoder", "own-encoder"), ("load model in another program", "own-encoder"),
     ],
 )  # fmt: skip
 def test_the_search_leads_first_to_the_section_that_answers(site, query, page):

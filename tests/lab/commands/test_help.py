@@ -150,6 +150,22 @@ def test_the_page_of_settings_is_conf():
     assert len(parts) > 50
 
 
+@pytest.mark.parametrize(("anchor", "file"), [
+    ("objective.temperature", "objective/simcse"), ("objective.mlm_weight", "objective/simcse"),
+    ("objective.adnce.temperature", "objective/adnce"), ("objective.lambd", "objective/barlow"),
+])  # fmt: skip
+def test_a_link_to_a_setting_leads_to_the_default_choice_that_has_it(anchor, file):
+    before, _, _ = every_setting().partition(f'<span id="{anchor}"></span>')
+    assert before.rpartition("\n## ")[2].partition("\n")[0] == file
+
+
+def test_each_row_of_a_setting_has_an_anchor_of_its_own():
+    text = every_setting()
+    anchors = re.findall(r'<span id="([^"]+)"', text)
+    assert len(set(anchors)) == len(anchors)
+    assert set(re.findall(r'<a href="#([^"]+)"', text)) <= set(anchors)
+
+
 def test_the_page_of_other_trainers_is_their_table():
     page = CHOICES.with_name("coming-from.md").read_text(encoding="utf-8")
     assert page.partition(ARGUMENTS)[2] == every_argument(), "run make choices"

@@ -78,6 +78,13 @@ def test_a_search_shows_a_screen_and_counts_the_others(word):
     assert longer != word
 
 
+@pytest.mark.parametrize("word", ["oom", "OOM", "out of memory", "memory"])
+def test_help_on_memory_names_the_settings_that_need_less(word):
+    lines = " ".join(search_help("train", word, 120).split())
+    settings = ("trainer.chunk=64", "model.gradient_checkpointing=true", "trainer.batch_size", "objective.memory_size")
+    assert [setting for setting in settings if setting not in lines] == []
+
+
 @pytest.mark.parametrize("kind", ["train", "evaluate"])
 @pytest.mark.parametrize(("word", "told"), [
     ("cls_before_pooler", "cls_before_pooler is pooling=cls"), ("stsb_spearman", "trainer.select=stsb"),
