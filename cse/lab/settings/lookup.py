@@ -137,6 +137,13 @@ def begun(name: str, ours: Collection[str]) -> list[str]:
     return longer if len(longer) == 1 else []
 
 
+def with_the_same_start(name: str, ours: Collection[str]) -> list[str]:
+    """Return the only name with the first four letters of the given key: objective.temperature for objective.tempp."""
+    part, dot, key = name.rpartition(".")
+    alike = [known for known in ours if dot and len(key) > 4 and known.startswith(f"{part}.{key[:4]}")]
+    return alike if len(alike) == 1 else []
+
+
 def with_more(name: str, ours: Collection[str]) -> list[str]:
     """Return the longest name in `ours` with which the given name begins: bert for bert_base."""
     longest = max((known for known in ours if name.lower().startswith(f"{known}_")), key=len, default="")
@@ -154,7 +161,16 @@ def with_a_last_part_alike(name: str, ours: Collection[str]) -> list[str]:
     return [by_last[end] for end in difflib.get_close_matches(last_part(name.lower()), by_last, 1, 0.7)]
 
 
-GUESSES = (of_another_trainer, of_a_choice, with_the_last_part, begun, with_more, spelled_alike, with_a_last_part_alike)
+GUESSES = (
+    of_another_trainer,
+    of_a_choice,
+    with_the_last_part,
+    begun,
+    with_the_same_start,
+    with_more,
+    spelled_alike,
+    with_a_last_part_alike,
+)
 """The functions that guess a name, the surest first. Each function returns a list of names in `ours`, [] for none."""
 
 

@@ -113,9 +113,7 @@ def converting(schema: Any) -> Any:
 def accept_part(value: object) -> object:
     """Return NESTED. Raises ValueError for any other value, because it is not a part."""
     if value is not NESTED:
-        raise ValueError(
-            "should be a mapping with a _target_ (MODULE.CLASS), in this file or in a file of its defaults"
-        )
+        raise ValueError("should be a mapping with a _target_ (MODULE.CLASS)")
     return value
 
 
