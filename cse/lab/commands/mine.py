@@ -60,6 +60,8 @@ def mine(arguments: Sequence[str]) -> None:
     out = Path(mining["out"] or "")
     if out.suffix != ".csv":
         raise UserError(f"out={mining['out'] or ''}: name the table to write, out=FILE.csv")
+    if out.exists():  # it may be the file of the pairs
+        raise UserError(f"out={out}: this file exists, and cse-data mine replaces no file: name a new one")
     rest = [argument for argument in arguments if argument not in own]
     cfg = api.compose("data=text", "objective=simcse_sup", "eval=[]", *rest)
     text, encoder = make(cfg.data).read(), make(cfg.model).to(default_device())

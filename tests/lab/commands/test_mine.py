@@ -89,12 +89,15 @@ def test_a_run_trains_on_the_table(pairs, small_run, cse_train, tiny_bert, tmp_p
     (["out=x.txt"], "out=x.txt"), ([], "out="), (["out=x.csv", "num_negatives=0"], "num_negatives"),
     (["out=x.csv", "range_max=2"], "range_max=2"), (["out=x.csv", "sampling_strategy=best"], "sampling_strategy"),
     (["out=x.csv", "data.columns=[q]"], "two columns"), (["out=x.csv", "rnage_max=2"], "rnage_max"),
+    (["out=pairs.csv"], "out=pairs.csv: this file exists"),
 ])  # fmt: skip
 def test_a_mistake_is_refused_before_any_work(pairs, tiny_bert, tmp_path, monkeypatch, capfd, words, said):
     monkeypatch.chdir(tmp_path)
+    before = pairs.read_bytes()
     common = [f"data.path={pairs}", "data.columns=[q,a]", f"model.name={tiny_bert}", "model.pooling=mean"]
     if any(word.startswith("data.columns") for word in words):
         del common[1]
     assert exit_code("cse-data", "mine", *common, *words, f"paths.cache={tmp_path}/cache") == 2
     assert said in capfd.readouterr().err
     assert not list(tmp_path.glob("x*"))
+    assert pairs.read_bytes() == before
