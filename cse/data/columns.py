@@ -75,7 +75,7 @@ def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> 
         there += " (its first line must name the columns)"
     if columns is None:
         why = f"`columns` is not set: {file} has the columns {there}"
-        raise UserError(why, instead="name one to three of them: `columns`=[A,B]")
+        raise UserError(why, instead="name the columns of text: `columns`=[A,B]")
     for column in columns:
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         if header.count(name) != 1:
