@@ -89,17 +89,19 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     old = [*entry_of_script(script), *of_launcher, *flags]
     variables = [text for text in words if SETTING.match(text)]
     if any(map(is_flag, old)) or script.endswith(".jsonnet"):
-        refuse_translated(old, variables, ours, kind)
+        refuse_translated(old, variables, ours, known, kind)
     if script:
         raise UserError(f"{script} has no flags to translate: docs/coming-from.md has the commands of cse for scripts")
 
 
-def refuse_translated(old: list[Old], variables: Sequence[str], ours: Sequence[str], kind: Kind) -> NoReturn:
+def refuse_translated(
+    old: list[Old], variables: Sequence[str], ours: Sequence[str], known: Mapping[str, Sequence[str]], kind: Kind
+) -> NoReturn:
     """Raise UserError with the translation of a command's flags.
 
     variables: the variables before the command, such as CUDA_VISIBLE_DEVICES=0. ours: the command's texts for cse.
+    known: see keys_of_command.
     """
-    known = keys_of_command(kind)
     has_defaults = not SCRIPT.fullmatch(old[0].given[0])
     named = trainers_named(old, known, kind)
     for flag in old:

@@ -173,10 +173,10 @@ def equal_curves(curves: Iterable[tuple[str, pd.Series]], along: str = "steps") 
 
 def equal_lines(lines: Mapping[str, Sequence[go.Scatter]], comparison: Comparison) -> str:
     """Return sentences on the equal curves of a chart; "" if all curves differ. lines: {metric: its curves}."""
+    names = [folded(name_of(setting, comparison)) for setting in comparison.ranked[:NAMED]]
     found: dict[str, list[str]] = {}
     for metric, of_metric in lines.items():
         drawn = {line.legendrank - 1: pd.Series(line.y, line.x) for line in of_metric if line.mode == "lines"}
-        names = [folded(name_of(setting, comparison)) for setting in comparison.ranked[:NAMED]]
         curves = [(names[place] if place < NAMED else "", values) for place, values in sorted(drawn.items())]
         for sentence in equal_curves(curves):
             found.setdefault(sentence, []).append(metric)
