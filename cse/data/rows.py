@@ -90,7 +90,7 @@ class TextRows:
         return about | {"source": self.place or self.identity, "sha256": sums}
 
     def inputs(self) -> dict[str, str]:
-        """Return what a resumed run compares: {local file: SHA-256}, or {name in messages: checksums of the rows}."""
+        """Return {local file: SHA-256}, or {name of the data: checksum of the rows}. A resumed run compares them."""
         return self.checksums or {f"data={self.name} ({self.place or self.identity})": self.content}
 
     def measured(self, number_of: Callable[[str], int], key: str) -> np.ndarray:

@@ -143,8 +143,8 @@ class Views:
         truncated = sum(len(ids) > self.max_length for ids in self.tokenizer(texts, MANY))
         if truncated:
             longest = self.max_length - self.tokenizer.template_length
-            said = "views      %d of the first %d are truncated to trainer.max_length=%d tokens"
-            log.warning(said, truncated, len(texts), longest)
+            said = "views      of the first %d views, %d are truncated to trainer.max_length=%d tokens"
+            log.warning(said, len(texts), truncated, longest)
 
     def sample_ids(self, row_numbers: np.ndarray) -> None:
         """Set `lengths_nV` from a sample of these rows at equal distances. Log a warning for texts without any token of

@@ -149,7 +149,7 @@ def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
 
 
 def fewest_rows(num_groups: int, width: int, eps: float) -> int:
-    """Return the smallest number of rows that can span each of k groups of channels."""
+    """Return the smallest batch that can be whitened in k groups of channels without a singular covariance."""
     return 2 if eps >= SINGULAR_EPS else width // num_groups + 1
 
 

@@ -87,7 +87,7 @@ QUOTED = {
         f"Hugging Face's trainer takes {step[PEER]} s and {step[PEER_BF16]} s",
         f"{re.findall(r'[0-9]+ claims', CLAIMS)[0].removesuffix(' claims')} of the papers' claims",
         f"are better than SimCSE, by {CLAIMED[1]} and {CLAIMED[2]} points",
-        f"Barlow Twins and VICReg are worse than SimCSE, by {' and '.join(BELOW)} (both descriptive).",
+        f"are worse than SimCSE, by {' and '.join(BELOW)} points (both results are descriptive).",
         f"adds {CLAIMED[0]} points to SimCSE and takes {LOST[0]} from WhitenedCSE ({LOST[0]} is descriptive).",
         f"With dropout WhitenedCSE is better than SimCSE, by {CLAIMED[4]}.",
         f"contrastive loss is {CLAIMED[8]} better alone",

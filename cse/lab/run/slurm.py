@@ -44,7 +44,7 @@ def hold() -> None:
     """In a SLURM job, block SLURM's signals until `release`: a preemption may come before the run handles signals.
 
     A signal that is not handled would end the run like a failure, and SLURM would not start the job again. Call `hold`
-    before the process has threads (numpy starts some): only threads that start later inherit the blocked signals.
+    before any library, such as numpy, starts threads: only threads that start after `hold` inherit the blocked signals.
     """
     if "SLURM_JOB_ID" in os.environ:
         signal.pthread_sigmask(signal.SIG_BLOCK, HELD)

@@ -114,7 +114,7 @@ def steps_or_refusals(jobs: Sequence[PlannedJob]) -> list[str | UserError]:
 
 
 def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
-    """Return each input of the jobs once, without the runs that other jobs make."""
+    """Return each input of the jobs once. An encoder that a job of the same sweep trains is not an input."""
     needs: list[Need] = []
     for job in one_of_each(jobs, what_inputs_depend_on):
         of_others = EncoderNeed if job.scores else ()

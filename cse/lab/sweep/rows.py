@@ -104,7 +104,7 @@ def job_of_case(sweep: Sweep, case: Case, given: Sequence[Argument], folder: Pat
 
 
 def training(case: Case, given: Sequence[Argument], sweep: str, own_keys: Sequence[str]) -> CaseJob:
-    """Return the job of a case that trains. given: the values of the sweep's axes, and the command's job arguments.
+    """Return the training job of a case. given: the values of the sweep's axes, and the command's job arguments.
 
     sweep: the argument that names the sweep. own_keys: the keys of the sweep's YAML that are not settings of a run.
     Raises UserError for a variant that would replace the variant of the case.

@@ -46,7 +46,7 @@ def parameters_of(command: SweepCommand) -> dict[str, Any]:
     for key, value in given.items():
         for text in value.values() if isinstance(value, dict) else [value]:
             if isinstance(text, str) and not (text.isprintable() and text.strip()):
-                raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
+                raise UserError(f"hydra.launcher.{key}={value!r}: the value must be one line of text")
         if key in LINES and isinstance(value, str):
             given[key] = [value]
         if key in LEAST and value is not None and not (type(value) is int and value >= LEAST[key]):

@@ -85,7 +85,7 @@ class BackgroundTracker:
             self.ended.set()
 
     def _abandon(self, why: Exception) -> None:
-        """Log a warning and abandon the tracker, if this was not done before."""
+        """Abandon the tracker with a warning, unless it is already abandoned."""
         if self.abandoned.acquire(blocking=False):
             warn(type(self.tracker).__name__, "stopped logging", why)
             self.tracker.abandon()

@@ -48,7 +48,7 @@ class Measure:
         return [number for number in numbers if number is not None]
 
     def number_of_seed(self, runs: Sequence[Run]) -> float:
-        """Return the measured number of one seed, from the seed's runs. Each run must have the number."""
+        """Return the measured number of one seed, from the seed's runs. All these runs must be measured."""
         if self.aggregate == "best":
             return self.numbers_of([best_run(runs, self.select)])[0]
         return float(STATISTICS[self.aggregate](self.numbers_of(runs)))

@@ -63,7 +63,7 @@ def notes_on_departures(runs: list[Run], paper_setting: Where) -> list[str]:
 
 
 def mark_departures(runs: Sequence[Run], sweep: str, seed_key: str) -> list[Run]:
-    """Return the runs, each with its departures from its sweep. A smoke run gets no departures.
+    """Return the runs, each with its departures from its sweep. A smoke run is returned without departures.
 
     sweep: the name of the sweep with which a run is compared if the run's command names no sweep.
     """

@@ -244,7 +244,7 @@ class Plot(BaseModel):
             raise ValueError(f"{self.name}: a {self.kind} needs {sorted(missing)[0]}")
         is_known = not self.series_key  # the values of a key are known only when there are runs
         if is_known and (lost := set(self.level) - set(self.series or {})):
-            raise ValueError(f"{self.name}: the level {sorted(lost)[0]!r} is not one of its series")
+            raise ValueError(f"{self.name}: `level` names {sorted(lost)[0]!r}, but `series` does not")
         if list(self.edges) != sorted(set(self.edges)):
             raise ValueError(f"{self.name}: the edges {list(self.edges)} do not rise")
         return self
