@@ -2,18 +2,22 @@
 
 check_columns    check that a file has each requested column
 cells_of_row     return the cells of a row as text
+cell_of          return a cell of a row, also an item of a list or a value of an object
 ScoreColumn      a column of numbers in addition to the columns of text
 """
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from cse.errors import UserError
 
 EMPTY = " "  # as SimCSE's code reads an empty cell
 LARGEST = 3e38  # scores are kept as float32
+
+ITEM = re.compile("_[1-9][0-9]*$")
+"""The end of the name of a list's item: `negative_2` is the second item of `negative`."""
 
 Row = tuple[str, ...]
 """A row of text: the text of each column, then the score if there is one."""
@@ -69,16 +73,21 @@ def names_of(columns: Columns) -> list[str]:
 
 
 def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
-    """Return the columns. Raises UserError if they are None, or if the header of `file` lacks or repeats a column."""
+    """Return the columns. Raises UserError if they are None, or if the header of `file` lacks or repeats a column.
+
+    A column may also be an item of a list or a value of an object, see `cell_of`. A .csv or .tsv has neither.
+    """
     there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
-    if file.lower().removesuffix(".gz").endswith((".csv", ".tsv")):
+    is_table = file.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+    if is_table:
         there += " (its first line must name the columns)"
     if columns is None:
         why = f"`columns` is not set: {file} has the columns {there}"
         raise UserError(why, instead="name the columns of text: `columns`=[A,B]")
     for column in columns:
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
-        if header.count(name) != 1:
+        held = name if is_table else column_of(name, header)
+        if held is None or header.count(held) != 1:
             count = "several columns named" if name in header else "no column"
             why = f"{file} has {count} {name}; it has {there}"
             raise UserError(why, key=key, value=name, instead=f"set `{key}` to columns of the file")
@@ -91,26 +100,63 @@ def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row
     Raises UserError for a missing cell, for a cell that is not text (a number, a list, an object), and for half a
     surrogate pair. For a column of scores, raises the errors of ScoreColumn.cell.
     """
-    if missing := [name for name in names_of(columns) if name not in row]:
-        raise UserError(f"{where} has no column {', '.join(missing)}")
     cells = []
-    for column in columns:
-        if isinstance(column, str):
-            cells.append(text_of_cell(row[column], f"{where}: {column}"))
-        else:
-            cells.append(column.cell(row[column.name], where))
+    for column, name in zip(columns, names_of(columns), strict=True):
+        try:
+            cell = row[name] if name in row else cell_of(row, name)
+        except LookupError as error:
+            raise UserError(f"{where} has no column {name}") from error
+        cells.append(text_of_cell(cell, where, name) if isinstance(column, str) else column.cell(cell, where))
     return tuple(cells)
 
 
-def text_of_cell(cell: object, where: str) -> str:
+def cell_of(row: Mapping[str, object], name: str) -> object:
+    """Return a cell of a row: of the column `name`, of an object in a column, or of a list in a column.
+
+    `query.text` is the value of the key `text` in an object. `negative_2` is the second item of the list `negative`,
+    or None if the list is shorter. Both may be combined. Raises LookupError if the row has no such cell.
+
+        >>> cell_of({"query": {"text": "a"}, "negative": ["b", "c"]}, "negative_2")
+        'c'
+    """
+    column = column_of(name, row)
+    if column is None:
+        raise KeyError(name)
+    cell, (inside, _, key) = row[column], name[len(column) :].partition(".")
+    if inside and cell is not None:
+        if not isinstance(cell, list):
+            raise KeyError(name)
+        number = int(inside[1:])
+        cell = cell[number - 1] if number <= len(cell) else None
+    if key and cell is not None:
+        if not isinstance(cell, Mapping):
+            raise KeyError(name)
+        cell = cell_of(cell, key)
+    return cell
+
+
+def column_of(name: str, header: Collection[str]) -> str | None:
+    """Return the column that holds the cell `name`, see `cell_of`; None if the header has no such column."""
+    first = name.partition(".")[0]
+    candidates = (name, ITEM.sub("", name), first, ITEM.sub("", first))
+    return next((column for column in candidates if column in header), None)
+
+
+def text_of_cell(cell: object, where: str, name: str) -> str:
     """Return a cell as text; see `cells_of_row`."""
     if cell is None or cell == "":
         return EMPTY
     if not isinstance(cell, str):
-        raise UserError(f"{where} holds {repr(cell)[:40]}, not text")
+        instead = ""
+        if isinstance(cell, list):
+            instead = f"name its items in `columns`: {name}_1, {name}_2, ..."
+        elif isinstance(cell, Mapping) and cell:
+            instead = f"name the key of the text in `columns`: {name}.{next(iter(cell))}"
+        raise UserError(f"{where}: {name} holds {repr(cell)[:40]}, not text", instead=instead)
     if not cell.isascii():
         try:
             cell.encode()
         except UnicodeEncodeError as error:
-            raise UserError(f"{where} holds half of a surrogate pair ({error.reason}): repair the text") from error
+            why = f"{where}: {name} holds half of a surrogate pair ({error.reason}): repair the text"
+            raise UserError(why) from error
     return cell

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
-from cse.data.columns import Columns, Row, cells_of_row, check_columns, names_of
+from cse.data.columns import Columns, Row, cells_of_row, check_columns, column_of, names_of
 from cse.data.listing import GZIP, ending_of
 from cse.errors import UserError, first_line
 from cse.files import sha256
@@ -58,7 +58,8 @@ def records_of(file: Path, columns: Columns, encoding: str) -> Iterator[Record]:
     """Return an iterator over the rows of a file that has columns. Of a Parquet file, only `columns` are read."""
     match ending_of(file):
         case ".parquet":
-            return parquet_rows(file, names_of(columns))
+            held = (column_of(name, parquet_columns(file)) for name in names_of(columns))
+            return parquet_rows(file, list(dict.fromkeys(filter(None, held))))
         case ".jsonl":
             return json_objects(file, encoding)
         case _:
@@ -122,7 +123,8 @@ def whole_lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[
     ):
         for number, line in enumerate(lines, 1):
             if number == 1 and is_wide(line):
-                raise UserError(f"{file} is UTF-16 or UTF-32: write the file again as UTF-8")
+                again = "write the file again as UTF-8 (iconv -f UTF-16 -t UTF-8 OLD > NEW)"
+                raise UserError(f"{file} is UTF-16 or UTF-32: {again}")
             text = line.encode("latin-1").decode(encoding)
             if not ends or number == 1:
                 text = text.replace("\ufeff", "")

@@ -12,6 +12,7 @@ import random
 import pytest
 from toy_hub import parquet
 
+from cse.data.columns import ScoreColumn
 from cse.data.listing import files_of, is_on_hub
 from cse.data.readers import lines_of, read_rows
 from cse.errors import MissingResource, UserError
@@ -139,6 +140,46 @@ def test_a_broken_file_is_named_with_its_line_or_row(tmp_path, name, content, pl
     with pytest.raises(UserError, match=rf"{name}.*{place}") as error:
         read(tmp_path, name, content, None if ".txt" in name else ["first", "second"])
     assert "\n" not in str(error.value)
+
+
+NESTED = [
+    {
+        "query": {"text": "a", "id": 1},
+        "pos": ["b"],
+        "neg": ["c", "d", "e"],
+        "passages": [{"text": "f"}, {"text": None}],
+    },
+    {"query": {"text": "g", "id": 2}, "pos": ["h"], "neg": ["i"], "passages": [{"text": "j"}]},
+    {"query": {"text": "k", "id": 3}, "pos": ["l"], "neg": None, "passages": []},
+]
+
+
+@pytest.mark.parametrize(("name", "content"), {
+    "a.jsonl": "\n".join(map(json.dumps, NESTED)),
+    "a.parquet": parquet(**{key: [row[key] for row in NESTED] for key in NESTED[0]}),
+}.items())  # fmt: skip
+def test_an_item_of_a_list_and_a_key_of_an_object_are_columns(tmp_path, name, content):
+    """A row with a shorter list has an empty cell."""
+    rows = read(tmp_path, name, content, ["query.text", "pos_1", "neg_1", "neg_2"])
+    assert rows == [("a", "b", "c", "d"), ("g", "h", "i", " "), ("k", "l", " ", " ")]
+    assert read(tmp_path, name, content, ["passages_1.text", "passages_2.text"]) == [("f", " "), ("j", " "), (" ", " ")]
+    scored = list(read_rows(tmp_path / name, ["pos_1", ScoreColumn("query.id", None)], "utf-8"))
+    assert scored == [("b", "1.0"), ("h", "2.0"), ("l", "3.0")]
+    for wrong, said in (
+        ("neg", "neg_1"),
+        ("query", r"query\.(text|id)"),
+        ("query_1", "line 1|row 1"),
+        ("negs_1", "it has"),
+    ):
+        with pytest.raises(UserError, match=said):
+            read(tmp_path, name, content, [wrong])
+
+
+def test_a_column_with_the_name_of_an_item_or_key_is_itself(tmp_path):
+    row = {"neg_1": "a", "neg": ["b"], "doc.text": "c", "doc": {"text": "d"}}
+    assert read(tmp_path, "a.jsonl", json.dumps(row), ["neg_1", "doc.text"]) == [("a", "c")]
+    with pytest.raises(UserError, match="no column first_1; it has"):
+        read(tmp_path, "a.csv", HEADER + "a,b\n", ["first_1"])
 
 
 def test_columns_must_be_named_if_and_only_if_the_file_has_some(tmp_path):
