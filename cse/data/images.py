@@ -117,12 +117,15 @@ class Images(Stream[ImageBatch]):
             workers,
             seed,
             inputs=inputs,
-            unreadable=unreadable,
+            unreadable=len(unreadable),
             shuffle_labels=shuffle_labels,
         )
-        counts = len(self) - unreadable, there, self.num_classes, classes_there
+        counts = len(self) - len(unreadable), there, self.num_classes, classes_there
         shuffled = " (shuffled labels)" if shuffle_labels else ""
         log.info("images     %d of %d, in %d of %d classes%s, from %s", *counts, shuffled, where)
+        if unreadable:
+            named = len(unreadable), *min(unreadable.items())
+            log.warning("images     skipped because they cannot be read: %d, the first: %s (%s)", *named)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop, self.jitter = v2.RandomResizedCrop(size, scale=tuple(crop_scale)), v2.ColorJitter(*jitter)
         self.flip_probability, self.jitter_probability = flip_probability, jitter_probability
@@ -247,8 +250,8 @@ def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed:
     return np.concatenate(rows), np.repeat(np.arange(len(chosen)), [len(part) for part in rows])
 
 
-def _fingerprints(folder: str, paths: list[str], cache: Path) -> tuple[dict[str, str], int]:
-    """Return ({"the images of CLASS": the files' digest}, the number of unusable files).
+def _fingerprints(folder: str, paths: list[str], cache: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return ({"the images of CLASS": the files' digest}, {unusable file: reason}).
 
     A file is unusable if `check_image` refuses it. Raises UserError if many files are unusable.
     """
@@ -261,7 +264,7 @@ def _fingerprints(folder: str, paths: list[str], cache: Path) -> tuple[dict[str,
             check_image(content)
             return hashlib.sha256(content).hexdigest()
         except Exception as error:  # for a broken file a decoder may raise nearly anything; `_readable` skips it
-            reasons[str(path)] = first_line(error)
+            reasons[str(path)] = first_line(error).partition(" <")[0]  # Pillow adds the address of an object
             return ""
 
     found = dict(zip(paths, read_once(cache, Path(folder), [*map(Path, paths)], look, "image"), strict=True))
@@ -269,7 +272,7 @@ def _fingerprints(folder: str, paths: list[str], cache: Path) -> tuple[dict[str,
     check_share(len(reasons), len(paths), "images", folder, f"{first}, {reasons[first]}" if first else "")
     parts = {path: Path(path).relative_to(folder).parts for path in paths}
     named = ((parts[path][0], "/".join(parts[path][1:]), found[path]) for path in paths)
-    return by_class("images", named), len(reasons)
+    return by_class("images", named), reasons
 
 
 def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]:

@@ -3,6 +3,7 @@
 import io
 import logging
 import os
+import re
 import shutil
 import tracemalloc
 from contextlib import nullcontext
@@ -30,8 +31,9 @@ def test_a_few_broken_files_are_skipped_by_name_and_more_are_refused(tmp_path, c
     stream = images(tmp_path, batch_size=24, workers=1)
     with caplog.at_level(logging.WARNING):
         batches = list(islice(stream.batches(0), 10))
-    (named,) = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    counted, named = [record.message for record in caplog.records if record.levelno == logging.WARNING]
     assert stream.provenance()["items"] == 119
+    assert re.search(r"\b1\b.*00\.png \(cannot identify image file\)", counted)
     assert "00.png" in named  # once, though both passes meet it
     assert all(batch.labels_B.shape == (24,) for batch in batches)
     assert sum(len(batch.skipped) for batch in batches) == 2
