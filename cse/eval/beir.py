@@ -98,13 +98,24 @@ class Beir(Evaluator):
         return self.folder.source("trec_eval's measures of rankings by cosine; a document of a query's id stays")
 
     def _texts(self, name: str) -> dict[str, str]:
-        """Return {id: text} of a file. Raises UserError for a repeated id."""
-        rows = self.folder.rows(name, "utf-8", text_with_id, None)
+        """Return {id: text} of a file. Warns of empty texts. Raises UserError for a repeated id, and for a line without
+        an id or a text."""
+        path = self.folder.root / name
         texts: dict[str, str] = {}
-        for line, (key, text) in enumerate(rows, 1):
+        empty: list[str] = []
+        for line, content in enumerate(self.folder.rows(name, "utf-8", str, None), 1):
+            try:
+                key, text = text_with_id(content)
+            except ValueError as error:
+                raise UserError(f"{path}, line {line}: {error}") from error
             if key in texts:
-                raise UserError(f"{self.folder.root / name}, line {line}: the _id {key} occurs twice")
+                raise UserError(f"{path}, line {line}: the _id {key} occurs twice")
+            if not text:
+                empty.append(f"line {line}, _id {key}")
             texts[key] = text
+        if empty:
+            counts = len(empty), len(texts), empty[0]
+            log.warning("%-10s %s: empty texts: %d of %d, the first: %s", "beir", path, *counts)
         return texts
 
     def _judged(self, name: str, places: dict[str, int]) -> Judged:
@@ -113,6 +124,7 @@ class Beir(Evaluator):
         header, *rows = self.folder.rows(name, "utf-8", lambda line: line.split("\t"), None)
         if header != HEADER:
             raise UserError(f"{path}, line 1: the header must be {', '.join(HEADER)}, separated by tabs")
+        self.folder.expect(name, len(rows), None)  # without the header
         judged: Judged = {}
         for line, row in enumerate(rows, 2):
             if len(row) != len(HEADER) or not row[2].lstrip("-").isdecimal():
@@ -127,10 +139,17 @@ class Beir(Evaluator):
 
 
 def text_with_id(line: str) -> tuple[str, str]:
-    """Return the id and the text of a line. Raises ValueError, or KeyError if the line has no _id."""
-    row = json.loads(line)
-    if not isinstance(row, dict) or not isinstance(row.get("text"), str):
-        raise ValueError('not {"_id": ..., "text": "..."}')
+    """Return the id and the text of a line. Raises ValueError if the line is not JSON, or lacks one of them."""
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"not JSON ({error})") from error
+    if not isinstance(row, dict):
+        raise ValueError('not a JSON object: write {"_id": "...", "text": "..."}')
+    if missing := [key for key in ("_id", "text") if key not in row]:
+        raise ValueError(f"there is no key {missing[0]}, only {', '.join(row)}: each line needs an _id and a text")
+    if not isinstance(row["text"], str):
+        raise ValueError(f"text holds {row['text']!r:.40}, not text")
     return str(row["_id"]), f"{row.get('title') or ''} {row['text']}".strip()
 
 

@@ -88,7 +88,9 @@ def test_a_folder_is_scored_by_split(folder, bag_of_letters, caplog):
     assert resample(scores[0].items, 0).std() > 0
     assert values(evaluator(bag_of_letters, "dev"))["mrr@10"] == 100
     assert {*evaluator.texts()} == {*CORPUS.values(), *QUERIES.values()}
-    assert set(evaluator.source()["files"]) == {"corpus.jsonl", "queries.jsonl", "qrels/dev.tsv", "qrels/test.tsv"}
+    rows = {name: file["rows"] for name, file in evaluator.source()["files"].items()}
+    assert rows == {"corpus.jsonl": 4, "queries.jsonl": 4, "qrels/dev.tsv": 1, "qrels/test.tsv": 3}  # without headers
+    assert "empty" not in caplog.text
     (folder / "qrels/dev.tsv").unlink()
     assert Beir(str(folder)).splits == ("test",)
 
@@ -108,7 +110,9 @@ def test_each_side_is_encoded_as_what_it_is(folder, bag_of_letters):
     ("qrels/test.tsv", HEADER + "1\tx\t1\n", r"line 2: there is no _id x in corpus\.jsonl"),
     ("qrels/dev.tsv", HEADER + "9\ta\t1\n", r"dev\.tsv, line 2: there is no _id 9 in queries\.jsonl"),
     ("corpus.jsonl", '{"_id": "a", "text": "x"}\n{"_id": "a", "text": "y"}\n', r"corpus\.jsonl, line 2: .*a occurs tw"),
-    ("corpus.jsonl", '{"text": "x"}\n', r"corpus\.jsonl, line 1"),
+    ("corpus.jsonl", '{"idkey": "b", "text": "x"}\n', r"corpus\.jsonl, line 1: .*_id.*idkey, text"),
+    ("corpus.jsonl", '{"_id": "a", "contents": "x"}\n', r"corpus\.jsonl, line 1: .*text.*_id, contents"),
+    ("corpus.jsonl", '{"_id": "a"\n', r"corpus\.jsonl, line 1: not JSON"),
     ("queries.jsonl", '{"_id": "1", "text": 3}\n', r"queries\.jsonl, line 1"),
     ("queries.jsonl", "[]\n", r"queries\.jsonl, line 1"),
 ])  # fmt: skip
@@ -118,9 +122,20 @@ def test_a_file_that_is_not_of_the_layout_is_named_with_its_line(folder, file, t
         ready(Beir(str(folder)))
 
 
+def test_documents_without_text_are_counted_and_the_first_is_named(folder, caplog):
+    lines = (folder / "corpus.jsonl").read_text() + '{"_id": "e", "title": "", "text": " "}\n{"_id": "f", "text": ""}\n'
+    (folder / "corpus.jsonl").write_text(lines)
+    assert ready(Beir(str(folder))).corpus["e"] == ""
+    (said,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert "2 of 6, the first: line 5, _id e" in said
+
+
 def test_what_is_missing_is_named(folder, tmp_path):
     with pytest.raises(UserError, match="folder"):
         Beir(None)
+    (folder / "qrels/dev.tsv").write_text(HEADER)
+    with pytest.raises(MissingResource, match=r"dev\.tsv holds 0"):
+        ready(Beir(str(folder)))
     with pytest.raises(MissingResource, match="there is no such folder"):
         ready(Beir(str(tmp_path / "none")))
     (folder / "queries.jsonl").unlink()
