@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from omegaconf import DictConfig
 
+from cse.data.duplicates import sharing, text_keys
 from cse.data.loader import Batches, Steps
 from cse.device import is_gpu, total_memory
 from cse.lab.folder.status import duration
@@ -22,6 +23,7 @@ from cse.lab.run.announce import (
     rate_in_words,
     rows_in_words,
     text_in_words,
+    truncation_in_words,
     views_in_words,
 )
 from cse.lab.run.instantiate import make
@@ -34,6 +36,8 @@ from cse.training.loop import Training
 from cse.training.settings import Trainer
 
 log = logging.getLogger("cse")
+
+SHOWN = 300  # characters of a row's first text
 
 
 def log_forecast(training: Training) -> None:
@@ -88,22 +92,35 @@ def log_rows(batches: Steps, count: int, choice: str) -> None:
     choice: the value of augmentation=.
     """
     for own in batches.sources.values():
-        log_fields(data=rows_in_words(own), views=views_in_words(own, choice))
+        shared = int(sharing(text_keys(own.text)).sum())
+        log_fields(
+            data=rows_in_words(own),
+            truncation=truncation_in_words(own),
+            views=views_in_words(own, choice),
+            duplicates=f"rows that share a text: {shared:,}" if shared else "",
+        )
         for row in map(int, own.row_numbers[:count]):
             log_row(own, row)
 
 
 def log_row(batches: Batches, row: int) -> None:
-    """Log a row, its score, and its views after masking, as text and as token ids."""
-    text, decode = batches.text, batches.views.tokenizer.hf.decode
-    log.info(f"row {text.number(row)}: {text.text(row)[:300]}")
+    """Log a row, its score, and its views after masking, as text and as token ids.
+
+    "(max)" marks a view that reaches the maximum length: the rest of its text is not read.
+    """
+    text, views, rows = batches.text, batches.views, np.array([row])
+    whole = text.text(row)
+    log.info(f"row {text.number(row)}: {whole[:SHOWN]}{' ...' if len(whole) > SHOWN else ''}")
     if text.scores:
         log.info(f"  score   {text.scores.in_words(float(text.targets_N[row]))}")
-    lacking = [number for number, column in enumerate(batches.views.column_of_view) if text.lacks(row, column)]
-    for number, view in enumerate(batches.views.of_rows(np.array([row]), 0)):
+    lacking = [number for number, column in enumerate(views.column_of_view) if text.lacks(row, column)]
+    for number, view in enumerate(views.of_rows(rows, 0)):
         if number in lacking:  # a row with fewer hard negatives
             log.info(f"  view {number}  none")
             continue
+        name = f"view {number}" if number < views.num_views else "masked"  # masking "copies": a copy of each view
         for made in view:
-            log.info(f"  view {number}  {len(made.ids):3d} tokens  {decode(made.ids)}")
+            read = made.ids if views.augmentation.level == "text" else views.ids_of(rows, made.column)[0]
+            mark = " (max)" if len(read) >= views.max_length else ""
+            log.info(f"  {name}  {len(made.ids):3d} tokens{mark}  {views.tokenizer.hf.decode(made.ids)}")
             log.info(f"          ids  {' '.join(map(str, made.ids))}")

@@ -1,6 +1,7 @@
 """cse-train as one uses it: what it leaves, and what it refuses."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -104,7 +105,25 @@ def test_a_preview_shows_what_is_masked(words, small_run, cse_train, capsys):
         "masking.random_share=0.0",
     ]
     assert cse_train([*small_run, *words, *more]) == 0
-    assert capsys.readouterr().out.count("[MASK]") >= 2
+    out = capsys.readouterr().out
+    assert out.count("[MASK]") >= 2
+    copies = 4 if "objective=simcse" in words else 0  # of both views of both rows
+    assert len(re.findall(r"^  masked +\d+ tokens", out, re.M)) == copies
+    assert "view 2" not in out
+
+
+def test_a_preview_marks_truncated_views_and_counts_them_and_rows_that_share_a_text(
+    small_run, cse_train, tmp_path, capsys
+):
+    lines = ["kadan lofel migor " * 200, "kadan", *["lofel migor"] * 3, *map(str, range(11))]
+    (tmp_path / "own.txt").write_text("\n".join(lines))
+    assert cse_train([*small_run, f"data.path={tmp_path}/own.txt", "trainer.max_length=8", "data.preview=2"]) == 0
+    out = capsys.readouterr().out
+    assert re.findall(r"(\d+) tokens( \(max\))?", out)[:2] == [("8", " (max)")] * 2
+    assert out.count("(max)") == 2
+    assert re.search(r"^truncation +1 of 16 rows", out, re.M)
+    assert re.search(r"^duplicates .* 3$", out, re.M)
+    assert " ..." in next(line for line in out.splitlines() if line.startswith("row 1"))
 
 
 def test_a_preview_shows_no_text_for_a_missing_hard_negative(small_run, cse_train, tmp_path, capsys):
