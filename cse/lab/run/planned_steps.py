@@ -1,25 +1,35 @@
-"""The number of steps of a run, from its settings alone. This module does not import torch, so that sweeps may use it.
+"""The number of steps of a run, before it starts. This module does not import torch, so that sweeps may use it.
 
 The number of batches in an epoch follows the rules of cse.data.loader.Batches.
 """
 
+import json
+from functools import cache
+
+from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 
+from cse.data.listing import is_on_hub
+from cse.errors import MissingResource, within
+from cse.lab.run.instantiate import make
+from cse.lab.run.texts import texts_with_objectives
+from cse.lab.settings.references import resolved
 from cse.sources.catalogue import DATASETS
 
 
 def steps_in_words(cfg: DictConfig) -> str:
     """Return the number of steps, such as "30,952"; if it depends on the text or the encoder, "at most 70" or "?"."""
-    trainer, rows = cfg.trainer, expected_rows(cfg.data)
+    trainer, rows, may_be_fewer = cfg.trainer, expected_rows(cfg.data), False
+    if rows is None:
+        rows, may_be_fewer = own_rows(cfg), leaves_out_rows(cfg.augmentation)
     if rows is None:
         return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
     full, rest = divmod(rows, trainer.batch_size)
-    if trainer.drop_last or rest < 2:
-        return f"{steps_of(trainer, full):,}"
-    fewest, most = steps_of(trainer, full), steps_of(trainer, full + 1)
+    fewest = steps_of(trainer, full)
+    most = fewest if trainer.drop_last or rest < 2 else steps_of(trainer, full + 1)
     if "whitening" in cfg.objective and fewest < most:  # the number of rows that a batch needs depends on the width
-        return f"at most {most:,}"
-    return f"{most:,}"
+        may_be_fewer = True
+    return f"at most {most:,}" if may_be_fewer else f"{most:,}"
 
 
 def steps_of(trainer: DictConfig, batches: int) -> int:
@@ -36,3 +46,37 @@ def expected_rows(data: DictConfig) -> int | None:
     if rows is None or data.limit is None:
         return rows
     return round(data.limit * rows) if isinstance(data.limit, float) else min(data.limit, rows)
+
+
+def own_rows(cfg: DictConfig) -> int | None:
+    """Return the number of usable rows of the user's own file or folder, within data.limit.
+
+    Return None for other text, and if there is no such file. Reads the text, as the run does. Raises UserError for a
+    text that cannot be used.
+    """
+    path = cfg.data.get("path")
+    if not isinstance(path, str) or is_on_hub(path):
+        return None
+    (learned,) = texts_with_objectives(cfg)
+    return rows_of(json.dumps(resolved(cfg.data)), learned.required)
+
+
+@cache
+def rows_of(data: str, required: int | None) -> int | None:
+    """Return the number of usable rows of a text; None if it does not exist. Equal jobs of a command count only once.
+
+    data: the settings of the text as JSON. required: see Text.read.
+    """
+    try:
+        with within("data"):
+            return len(make(DictConfig(json.loads(data))).read(required=required))
+    except MissingResource:
+        return None
+
+
+def leaves_out_rows(augmentation: DictConfig) -> bool:
+    """Return whether an augmentation may leave out rows, such as short documents."""
+    from cse.types import Augmentation
+
+    kind: type[Augmentation] = get_class(augmentation._target_)
+    return kind.usable_rows is not Augmentation.usable_rows

@@ -64,10 +64,14 @@ class TextWithObjective:
         """Return the opened source of the text, see Text.find."""
         return call(self.text_settings, self.text.find)
 
+    @property
+    def required(self) -> int | None:
+        """The number of first columns in which each row must have a text; None: all. A row may lack a hard negative."""
+        return 2 if self.objective.further_are_negatives else None
+
     def read(self, found: Found) -> TextRows:
-        """Return the rows of the text, see Text.read. A row may lack a hard negative."""
-        required = 2 if self.objective.further_are_negatives else None
-        return call(self.text_settings, partial(self.text.read, found, required))
+        """Return the rows of the text, see Text.read."""
+        return call(self.text_settings, partial(self.text.read, found, self.required))
 
 
 def texts_with_objectives(cfg: DictConfig) -> list[TextWithObjective]:

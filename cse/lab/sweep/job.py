@@ -79,7 +79,7 @@ class PlannedJob:
         return None
 
     def rehearse(self) -> str:
-        """Return the job's number of steps in words, without a look at its data or weights.
+        """Return the job's number of steps in words. Reads no weights, and only the user's own text, to count its rows.
 
         Raises the UserError with which the job would end before its first step.
         """

@@ -1,9 +1,10 @@
-"""The number of steps from settings alone, and a dry run without weights."""
+"""The number of steps before a run starts, and a dry run without weights."""
 
 import re
 
 import pytest
 
+from cse.data import readers
 from cse.lab.run.planned_steps import steps_in_words
 from cse.lab.settings.compose import composed
 
@@ -29,12 +30,35 @@ def test_steps(words, steps):
     assert steps_in_words(composed("train", words)) == steps
 
 
+@pytest.mark.parametrize(
+    ("words", "steps"),
+    [
+        (["objective=simcse", "data.columns=[a]"], "3"),  # 24 rows of 26
+        (["objective=simcse_sup", "data.columns=[a,b,c]", "trainer.epochs=2"], "6"),  # a row may lack its negative
+        (["objective=simcse", "data.columns=[a]", "data.limit=0.5"], "2"),
+        (["objective=simcse", "data.columns=[a]", "augmentation=spans", "augmentation.positives=1"], "at most 3"),
+    ],
+)
+def test_the_rows_of_a_file_of_ones_own_are_counted_once(cse_train, tmp_path, capsys, monkeypatch, words, steps):
+    """Without the unusable rows."""
+    rows = ["a,b,c", "NaN,x,y", ",x,y", *(f"{number},x,{'z' if number % 2 else ''}" for number in range(24))]
+    (tmp_path / "own.csv").write_text("\n".join(rows))
+    read, files = readers.read_rows, []
+    monkeypatch.setattr("cse.data.text.read_rows", lambda file, *more: files.append(file) or read(file, *more))
+    own = ["data=text", f"data.path={tmp_path}/own.csv", "data.empty=skip", f"paths.cache={tmp_path}/cache", "eval=[]"]
+    jobs = ["trainer.lr=1e-5,2e-5", "trainer.batch_size=8", "trainer.select=null", "dry_run=true"]
+    assert cse_train(["-m", "model=minilm", "seed=1,2", *own, *words, *jobs]) == 0
+    told = capsys.readouterr().out
+    assert len(re.findall(rf"^\S+ +{steps}$", told, re.M)) == 4
+    assert len(files) == 1
+
+
 def test_a_dry_run_without_weights_shows_the_rest_of_the_plan(small_run, cse_train, tmp_path, capsys):
     assert cse_train([*small_run, "model.name=no-such-model-anywhere", "dry_run=true"]) == 2
     out, err = capsys.readouterr()
     told = dict(re.findall(r"^(\w+) +(.+)$", out, re.M))
     assert told["encoder"] == "no-such-model-anywhere"
-    assert told["schedule"].startswith("at most 6 steps, batch 8, ")
+    assert told["schedule"].startswith("6 steps, batch 8, ")
     assert told["folder"] == str(tmp_path / "run")
     assert "no-such-model-anywhere" in err
     assert not (tmp_path / "run").exists()
