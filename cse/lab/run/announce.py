@@ -180,7 +180,10 @@ def schedule_in_words(training: Training) -> str:
         steps += f" (all of trainer.epochs={trainer.epochs:g}, fewer than trainer.max_steps)"
     if update.steps != training.steps:
         over = f" over {update.steps:,} steps"
-    return f"{steps}, {rate_in_words(trainer, update.warmup, over)}"
+    words = f"{steps}, {rate_in_words(trainer, update.warmup, over)}"
+    if update.warmup >= training.steps:
+        words += f"; the run ends in the warm-up, so the learning rate never reaches trainer.lr={trainer.lr:g}"
+    return words
 
 
 def rate_in_words(trainer: Trainer, warmup: int | float, over: str = "") -> str:

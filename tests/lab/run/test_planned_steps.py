@@ -73,3 +73,11 @@ def test_a_run_says_that_its_epochs_end_before_the_steps_asked_for(small_run, cs
     )
     (schedule,) = re.findall(r"^schedule +(.+)$", capsys.readouterr().out, re.M)
     assert schedule.startswith(said)
+
+
+@pytest.mark.parametrize(("warmup", "ends_early"), [(6, True), (5, False), (0.5, False)])
+def test_a_run_says_that_it_ends_in_its_warm_up(small_run, cse_train, capsys, warmup, ends_early):
+    more = ["trainer.schedule_steps=6", f"trainer.warmup={warmup}", "dry_run=true"]
+    assert cse_train([*small_run, *more]) == 0
+    (schedule,) = re.findall(r"^schedule +(.+(?:\n .+)*)$", capsys.readouterr().out, re.M)
+    assert ("never reaches trainer.lr=3e-05" in " ".join(schedule.split())) == ends_early
