@@ -140,10 +140,13 @@ def sources_named(config: PlainConfig) -> list[str]:
 
 
 def facts_of_own_text(config: PlainConfig, trained: TrainingData) -> list[str]:
-    """Return facts about the user's own text: the number of rows and the digest, if known, and the licence."""
+    """Return facts about the user's own text: the numbers of rows and of unusable rows, and the digest, if known; and
+    the licence."""
     facts = []
     if "rows" in trained:
         facts.append(f"{trained['rows']:,} rows")
+    if trained.get("left_out"):
+        facts.append(f"unusable rows left out: {trained['left_out']:,}")
     if "digest" in trained:
         facts.append(f"digest `{trained['digest'][:16]}`")
     return [*facts, f"licence: {(config.get('card') or {}).get('data_licence') or 'not given'}"]

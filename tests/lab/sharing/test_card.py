@@ -211,7 +211,15 @@ def test_the_licence_of_ones_own_text_is_on_the_card(tmp_path):
     }
     about = made(tmp_path, config=own, training_data={"rows": 9, "digest": "0"}, weights={"language": "en"})
     assert "licence: CC BY 4.0" in about.text
+    assert "unusable" not in about.text
     assert about.data.language == ["de"]
+
+
+def test_the_card_says_how_many_rows_are_left_out(small_run, cse_train, tmp_path):
+    (tmp_path / "own.csv").write_text("text\n" + "kadan lofel\n" * 20 + "NaN\nnull\n")
+    own = [f"data.path={tmp_path}/own.csv", "data.columns=[text]", "data.empty=skip"]
+    assert cse_train([*small_run, *own, "trainer.max_steps=1"]) == 0
+    assert "(20 rows, unusable rows left out: 2, digest" in (tmp_path / "run/best/README.md").read_text()
 
 
 def test_the_card_says_how_vectors_are_made_and_compared(tmp_path):
