@@ -4,6 +4,7 @@ Each part of a config lists its needs (cse.needs). The other needs come from the
 
     needs_in_order, needs_before_torch  yield the needs of a config
     check_needs                         refuses a missing file or encoder before a run's work
+    check_text                          refuses an incomplete copy of a corpus before several processes start
     needs_of, look_for, fetch_need      list needs, look for a need and fetch a need, for cse-data
 
 The content of the files is checked later, when a run reads them.
@@ -183,6 +184,12 @@ def check_needs(needs: Iterable[Need]) -> None:
             need.check()
     if missing:
         raise combine(missing)
+
+
+def check_text(config: DictConfig) -> None:
+    """Raise UserError if a local copy of a corpus does not have the published number of rows. Reads the copy."""
+    for need in needs_of_text(config):
+        need.check_closely()
 
 
 def lacking(needs: Iterable[Need]) -> tuple[list[str], list[str]]:

@@ -14,7 +14,7 @@ from cse.files import make_folder
 from cse.lab.run.from_arguments import cfg_of_new_run, checked_config, unchecked_config, without_added
 from cse.lab.run.job import LOG_FILES, Job
 from cse.lab.run.launch import run_in_processes
-from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
+from cse.lab.run.needs import check_needs, check_text, needs_before_torch, needs_in_order
 from cse.lab.run.refusals import check_idle_arguments, check_job, check_place
 from cse.lab.run.resume import EarlierRun, complete_arguments, earlier_run, log_ignored_variables
 from cse.lab.run.run_log import logging_to
@@ -31,6 +31,8 @@ def start_training(arguments: Sequence[Argument], folder: str | Path | None = No
     folder: the folder of a new run; None: hydra.run.dir. Raises UserError before it writes a file, and RunError later.
     """
     with one_job("train", arguments, folder) as job:
+        if job.cfg.trainer.devices > 1:  # starting the processes takes longer than reading a corpus
+            check_text(job.cfg)
         return run_in_processes(job)
 
 
