@@ -9,11 +9,12 @@ positive, the positive of one row is a negative of the others. n_j are hard nega
 them. B is the number of rows in the global batch, N of all hard negatives, D the width, and E the guide's width.
 """
 
+from collections.abc import Callable
 from typing import Annotated
 
 import torch
 from annotated_types import Ge
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
 from cse.equation import Known, at_least, equation, real
@@ -78,6 +79,8 @@ class Gist(Objective):
 
     num_views: the number of views (anchor, positive, negatives); None: one view for each column of the data. teacher:
     the guide, any checkpoint that model.name accepts. teacher_pooling: the guide's pooling; None: the recorded pooling.
+    head: a partial of a module; it is called with `dim`. The module is dropped at test time. None: the loss reads the
+    embeddings.
     """
 
     min_rows = 2
@@ -91,8 +94,10 @@ class Gist(Objective):
         temperature: Positive,
         teacher: EncoderName,
         teacher_pooling: AnyPooling | None,
+        head: Callable[[int], nn.Module] | None = None,
     ):
         super().__init__()
+        self.head = None if head is None else head(dim)
         self.num_views = num_views or 2
         self.temperature = temperature
         self.teachers, self.teacher_pooling = {teacher: 1.0}, teacher_pooling
@@ -101,7 +106,7 @@ class Gist(Objective):
         """Return the loss of one global batch."""
         guides_BE = [view.known["teacher_BE"] for view in views]
         missing_N = missing_rows(views[2:])
-        with full_precision(*(view.pooled_BD for view in views), *guides_BE) as exact:
+        with full_precision(*(self.through_head(view.pooled_BD) for view in views), *guides_BE) as exact:
             return Loss(guided(list(exact[: len(views)]), list(exact[len(views) :]), self.temperature, missing_N))
 
     def negatives(self, anchors: int) -> int:

@@ -8,10 +8,11 @@ B is the number of pairs in the global batch, R = 2B the number of rows, C = D /
 vector, and D the width.
 """
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, mse_loss, normalize
 
 from cse.equation import equation, even, finite
@@ -94,16 +95,23 @@ def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
 
 
 class Graded(Objective):
-    """Base class of the three losses. A row has two texts and their score."""
+    """Base class of the three losses. A row has two texts and their score.
+
+    head: a partial of a module; it is called with `dim`. The module is dropped at test time. None: the loss reads the
+    embeddings.
+    """
 
     num_views = 2
     reads_scores = pairs_texts = True
 
+    def __init__(self, dim: int, head: Callable[[int], nn.Module] | None = None):
+        super().__init__()
+        self.head = None if head is None else head(dim)
+
     def forward(self, views: list[Encoded]) -> Loss:
         """Return the loss of the pairs (view 0, view 1) with their scores."""
-        first, second = views
-        with full_precision(first.pooled_BD, second.pooled_BD) as (x_BD, y_BD):
-            return self.loss(x_BD, y_BD, first.known["targets_B"])
+        with full_precision(*(self.through_head(view.pooled_BD) for view in views)) as (x_BD, y_BD):
+            return self.loss(x_BD, y_BD, views[0].known["targets_B"])
 
     def loss(self, x_BD: Tensor, y_BD: Tensor, targets_B: Tensor) -> Loss:
         """Return the loss of pairs of vectors, which are float32 or wider."""
@@ -115,8 +123,8 @@ class Cosent(Graded):
 
     min_rows = 2
 
-    def __init__(self, dim: int, temperature: Positive):
-        super().__init__()
+    def __init__(self, dim: int, temperature: Positive, head: Callable[[int], nn.Module] | None = None):
+        super().__init__(dim, head)
         self.temperature = temperature
 
     def loss(self, x_BD: Tensor, y_BD: Tensor, targets_B: Tensor) -> Loss:
@@ -128,7 +136,7 @@ class Angle(Graded):
     """AnglE: the weighted sum of three terms. The loss's `parts` are the unweighted terms.
 
     positive_from: the lowest score, from 0 to 1, of a positive pair in the in-batch term.
-    Raises UserError for an encoder of odd width, because its vectors have no halves.
+    Raises UserError for vectors of odd width, because they have no halves.
     """
 
     min_rows = 2
@@ -144,11 +152,13 @@ class Angle(Graded):
         angle_temperature: Positive,
         positive_from: float,
         reading: Reading,
+        head: Callable[[int], nn.Module] | None = None,
     ):
-        super().__init__()
-        if dim % 2:
+        super().__init__(dim, head)
+        width = getattr(self.head, "out_dim", dim)
+        if width % 2:
             raise UserError(
-                f"objective=angle splits vectors into real and imaginary halves, but the width {dim} is odd"
+                f"objective=angle splits vectors into real and imaginary halves, but the width {width} is odd"
             )
         self.weights = cosine_weight, negatives_weight, angle_weight
         self.temperatures = cosine_temperature, negatives_temperature, angle_temperature
@@ -173,9 +183,6 @@ class Angle(Graded):
 
 class Cosine(Graded):
     """Regression of the cosine on the score: the mean squared error."""
-
-    def __init__(self, dim: int):
-        super().__init__()
 
     def loss(self, x_BD: Tensor, y_BD: Tensor, targets_B: Tensor) -> Loss:
         """Return mean_i (s_i - t_i)^2."""

@@ -9,7 +9,8 @@ import pytest
 import torch
 from objectives import OBJECTIVES, make
 from torch import Tensor, nn
-from toy_batches import DIM, batch_for
+from toy_batches import DIM, batch_for, built
+from toys import composed
 
 from cse.objective import blockwise
 from cse.types import Encoded, Objective
@@ -57,6 +58,19 @@ SAID = {  # of 8 anchors: views, masking, negatives, and whether the head stays 
 def test_what_an_objective_says_of_itself(name):
     one = make(name)
     assert (one.num_views, one.masking, one.negatives(8), one.test_head() is not None) == SAID[name]
+
+
+@pytest.mark.parametrize("name", ["cosent", "angle", "cosine", "gist"])
+def test_a_head_that_is_no_default_trains_and_is_dropped_at_test_time(name):
+    part = "objective.head={_target_:cse.model.heads.MLPHead,_partial_:true}"
+    headed = built(composed("data=text", *OBJECTIVES[name], part).objective)
+    x_RD, places, known = views_for(headed, 13)
+    views = [Encoded(x_RD[rows], {key: value[rows] for key, value in known.items()}) for rows in places]
+    loss = headed(views).total
+    torch.testing.assert_close(loss, loss_of(make(name), headed.head(x_RD), places, known))
+    loss.backward()
+    assert headed.head.linear.weight.grad.any()
+    assert headed.test_head() is None
 
 
 @pytest.mark.parametrize("name", ["mlm", "simcse_mlm", "declutr"])

@@ -9,6 +9,7 @@ from sentence_transformers.sentence_transformer.losses import AnglELoss, CoSENTL
 from torch.nn.functional import normalize
 
 from cse.errors import UserError
+from cse.model.heads import Projector
 from cse.objective.graded import Angle, Cosent, Cosine, angle_similarity, cosent
 from cse.types import Encoded
 
@@ -91,6 +92,11 @@ def test_pairs_of_equal_scores_have_a_loss_and_gradient_of_zero():
     assert not gradient.any()  # nor is any NaN
 
 
-def test_an_odd_width_has_no_halves():
+def narrower(dim):
+    return Projector(dim, hidden=4, out=dim - 1, layers=2, bias_hidden=True, bias_last=True)
+
+
+@pytest.mark.parametrize(("dim", "head"), [(5, None), (6, narrower)])
+def test_an_odd_width_has_no_halves(dim, head):
     with pytest.raises(UserError, match=r"objective=angle.*5"):
-        Angle(5, **WEIGHTS, **TEMPERATURES, positive_from=0.5, reading="released")
+        Angle(dim, **WEIGHTS, **TEMPERATURES, positive_from=0.5, reading="released", head=head)

@@ -72,10 +72,18 @@ def settings_of_command(kind: Kind) -> Iterator[Entry]:
 
 
 def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Entry]:
-    """Yield the settings of one file of a group, in order. choice: the GROUP=CHOICE for the entries."""
+    """Yield the settings of one file of a group, in order. choice: the GROUP=CHOICE for the entries.
+
+    The training head is the only part inside a part that is a setting, because its value may be null.
+    """
     inside = "".join(f"{name}." for name in section_of(group, file)) if group else ""
+    comments: dict[str, str] = {}
     for key, value, comment in keys_of_text("\n".join(body(file))):
         dotted = inside + key
+        comments[dotted] = comment
+        if dotted == "objective.head._target_":
+            whole = f"{{_target_:{value},_partial_:true}}"
+            yield Entry("objective.head", whole, comments["objective.head"], "objective.head", choice)
         is_hydras = dotted.startswith("hydra.") and dotted != "hydra.run.dir"
         if value and not is_hydras and not last_part(key).startswith("_"):
             yield Entry(dotted, value, comment, dotted, choice)
