@@ -45,6 +45,7 @@ def test_no_page_loads_from_another_host(site):
         ("custom loss", "adding/objective"), ("hyperparameter search", "sweeps"), ("save model", "own-encoder"),
         ("wandb", "tracking"), ("simcse", "papers/simcse"), ("oom", "trouble"), ("memory", "planning"),
         ("not reproduced", "measured"), ("reproduced", "measured"), ("reproduce", "sweeps"),
+        ("mine_hard_negatives", "own-text"), ("tripletevaluator", "evaluation"), ("ndcg", "evaluation"),
         ("use trained encoder", "own-encoder"), ("load model in another program", "own-encoder"),
     ],
 )  # fmt: skip

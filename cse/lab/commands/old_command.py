@@ -71,6 +71,12 @@ class Old:
 
 def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     """Raise UserError for a command with flags that neither cse nor Hydra has. texts: the command's arguments."""
+    python = next((text.partition("(")[0] for text in texts if re.match(r"[A-Za-z_][\w.]*\(", text)), None)
+    if python:
+        raise UserError(
+            f"{python}(...) is Python: give each of its arguments as --NAME VALUE, such as --learning_rate 2e-5; "
+            "docs/coming-from.md lists their counterparts in cse"
+        )
     shell = next((text for text in texts if re.fullmatch(r"[^=]+\.sh", text)), None)
     if shell:
         raise UserError(f"{shell} is a shell script: paste the command inside it, python train.py ...")
@@ -218,7 +224,10 @@ def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind, named: C
     name = simplified(flag)
     if old.is_left:
         return
-    answer = old.answer = None if name in known else answer_to(flag, known, kind, named)
+    answer = None if name in known else answer_to(flag, known, kind, named)
+    if name == "loss" and values:  # --loss CoSENTLoss
+        answer = answer_to(values[0], known, kind) or answer
+    old.answer = answer
     if answer is None:
         near = meant(flag.lstrip("-"), known)
         if len(near) == 1 and name in (near[0], last_part(near[0])):  # --trainer.lr, or --lr

@@ -74,6 +74,9 @@ def check_argument(argument: str, known: list[str], given: PlainConfig) -> None:
     key, equals, value = argument.partition("=")
     near = nearest(key, known) or "; cse-report --help lists the keys"
     if not equals and key not in known:
+        path = Path(argument)
+        folders = [folder.name for folder in path.parent.glob("*/")] if os.path.isdir(path.parent) else []
+        near = nearest(path.name, [*known, *folders]) or near
         raise UserError(f"{argument}: there is no such folder, and no such key{near}")
     if key not in known:
         raise UserError(f"{argument}: there is no key {key}{near}")

@@ -158,6 +158,12 @@ def with_more(name: str, ours: Collection[str]) -> list[str]:
     return [longest] if longest else []
 
 
+def near_another_trainers(name: str, ours: Collection[str]) -> list[str]:
+    """Return the key for another trainer's name that is misspelt: ["model.pooling"] for pooler_typ."""
+    near = difflib.get_close_matches(simplified(name), rows_by_name(), 1, 0.9)
+    return of_another_trainer(near[0], ours) if near else []
+
+
 def spelled_alike(name: str, ours: Collection[str]) -> list[str]:
     """Return the name with the most similar spelling: trainer.batch_size for trainer.batchsize."""
     return difflib.get_close_matches(name.lower(), ours, 1, 0.6)
@@ -176,6 +182,7 @@ GUESSES = (
     begun,
     with_the_same_start,
     with_more,
+    near_another_trainers,
     spelled_alike,
     with_a_last_part_alike,
 )

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 from cse.errors import UserError
-from cse.lab.settings.arguments import recorded_arguments, shell_argument, spell_argument
+from cse.lab.settings.arguments import key_of, recorded_arguments, shell_argument, spell_argument, values_of
 from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices, file_of, groups, is_group, user_folders
-from cse.lab.settings.lookup import keys_of_command, last_part, meant, nearest, note_on, trainers
+from cse.lab.settings.lookup import answer_to, keys_of_command, last_part, meant, nearest, note_on, trainers
 
 INSTEAD: dict[Kind, dict[str, str]] = {
     "train": {
@@ -84,6 +84,9 @@ def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
     if isinstance(error, OverrideParseException) and "=" not in error.override:  # trainer.lr
         return no_setting(error.override, texts, kind)
     if isinstance(error, OverrideParseException):  # note=a,,b
+        key, known = key_of(error.override), keys_of_command(kind)
+        if key not in known and answer_to(key, known, kind):  # num_train_epochs=1, copied from Python
+            return no_key(key, texts, kind)
         why = "; ".join(line for line in lines if error.override not in line)
         return f"{error.override} cannot be read{f' ({why})' if why else ''}; {as_one_text(error.override)}"
     if match := AMBIGUOUS.match(text):  # note=a,b without -m
@@ -192,9 +195,11 @@ def hints_for_key(
 
     choices_by_key: the choices that have each key. keys_of_choices: the keys that the command's choices have.
     """
-    note = "" if key in choices_by_key else note_on(key, choices_by_key, kind)
-    if note:  # num_train_epochs
-        yield note
+    loss = values_of(recorded_arguments(texts)).get("loss", "") if key == "loss" else ""
+    for name in (loss.partition("(")[0], key):  # loss=CoSENTLoss, num_train_epochs=1
+        note = "" if name in choices_by_key else note_on(name, choices_by_key, kind)
+        if note:
+            yield note
     if (kind, key) == ("evaluate", "model.name"):
         yield "the encoder to score is checkpoint=FOLDER or its name on the hub"
     if key in choices_by_key:  # objective.lambd without objective=barlow

@@ -120,6 +120,11 @@ def offered(program: str, line: str) -> list[str]:
     ("cse-train", "--temp 0.1 --train_file data/wiki1m_for_simcse.txt --hard_negative_weight 1 --weight_decay 0.1",
      "cse-train objective.temperature=0.1 data=wiki1m trainer.weight_decay=0.1 "
      "trainer.no_decay=[bias,LayerNorm.weight]"),
+    ("cse-train", "--loss MultipleNegativesRankingLoss --scale 20.0 --learning_rate 2e-5",
+     "cse-train objective=simcse_sup objective.head=null objective.temperature=0.05 trainer.lr=2e-5"),
+    ("cse-train", "--loss losses.AnglELoss --fp16",
+     "cse-train objective=angle objective.cosine_weight=0 objective.negatives_weight=0 "
+     "objective.angle_temperature=0.05 trainer.precision=fp16"),
     ("cse-train", "--train_file data/nli_for_simcse.csv --hard_negative_weight 1 --weight_decay 0.0",
      "cse-train data=nli objective=simcse_sup objective.hard_negative_weight=1 trainer.weight_decay=0"),
 ])  # fmt: skip
@@ -248,6 +253,8 @@ def test_a_file_of_ones_own_has_its_columns_and_survives_the_shell(tmp_path, mon
     ("cse-train", "--max_steps 9 --evaluation_strategy epoch", "share of the schedule"),
     ("cse-train", "--fp16 --no_cuda", "GPU"), ("cse-train", "torchrun --nnodes 2 train.py --fp16", "docs/devices.md"),
     ("cse-train", "--optim adafactor --fp16", "AdamW"), ("cse-train", "--do_train false --fp16", "cse-eval"),
+    ("cse-train", "--loss TripletLoss --fp16", "objective=simcse_sup"),
+    ("cse-train", "--loss my_own --fp16", "MultipleNegativesRankingLoss"),
     ("cse-train", "--gpus 4", "SLURM"), ("cse-train", "--eval_transfer --temp 0.1", "eval=[stsb,sts,transfer]"),
 ])  # fmt: skip
 def test_what_a_person_has_to_decide_is_named(program, line, said):
@@ -257,7 +264,10 @@ def test_what_a_person_has_to_decide_is_named(program, line, said):
     assert left_out.partition(". ")[0] in line
 
 
-@pytest.mark.parametrize(("line", "near"), [("--xyzzy 3", "unknown"), ("--warmup_step 3 -x", "trainer.warmup")])
+@pytest.mark.parametrize(
+    ("line", "near"),
+    [("--xyzzy 3", "unknown"), ("--warmup_step 3 -x", "trainer.warmup"), ("--pooler_typ cls", "mean model.pooling")],
+)
 def test_flags_that_no_trainer_has_get_one_line(line, near):
     message = refusal("cse-train", line)
     assert near in message
@@ -289,6 +299,7 @@ def test_what_is_not_translated_has_no_default():
 @pytest.mark.parametrize(("line", "said"), [
     ("bash run_unsup_example.sh", "shell script"), ("python simcse_to_huggingface.py --path X", "not needed"),
     ("python scripts/run_senteval.py allennlp SentEval out --cuda-device 0", "eval=declutr"),
+    ("'SentenceTransformerTrainingArguments(num_train_epochs=1)'", "coming-from"),
     ("python scripts/save_pretrained_hf.py out", "not needed"), ("python train.py args.json", "no flags"),
 ])  # fmt: skip
 def test_a_script_without_a_counterpart_is_explained(line, said):
