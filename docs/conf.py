@@ -25,6 +25,7 @@ html_title = "cse"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["style.css"]
+html_js_files = [("search.js", {"defer": ""})]
 html_show_sphinx = False
 html_copy_source = False
 html_show_search_summary = True  # a page opened as a file may not fetch others, and has titles only

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import chromium
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +56,14 @@ def test_the_search_leads_first_to_the_section_that_answers(site, query, page):
     found = {entry: places for entry, places in index["indexentries"].items() if query in entry}
     nearest = min(found, key=len)
     assert [index["docnames"][file] for file, _, is_main in found[nearest] if is_main] == [page]
+
+
+@chromium.needed
+def test_the_search_shows_the_place_of_a_word_that_lacks_its_stem(site, tmp_path):
+    with chromium.Page(site / "search.html", tmp_path) as page:
+        html = f"<main role='main'>{'start ' * 99}memory</main>"
+        call = f"Search.makeSearchSummary({json.dumps(html)}, new Set(['memori']), '').textContent"
+        assert page.run(call).endswith("memory")
 
 
 def test_every_page_is_in_the_contents(site):
