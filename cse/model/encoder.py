@@ -33,6 +33,7 @@ FETCHED = 256  # batches whose vectors stay on the device until they are copied 
 TEXTS = 128  # texts in a batch of encode()
 READ_AHEAD = 2**16  # texts that are sorted by length together; the next texts are tokenised while the layers compute
 TOKENISED = 2**12  # texts in a call of the tokenizer, which needs 7 KiB a text until it returns
+SHOWN = 60  # characters of a prompt in a description
 LONG = 512  # tokens; a batch of longer texts has fewer texts, so that it needs no more memory
 TOKENS = 2**12  # tokens, with padding, up to which a bf16 batch is filled; with 2**15 a CPU was slower than in fp32
 
@@ -48,6 +49,11 @@ def as_texts(sentences: str | Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise TypeError(f"sentences[{number}] must be a str, not {type(text).__name__}: {text!r:.80}")
     return texts
+
+
+def shown_prompt(prompt: str) -> str:
+    """Return a prompt for a description: in quotes, and at most SHOWN characters of it."""
+    return repr(prompt if len(prompt) <= SHOWN else f"{prompt[: SHOWN - 3]}...")
 
 
 class Encoder(nn.Module):
@@ -119,13 +125,40 @@ class Encoder(nn.Module):
     def described(self) -> str:
         """The steps from a text to its vector: pooling, template, head, unit length and the longest text."""
         about = [f"{self.pooling} pooling", *["in a template"] * bool(self.tokenizer.template_length)]
-        about += [f"after {self.tokenizer.prefix!r}"] * bool(self.tokenizer.prefix)
-        if self.tokenizer.documents_follow:
-            about.append(f"documents after {self.tokenizer.prefixes[Document]!r}")
+        about += self.prompts_in_words
         about += ["its dense head"] * (self.head is not None)
         about += ["unit length"] * self.unit_length
         about += [f"the first {self.vector_length} numbers"] * (self.vector_length < self.dim)
         return ", ".join([*about, f"at most {self.tokenizer.longest} tokens"])
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """The prompts that `encode` puts before a text, a Query and a Document, without empty prompts."""
+        if self.settings.get("include_prompt") is False:  # then `encode` refuses prompts
+            return {}
+        tokenizer = self.tokenizer
+        sides = {"text": str, "query": Query, "document": Document}
+        found = {name: tokenizer.prefixes.get(side, tokenizer.prefix) for name, side in sides.items()}
+        return {name: prompt for name, prompt in found.items() if prompt}
+
+    @property
+    def prompts_in_words(self) -> list[str]:
+        """The prompts in words: the prompt before every text, and the prompts before queries and documents."""
+        text, query, document = (self.prompts.get(name, "") for name in ("text", "query", "document"))
+        words = [f"after {shown_prompt(text)}"] if text else []
+        if self.tokenizer.documents_follow:
+            words.append(f"documents after {shown_prompt(document)}")
+        elif {query, document} != {text}:
+            words.append(f"in search: queries after {shown_prompt(query)} and documents after {shown_prompt(document)}")
+        return words
+
+    def check_prompts(self, sides: Iterable[type[str]]) -> None:
+        """Raise UserError if a text of these types has a prompt, and the checkpoint pools without the prompt."""
+        if self.settings.get("include_prompt") is False and any(map(self.tokenizer.prefixes.get, sides)):
+            raise UserError(
+                "this encoder pools without the prompt (include_prompt), but cse pools all tokens",
+                instead="remove include_prompt from its Pooling's config.json",
+            )
 
     def __repr__(self) -> str:
         """Return one line. The repr of `backbone` lists the layers."""
@@ -243,11 +276,7 @@ class Encoder(nn.Module):
         or another precision.
         """
         texts = as_texts(sentences)
-        if self.settings.get("include_prompt") is False and any(self.tokenizer.prefixes.get(type(t)) for t in texts):
-            raise UserError(
-                "this encoder pools without the prompt (include_prompt), but cse pools all tokens",
-                instead="remove include_prompt from its Pooling's config.json",
-            )
+        self.check_prompts(map(type, texts))
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1")
         if precision not in get_args(Precision):

@@ -193,9 +193,14 @@ class Tokenizer:
         first, second = self.templates
         return np.array([*second.before, *first.text(ids.tolist()), *second.after], np.int32)
 
+    def prefix_of(self, column: int) -> str:
+        """Return the text that training puts before the texts of a column."""
+        (prefix,) = self._prefixed(self.of_column([""], column))
+        return prefix
+
     def before_text(self, column: int = 0) -> int:
         """Return the number of ids before a text of this column: special tokens, template and prefix."""
-        (prefix,) = self._prefixed(self.of_column([""], column))
+        prefix = self.prefix_of(column)
         if not prefix:
             return len(self._around.before)
         # a blank at the end of the prefix may belong to the first token of the text; that depends on the text

@@ -137,8 +137,10 @@ def test_pooling_without_the_prompt_is_kept_and_takes_no_prefix(base, tmp_path):
     assert_drop_in(folder, tmp_path / "best")
     with pytest.raises(UserError, match="include_prompt"):
         load_encoder(str(folder), None, prefix="a: ")
+    encoder = load_encoder(str(folder), None)
+    assert encoder.prompts == {}
     with pytest.raises(UserError, match="include_prompt"):
-        load_encoder(str(folder), None).encode_query("a")
+        encoder.encode_query("a")
 
 
 @pytest.mark.parametrize(("given", "query", "document"), [
@@ -191,9 +193,21 @@ def test_recorded_prompts_of_queries_and_documents_are_read_as_sentence_transfor
     for way in ("encode", "encode_query", "encode_document"):
         np.testing.assert_allclose(getattr(encoder, way)(TEXTS), getattr(theirs, way)(TEXTS), atol=1e-5, err_msg=way)
     assert encoder.tokenizer.documents_follow == ("default_prompt_name" in settings)
+    prompts = settings["prompts"]
+    sides = {"text": prompts.get(settings.get("default_prompt_name")), **{side: prompts.get(side) for side in BOTH}}
+    assert encoder.prompts == {side: prompt for side, prompt in sides.items() if prompt}
+    assert repr(prompts["query"]) in encoder.described
     plain = load_encoder(str(folder), None, prefix="query: ").tokenizer  # one prefix: before every column
     assert plain.key() == load_encoder(str(base()), None, prefix="query: ").tokenizer.key()
     assert plain.of_column(["a"], 1) == ["a"]
+
+
+def test_a_long_prompt_is_shortened_where_the_encoder_is_described(base):
+    prompt = "kadan " * 30
+    encoder = load_encoder(str(base(prompts={"query": prompt, "document": ""})), None)
+    assert encoder.prompts == {"query": prompt}
+    assert "kadan kadan" in encoder.described
+    assert prompt not in encoder.described
 
 
 def pickled(folder: Path) -> None:

@@ -140,6 +140,7 @@ class Results(TypedDict, total=False):
     encoder: str  # the encoder that cse-eval scored, in words
     architecture: str  # the architecture of a trained encoder
     vectors: ExportedVectors
+    prompts: dict[str, str]  # what is put before a text, a query and a document; without empty prompts
     weights_sum: str | None  # checksum of best/'s weights, or of the weights that were scored
 
     # the code

@@ -19,9 +19,10 @@ from cse.device import computes_bf16, device_name, is_gpu
 from cse.errors import UserError
 from cse.lab.run.evaluators import shared_pairs_in_words
 from cse.lab.run.run_log import log_fields
+from cse.lab.settings.arguments import shell_line, spell_argument
 from cse.lab.settings.values import PlainConfig
 from cse.lab.sharing.score_tables import problems_of
-from cse.model.encoder import Encoder
+from cse.model.encoder import SHOWN, Encoder, shown_prompt
 from cse.model.recorded import recorded_modules
 from cse.sources.encoder import locate
 from cse.training.loop import Training
@@ -29,6 +30,7 @@ from cse.training.settings import Parts, Trainer
 from cse.types import Evaluator
 
 NEXT_LINE = "\n" + 11 * " "  # between the lines of one field
+FIRST = 1000  # rows in which a repeated prefix is looked for
 
 
 def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
@@ -40,6 +42,7 @@ def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
         **method_in_words(plain),
         encoder=encoder_in_words(plain["model"]["name"], parts.encoder),
         data=NEXT_LINE.join(rows_in_words(own) for own in batches.sources.values()),
+        prefix=for_each_text(batches, repeated_prefix_in_words),
         sources=shares_in_words(parts),
         truncation=for_each_text(batches, truncation_in_words),
         views=for_each_text(batches, lambda own: views_in_words(own, choice)),
@@ -77,11 +80,18 @@ def method_in_words(plain: PlainConfig) -> dict[str, str]:
 
 
 def encoder_in_words(name: str, encoder: Encoder) -> str:
-    """Return the encoder's name, pooling, head and size."""
+    """Return the encoder's name, pooling, head, size and prompts, and how to train with prompts of search."""
     words = [name, pooling_in_words(name, encoder.pooling)]
     if encoder.head is not None:
         words.append("the checkpoint's dense head")
-    return ", ".join([*words, encoder.size])
+    line, prompts = ", ".join([*words, encoder.size, *encoder.prompts_in_words]), encoder.prompts
+    if not prompts or encoder.tokenizer.prefix:
+        return line
+    both = {side: prompts.get(side, "") for side in ("query", "document")}
+    remedy = '\'model.prefix={query:"...",document:"..."}\''
+    if max(map(len, both.values())) <= SHOWN:
+        remedy = shell_line(spell_argument("model.prefix", both))
+    return f"{line}{NEXT_LINE}training puts no prompt before a text; to train with the prompts of search: {remedy}"
 
 
 def pooling_in_words(name: str, pooling: str) -> str:
@@ -96,6 +106,21 @@ def pooling_in_words(name: str, pooling: str) -> str:
 def rows_in_words(batches: Batches) -> str:
     """Return a description of the batches' text, with the number of rows that are trained on."""
     return text_in_words(batches.text, f", {len(batches.row_numbers):,} rows")
+
+
+def repeated_prefix_in_words(batches: Batches) -> str:
+    """Return the columns whose texts mostly begin with the prefix that the run puts before them; "" if there are none.
+
+    Only the first FIRST rows are read.
+    """
+    text, rows, repeated = batches.text, batches.row_numbers[:FIRST], []
+    for column in sorted({*batches.views.column_of_view}):
+        prefix = batches.views.tokenizer.prefix_of(column).strip()
+        count = sum(one.lstrip().startswith(prefix) for one in text.texts_of(rows, column)) if prefix else 0
+        if 2 * count > len(rows):
+            of_column = f"{count:,} of the first {len(rows):,} texts of {text.column_names[column]}"
+            repeated.append(f"{of_column} begin with {shown_prompt(prefix)}, which the run puts before them again")
+    return "; ".join([*repeated, "model.prefix='' puts no prefix"]) if repeated else ""
 
 
 def text_in_words(text: Text | TextRows, rows: str = "") -> str:

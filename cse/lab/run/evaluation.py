@@ -56,12 +56,14 @@ class Subject(NamedTuple):
     """The encoder to score.
 
     encode: n texts -> (n, dim) float32. described: the encoder in words. device: the name of the encoder's device.
+    encoder: the encoder itself; None for word vectors.
     """
 
     encode: Encode
     dim: int
     described: str
     device: str
+    encoder: Encoder | None = None
 
 
 def run_evaluation(job: Job) -> None:
@@ -121,7 +123,7 @@ def load_subject(cfg: DictConfig) -> Subject:
     encoder.to(default_device())
     described = f"{cfg.checkpoint or cfg.model.name}, {encoder.described}"
     encode = partial(encoder.encode, batch_size=cfg.batch_size)
-    return Subject(encode, encode(["."]).shape[1], described, str(encoder.device))
+    return Subject(encode, encode(["."]).shape[1], described, str(encoder.device), encoder)
 
 
 def load_vectors(cfg: DictConfig) -> Subject:
@@ -155,7 +157,7 @@ def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
     described = f"{subject.described}, {cfg.kind} whitening to {cfg.components or 'all'} components"
     described += f" fitted on {len(sample):,} sentences of {cfg.fit}"
     dim = cfg.components if cfg.kind == "pca" and cfg.components else subject.dim
-    return Subject(lambda texts: whitening(subject.encode(texts)), dim, described, subject.device)
+    return subject._replace(encode=lambda texts: whitening(subject.encode(texts)), dim=dim, described=described)
 
 
 # The run that is scored
@@ -240,6 +242,7 @@ def report_scores(
         data=sources,
         items=keep_items(record.folder, scores),
         encoder=subject.described,
+        prompts=subject.encoder.prompts if subject.encoder else {},
         weights_sum=record.results["named"].get("checkpoint"),  # the checksum before the evaluation
         dtype=cfg.dtype,
     )

@@ -221,6 +221,7 @@ def encoder_and_inputs(training: Training) -> Results:
         "total_steps": training.steps,
         "architecture": f"{shape}, {encoder.pooling} pooling",
         "vectors": vectors_of_export(encoder, objective.test_head()),
+        "prompts": encoder.prompts,
         "training_data": cast("TrainingData", training.parts.provenance()),
         "inputs": training.inputs,
         "processes": training.accelerator.num_processes,  # trainer.devices does not give torchrun's number

@@ -1,5 +1,7 @@
 """Templates, prefixes, denoising: in chunks, on two processes, resumed, scored, loaded by sentence-transformers."""
 
+import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ from run_folders import logged_of, results_of
 from typed import exit_code
 
 import cse
+from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.types import Document, Query
 
@@ -17,6 +20,7 @@ PROMPT = [
     "model.second_template='migor [X] nuler [MASK].'", "trainer.lr=1e-3",
 ]  # fmt: skip
 TWO_PREFIXES = "model.prefix={query:'kadan: ',document:'lofel: '}"
+TWO_WORDS = "{query:'kadan ',document:migor}"
 STILL = ["augmentation=shuffle", "augmentation.model_dropout=0.0"]  # dropout differs between processes
 
 
@@ -66,6 +70,46 @@ def test_two_prefixes_reach_training_scores_and_best(small_run, cse_train, tmp_p
     shown = capfd.readouterr().out
     assert "[CLS] kadan [UNK] kadan" in shown
     assert "[CLS] lofel [UNK] migor" in shown
+
+
+def with_prompts(tiny_bert: str, folder: Path, **prompts: str) -> str:
+    """A folder of sentence-transformers that records prompts without a default."""
+    save_encoder(load_encoder(tiny_bert, "mean"), folder)
+    file = folder / "config_sentence_transformers.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"prompts": prompts, "default_prompt_name": None}))
+    return str(folder)
+
+
+def test_prompts_that_only_search_has_are_named_with_the_setting_that_trains_with_them(
+    small_run, cse_train, tiny_bert, tmp_path, senteval, capfd
+):
+    prompts = {"query": "kadan: ", "document": "lofel's: "}
+    base = with_prompts(tiny_bert, tmp_path / "base", **prompts)
+    words = [*small_run, f"model.name={base}", "model.pooling=null"]
+    assert cse_train(words) == 0
+    line = capfd.readouterr().out.partition("encoder ")[2].partition("\ndata ")[0]
+    (remedy,) = [word for word in shlex.split(line.splitlines()[-1]) if word.startswith("model.prefix=")]
+    assert all(repr(prompt) in line for prompt in prompts.values())
+    assert results_of(tmp_path / "run")["prompts"] == prompts
+    assert cse_train([*words, remedy, f"hydra.run.dir={tmp_path}/both"]) == 0
+    assert results_of(tmp_path / "both")["prompts"] == {"text": "kadan: ", **prompts}
+    assert "model.prefix" not in capfd.readouterr().out.partition("\ndata ")[0]
+    scored = ["eval=stsb", f"paths.senteval={senteval}", "allow_partial=true", "tracker=none"]
+    for name in ("run", "both"):
+        place = tmp_path / "of" / name
+        assert exit_code("cse-eval", f"checkpoint={tmp_path}/{name}", *scored, f"hydra.run.dir={place}") == 0
+        assert results_of(place)["prompts"] == results_of(tmp_path / name)["prompts"]
+        page = (place / "scores.md").read_text()
+        assert all(repr(prompt) in page for prompt in prompts.values())
+
+
+@pytest.mark.parametrize(("prefix", "columns"), [("'kadan '", ["q"]), (TWO_WORDS, ["q", "d"]), ("'zil: '", [])])
+def test_a_prefix_that_the_texts_already_have_is_named(small_run, cse_train, tmp_path, capfd, prefix, columns):
+    given = [*small_run, *of_pairs(tmp_path), f"model.prefix={prefix}", "eval=[]", "trainer.max_steps=1"]
+    assert cse_train([*given, "dry_run=true"]) == 0
+    lines = [line for line in capfd.readouterr().out.splitlines() if line.startswith("prefix ")]
+    assert [line.count("32 of the first 32 ") for line in lines] == [len(columns)] * bool(columns)
+    assert all(f"texts of {column} " in line for line in lines for column in columns)
 
 
 @pytest.mark.parametrize("wrong", ["{query:a}", "{query:a,document:b,passage:c}", "{a:b}"])
