@@ -3,7 +3,7 @@ interface has a default. The last letters of a tensor's name give its shape: B r
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
@@ -324,6 +324,15 @@ class Evaluator(Part, ABC):
     """The splits that the evaluator can score: "dev", "test" or both."""
     primary: str | None = None
     """The name of the main score. `trainer.select=<key>` selects the checkpoint on `dev/<key>/<primary>`."""
+    searches: bool = False
+    """Whether the evaluator encodes Queries and Documents."""
+
+    def score_names(self, split: str) -> Collection[str]:
+        """Return the names of a split's scores if the settings give them, before `prepare`; by default none: unknown.
+
+        So a wrong name in `trainer.select` is refused before any work.
+        """
+        return ()
 
     @abstractmethod
     def prepare(self) -> None:

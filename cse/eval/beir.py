@@ -36,15 +36,17 @@ SPLITS = ("dev", "test")
 QRELS = "qrels/{}.tsv"
 HEADER = ["query-id", "corpus-id", "score"]
 DEPTH = 100  # ranks
+MEASURES = ("ndcg@10", "mrr@10", "recall@10", "recall@100")
 
 
 class Beir(Evaluator):
-    """An evaluator of search: `ndcg@10`, `mrr@10`, `recall@10` and `recall@100`, in percent.
+    """An evaluator of search with the MEASURES, in percent.
 
     folder: see the module. Raises UserError if `folder` is None.
     """
 
     primary = "ndcg@10"
+    searches = True
 
     def __init__(self, folder: Folder | None):
         if folder is None:
@@ -61,6 +63,10 @@ class Beir(Evaluator):
     def needs(cls, settings: Settings) -> list[Need]:
         """Return the folder as a Need."""
         return [FileNeed(settings["folder"], "folder")] if settings.get("folder") else []
+
+    def score_names(self, split: str) -> tuple[str, ...]:
+        """Return the names of the measures."""
+        return MEASURES
 
     def prepare(self) -> None:
         """Read the folder. Raises MissingResource or UserError."""
@@ -178,7 +184,7 @@ def measures(found_QK: np.ndarray, judged: Sequence[dict[int, int]]) -> dict[str
         >>> {name: value_Q.round(3).tolist() for name, value_Q in measures(np.array([[7, 3]]), [{7: 1, 5: 1}]).items()}
         {'ndcg@10': [0.613], 'mrr@10': [1.0], 'recall@10': [0.5], 'recall@100': [0.5]}
     """
-    named: dict[str, list[float]] = {name: [] for name in ("ndcg@10", "mrr@10", "recall@10", "recall@100")}
+    named: dict[str, list[float]] = {name: [] for name in MEASURES}
     discounts = 1 / np.log2(np.arange(2, 12))
     for found_K, scores in zip(found_QK.tolist(), judged, strict=True):
         gains = np.array([max(0, scores.get(number, 0)) for number in found_K])

@@ -64,6 +64,10 @@ class Classification(Evaluator):
         named = {part: settings.get(part) for part in ("train", "dev", "test")}
         return [TextNeed(file, part, columns=columns, encoding=encoding) for part, file in named.items() if file]
 
+    def score_names(self, split: str) -> tuple[str, ...]:
+        """Return the names of the two scores."""
+        return "accuracy", "macro_f1"
+
     def prepare(self) -> None:
         """Read the files. Raises MissingResource or UserError."""
         rows = {

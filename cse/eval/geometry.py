@@ -182,6 +182,10 @@ class Geometry(ScoredPairs):
         """Return the readers of STS-B's files for the split."""
         return {"STS-B": [partial(read_table, task="STS-B", split=file) for file in self.parts[split]]}
 
+    def score_names(self, split: str) -> list[str]:
+        """Return the names of the six scores."""
+        return ["alignment", "uniformity", "uniformity_without_log", "effective_rank", "isotropy", "mean_cosine"]
+
     def prepare(self) -> None:
         """Read the pairs of every split. Raises MissingResource or UserError."""
         super().prepare()

@@ -52,6 +52,7 @@ class Mteb(Evaluator):
 
     splits = ("test",)
     primary = "average"
+    searches = True
 
     def __init__(
         self,

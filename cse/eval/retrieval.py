@@ -73,6 +73,10 @@ class Retrieval(Evaluator):
         """Return the captions as a Need."""
         return [DatasetNeed("flickr", settings.get("captions"))]
 
+    def score_names(self, split: str) -> list[str]:
+        """Return the names of the recalls and of the median rank."""
+        return [*(f"recall@{k}" for k in self.ks), "median_rank"]
+
     def prepare(self) -> None:
         """Read the captions. Raises MissingResource or UserError."""
         wanted = [name for split in self.splits for name in self.parts[split]]

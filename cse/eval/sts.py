@@ -92,6 +92,18 @@ class ScoredPairs(Evaluator):
         """Return {task: the functions that read its subsets} for a split."""
         raise NotImplementedError
 
+    def score_names(self, split: str) -> list[str]:
+        """Return the names of all statistics and averages, as if no data were missing."""
+        names, tasks = [], self.readers(split)
+        for cut in self.cuts:
+            for task, reads in tasks.items():
+                prefix = cut if task == self.unnamed else f"{cut}{task}/"
+                ends = ("", "_mean", "_wmean") if len(reads) > 1 else ("",)
+                names += [f"{prefix}{statistic}{end}" for statistic in self.statistics for end in ends]
+            if self.averaged and set(self.averaged) <= set(tasks):
+                names.append(f"{cut}average")
+        return names
+
     def prepare(self) -> None:
         """Read the pairs of every split. Raises MissingResource or UserError."""
         for split in self.splits:

@@ -138,7 +138,8 @@ class State:
 def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
     """Return the names of the evaluators that score dev in training, from trainer.select and trainer.watch.
 
-    Raises UserError for an evaluator without a dev split. The evaluators need not be prepared.
+    Raises UserError for an evaluator without a dev split, and for a score that the evaluator does not have. The
+    evaluators need not be prepared.
     """
     able = [name for name, one in evaluators.items() if "dev" in one.splits]
     if unable := [name for name in trainer.watch if name not in able]:
@@ -149,6 +150,9 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
     split, name, score = (*trainer.select.split("/", 2), "", "")[:3]
     if split != "dev" or name not in able or not score:
         raise no_such_score(trainer.select, [f"dev/{name}/{evaluators[name].primary or '...'}" for name in able])
+    names = evaluators[name].score_names("dev")
+    if names and score not in names:
+        raise no_such_score(trainer.select, [f"dev/{name}/{one}" for one in names])
     return list(dict.fromkeys([name, *trainer.watch]))
 
 

@@ -50,13 +50,17 @@ def evaluators() -> list[type]:
 
 @pytest.fixture(autouse=True)
 def _every_score_says_what_it_is(monkeypatch, evaluators):
-    """Checks in every test that all scores of conf/eval's evaluators have a name of their own, a unit and rows."""
+    """Checks in every test that all scores of conf/eval's evaluators have a name of their own, a unit and rows.
+
+    The name is among the names that are known before scoring.
+    """
     for found in evaluators:
 
         def checked(self, encode, split, score=found.__call__):
             scores = score(self, encode, split)
             assert len({one.name for one in scores}) == len(scores)
             assert all(one.unit for one in scores)
+            assert {one.name for one in scores} <= {*self.score_names(split)} or not self.score_names(split)
             return scores
 
         monkeypatch.setattr(found, "__call__", checked)

@@ -12,6 +12,8 @@ from typed import exit_code
 from cse.errors import MissingResource, UserError
 from cse.eval.beir import Beir, measures, ranking
 from cse.lab.report.numbers.resampling import OVER_ITEMS, resample, score_on
+from cse.model.export import save_encoder
+from cse.model.load import load_encoder
 from cse.score import values
 from cse.types import Document, Query
 
@@ -141,6 +143,31 @@ def test_what_is_missing_is_named(folder, tmp_path):
     (folder / "queries.jsonl").unlink()
     with pytest.raises(MissingResource, match=r"queries\.jsonl is missing"):
         ready(Beir(str(folder)))
+
+
+def test_a_search_whose_prompts_the_pooling_leaves_out_is_refused_before_the_folder(
+    small_run, cse_train, folder, tiny_bert, tmp_path, capfd
+):
+    save_encoder(load_encoder(tiny_bert, "mean"), base := tmp_path / "base")
+    changes = {"config_sentence_transformers.json": {"prompts": {"query": "a: ", "document": ""}}}
+    changes["1_Pooling/config.json"] = {"include_prompt": False}
+    for name, change in changes.items():
+        (base / name).write_text(json.dumps(json.loads((base / name).read_text()) | change))
+    searched = ["eval=beir", f"eval.folder={folder}"]
+    trained = [*small_run, f"model.name={base}", "model.pooling=null", "trainer.select=null"]
+    scored = [f"checkpoint={base}", "tracker=none", f"hydra.run.dir={tmp_path}/scored"]
+    assert cse_train([*trained, *searched]) == exit_code("cse-eval", *scored, *searched) == 2
+    assert capfd.readouterr().err.count("include_prompt") >= 2
+    assert not (tmp_path / "run").exists()
+    assert not (tmp_path / "scored").exists()
+    assert cse_train([*trained, "dry_run=true"]) == 0
+
+
+def test_a_score_without_a_measure_is_refused_before_the_folder(small_run, cse_train, folder, tmp_path, capfd):
+    words = ["eval=beir", f"eval.folder={folder}", "trainer.select=dev/beir/map"]
+    assert cse_train([*small_run, *words]) == 2
+    assert "dev/beir/ndcg@10" in capfd.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_is_selected_and_compared_by_it(small_run, cse_train, folder, tmp_path, capfd):

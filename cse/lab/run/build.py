@@ -19,6 +19,7 @@ from cse.lab.run.compatible import (
     check_encoder,
     check_memory,
     check_objective,
+    check_prompts,
     check_source_objective,
     check_text,
     check_views,
@@ -72,6 +73,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
             found.append(learned.find())
     if missing:
         raise combine(missing)
+    check_prompts(evaluators, encoder)
     rows_of_texts = [learned.read(source) for learned, source in zip(texts, found, strict=True)]
     augmentation.bind(encoder.tokenizer.hf)
     batches: dict[str, Batches] = {}

@@ -8,6 +8,7 @@ check_source_objective  checks the objective of a mixture's source
 check_objective         checks an objective with the encoder
 check_encoder           checks the encoder with the maximum length, the augmentation and the evaluators
 check_widths            checks the encoder's width with the evaluators
+check_prompts           checks the encoder's prompts with the evaluators
 check_aux               checks the encoder with a second modality
 check_memory            checks objective.memory_size, a number of stored vectors, with the batches of a text
 """
@@ -23,12 +24,14 @@ from cse.lab.settings.references import naming_user_keys
 from cse.sources.catalogue import DATASETS
 
 if TYPE_CHECKING:  # importing torch is slow
+    from collections.abc import Mapping
+
     from omegaconf import DictConfig
 
     from cse.data.loader import Batches
     from cse.lab.run.texts import TextWithObjective
     from cse.model.encoder import Encoder
-    from cse.types import Augmentation, Objective
+    from cse.types import Augmentation, Evaluator, Objective
 
 log = logging.getLogger(__name__)
 
@@ -201,6 +204,19 @@ def check_widths(evaluators: DictConfig | None, width: int) -> None:
         widths = node.get("widths") or []
         if max(widths, default=0) > width:
             raise UserError(f"eval.{name!s}.widths={[*widths]}: the embeddings have only width {width}")
+
+
+def check_prompts(evaluators: Mapping[str, Evaluator], encoder: Encoder) -> None:
+    """Refuse a search if the encoder has prompts for queries or documents, but its pooling leaves prompts out."""
+    from cse.types import Document, Query
+
+    for name, evaluator in evaluators.items():
+        if evaluator.searches:
+            try:
+                encoder.check_prompts((Query, Document))
+            except UserError as error:
+                error.why = f"eval.{name} puts prompts before queries and documents: {error.why}"
+                raise
 
 
 def check_aux(name: str, encoder: Encoder) -> None:

@@ -28,7 +28,8 @@ from cse.eval.items import keep_cosines, keep_items
 from cse.eval.scoring import MemoizedEncode, refuse_nan
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
-from cse.lab.run.compatible import check_widths
+from cse.lab.run.announce import NEXT_LINE
+from cse.lab.run.compatible import check_prompts, check_widths
 from cse.lab.run.evaluators import build_evaluators, shared_pairs_in_words
 from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job
@@ -92,6 +93,8 @@ def load_parts(cfg: DictConfig) -> tuple[Subject, dict[str, Evaluator]]:
         sample = read_sentences(cfg.whitening.fit) if cfg.whitening.kind else []
     if missing:
         raise combine(missing)
+    if subject.encoder:
+        check_prompts(evaluators, subject.encoder)
     if cfg.whitening.kind:
         subject = whitened(subject, cfg.whitening, sample)
     check_widths(cfg.eval, subject.dim)
