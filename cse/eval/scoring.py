@@ -25,13 +25,19 @@ class MemoizedEncode:
     """An `encode` that encodes each distinct text once, for an encoder whose weights do not change.
 
     limit: the largest number of kept vectors; None: no limit. If a call would exceed the limit (MTEB, probing), its
-    vectors are not kept. The attributes `encoded` and `zeros` count encoded texts and zero vectors; `constant` says
-    whether all vectors were equal.
+    vectors are not kept. full: returns, for each text of the last call of `encode`, whether the text reaches the
+    encoder's maximum length; None: unknown. The attributes `encoded` and `zeros` count encoded texts and zero vectors;
+    `constant` says whether all vectors were equal. `rows` has the kept vectors, `long` the texts with a kept vector
+    that reach the maximum length.
     """
 
-    def __init__(self, encode: Encode, limit: int | None = MAX_MEMOIZED):
-        self.encode, self.limit = encode, limit
+    def __init__(
+        self, encode: Encode, limit: int | None = MAX_MEMOIZED, full: Callable[[], Iterable[bool]] | None = None
+    ):
+        self.encode, self.limit, self.full = encode, limit, full
         self.rows: dict[str, np.ndarray] = {}
+        self.long: set[str] = set()
+        self.start_count()
         self.encoded = self.zeros = 0
         self.constant, self.first_D = True, np.empty(0)
 
@@ -42,10 +48,14 @@ class MemoizedEncode:
         texts = [*texts]
         if not texts:
             return np.stack([*self.rows.values()][:1])[:0] if self.rows else self.encode([])
-        new = sum(text not in self.rows for text in set(texts))
+        distinct = set(texts)
+        new = sum(text not in self.rows for text in distinct)
         if self.limit is not None and len(self.rows) + new > self.limit:
-            return self._encode(texts)
+            rows_nD = self._encode(texts)
+            self.not_kept += np.array([len(texts), len(self._long_of(texts))])
+            return rows_nD
         self.add(texts)
+        self.asked |= distinct
         return np.stack([self.rows[text] for text in texts])
 
     def add(self, texts: Iterable[str]) -> None:
@@ -53,6 +63,24 @@ class MemoizedEncode:
         unknown = [text for text in dict.fromkeys(texts) if text not in self.rows]
         if unknown:
             self.rows.update(zip(unknown, self._encode(unknown), strict=True))
+            self.long.update(self._long_of(unknown))
+
+    def start_count(self) -> None:
+        """Start a new `count`."""
+        self.asked: set[str] = set()  # texts with a kept vector
+        self.not_kept = np.zeros(2, np.int64)  # the counts of texts without a kept vector
+
+    def count(self) -> dict[str, int]:
+        """Return the numbers of texts since `start_count`: all texts, and the texts that reach the maximum length.
+
+        A text with a kept vector counts once. Any other text counts in each call.
+        """
+        texts, full = self.not_kept.tolist()
+        return {"texts": texts + len(self.asked), "reach_max_length": full + len(self.asked & self.long)}
+
+    def _long_of(self, texts: list[str]) -> list[str]:
+        """Return the texts of the last call of `encode` that reach the maximum length."""
+        return [text for text, full in zip(texts, self.full(), strict=True) if full] if self.full else []
 
     def _encode(self, texts: list[str]) -> np.ndarray:
         rows_nD = np.asarray(self.encode(texts))

@@ -67,7 +67,8 @@ class Encoder(nn.Module):
     packed: whether the layers skip, on a CPU, padding and all that the pooling does not read. This saves time, with the
     same result (cse.model.packing). dropout: the largest dropout probability in training, including adapters.
     own_dropout: the checkpoint's own probabilities by configuration key; best/ records them. lora: whether only an
-    adapter is trained. denoising: the bias that is subtracted in training (cse.model.template), or None.
+    adapter is trained. denoising: the bias that is subtracted in training (cse.model.template), or None. full_n: for
+    each text of the last call of `encode`, whether the text has `tokenizer.longest` tokens; a longer text is truncated.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Encoder(nn.Module):
         self.own_dropout = dict(own_dropout or {})
         self.lora = False
         self.denoising: Denoising | None = None
+        self.full_n = np.empty(0, bool)
 
     @property
     def width(self) -> int:
@@ -282,7 +284,9 @@ class Encoder(nn.Module):
         if precision not in get_args(Precision):
             raise ValueError(f"{precision=} must be one of {', '.join(get_args(Precision))}")
         most = self.settings.get("truncate_dim")
+        full, is_full = self.tokenizer.longest * np.int32().itemsize, []
         if not texts:
+            self.full_n = np.empty(0, bool)
             none_0D = torch.zeros(0, self.dim, device=self.device)
             return (none_0D if head is None else head(none_0D)).cpu().numpy()[:, :most]
         number_of: dict[bytes, int] = {}  # the number of a text's vector, by its ids
@@ -293,6 +297,7 @@ class Encoder(nn.Module):
                 new = sorted(set(keys) - number_of.keys(), key=lambda key: (len(key), key))
                 number_of |= zip(new, range(len(number_of), len(number_of) + len(new)), strict=True)
                 numbers += map(number_of.__getitem__, keys)
+                is_full += [len(key) >= full for key in keys]
                 batches = in_batches(new, batch_size, TOKENS if precision == "bf16" else 0)
                 console = Console(stderr=True)
                 shown = bar(batches, "encode", console=console) if show_progress_bar else track(batches, "batch")
@@ -308,6 +313,7 @@ class Encoder(nn.Module):
                     if len(waiting) == FETCHED or number == len(batches):
                         rows.append(torch.cat(waiting).cpu())
                         waiting = []
+        self.full_n = np.array(is_full, bool)
         rows_ND = torch.cat(rows).numpy()[numbers]
         return rows_ND[0] if isinstance(sentences, str) else rows_ND
 

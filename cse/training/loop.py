@@ -206,7 +206,7 @@ class Training:
                 encode = partial(encode, head=head, precision=self.eval_precision)
             elif isinstance(head, MLPHead) and head.is_trained:  # an untrained head is random
                 encode = partial(encode, head=head)  # step 0: in fp32, as best/ is scored
-            self.encoding = self.state.step, MemoizedEncode(encode)
+            self.encoding = self.state.step, MemoizedEncode(encode, full=lambda: self.parts.encoder.full_n)
         return self.encoding[1]
 
     @property

@@ -73,6 +73,19 @@ def test_each_text_is_encoded_once_unless_there_are_too_many_to_keep(limit, batc
     assert [call.args[0] for call in encode.call_args_list] == batches
 
 
+@pytest.mark.parametrize(("limit", "counts"), [(None, [(3, 2), (2, 1)]), (0, [(4, 3), (2, 1)])])
+def test_texts_of_the_maximum_length_are_counted_for_each_evaluator(limit, counts):
+    """Each once, unless there are too many vectors to keep."""
+    asked = []
+    encode = Mock(side_effect=lambda texts: asked.append(texts) or np.array([[len(text)] for text in texts]))
+    vectors = MemoizedEncode(encode, limit, full=lambda: [len(text) >= 3 for text in asked[-1]])
+    vectors(["bbbb"])
+    for texts, (number, full) in zip((["a", "ccc", "ccc", "dddd"], ["ccc", "a"]), counts, strict=True):
+        vectors.start_count()
+        vectors(texts)
+        assert vectors.count() == {"texts": number, "reach_max_length": full}
+
+
 @pytest.mark.parametrize("limit", [None, 0])
 def test_vectors_that_are_no_numbers_are_not_scored(limit):
     found = np.array([[1.0, 2.0], [np.inf, 0.0], [0.0, 0.0]])

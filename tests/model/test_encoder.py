@@ -101,6 +101,16 @@ def test_encode_tokenises_a_long_list_in_parts(tiny_bert, monkeypatch):
     assert sum(rows) == len(set(texts))
 
 
+def test_encode_says_which_texts_have_the_largest_number_of_tokens(tiny_bert, monkeypatch):
+    encoder = load_encoder(tiny_bert, "mean")
+    encoder.tokenizer.longest = 5  # three words, or more
+    monkeypatch.setattr("cse.model.encoder.READ_AHEAD", 2)
+    encoder.encode(["kadan lofel", "kadan " * 4, "migor", "kadan " * 3, "kadan lofel"])
+    assert encoder.full_n.tolist() == [False, True, False, True, False]
+    encoder.encode([])
+    assert encoder.full_n.tolist() == []
+
+
 def test_encode_sees_each_distinct_sentence_once(tiny_bert, monkeypatch):
     encoder = load_encoder(tiny_bert, "mean")
     rows = []

@@ -131,6 +131,7 @@ class Results(TypedDict, total=False):
     items: "KeptItems"  # facts about items.npz
     data: dict[str, Source]  # the data of each evaluator
     overlap: "Overlap | None"  # training texts that are also in the evaluators' data
+    truncation: dict[str, dict[str, int]]  # for each evaluator, how many of its texts reach the maximum length
 
     # the training data and the encoder
     named: dict[str, str]  # checksums of the files and encoders that the settings name

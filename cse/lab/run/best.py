@@ -130,10 +130,12 @@ def score_best(record: Record, training: Training, step: int) -> KeptItems:
     these vectors equals the vectors of best/, all vectors that the training has are used again.
     """
     device, known = training.accelerator.device, training.known(step)
-    encode = MemoizedEncode(refuse_nan(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode))
+    encoder = load_encoder(str(record.folder / "best"), pooling=None).to(device)
+    encode = MemoizedEncode(refuse_nan(encoder.encode), full=lambda: encoder.full_n)
     sample = list(known)[:SAMPLE]
     if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=TOLERANCE):
         encode.rows.update(known)
+        encode.long |= training.encoding[1].long if training.encoding else set()
     scores = record.score(training.parts.evaluators, encode)
     keep_cosines(record.folder, "after", scores)
     return keep_items(record.folder, scores)

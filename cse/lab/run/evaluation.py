@@ -229,7 +229,8 @@ def texts_learned_from(run: Path, config: DictConfig) -> list[TextRows]:
 
 def score_subject(record: Record, subject: Subject, evaluators: dict[str, Evaluator]) -> list[Score]:
     """Return every score of the subject. Write the cosines of the evaluators' pairs, and warn of vectors of zeros."""
-    encode = MemoizedEncode(refuse_nan(subject.encode))
+    encoder = subject.encoder
+    encode = MemoizedEncode(refuse_nan(subject.encode), full=(lambda: encoder.full_n) if encoder else None)
     scores = record.score(evaluators, encode)
     encode.warn_of_zeros()
     keep_cosines(record.folder, "after", scores)

@@ -13,20 +13,20 @@ from typing import Literal, Unpack
 import yaml
 from omegaconf import OmegaConf
 
-from cse.eval.scoring import score
+from cse.eval.scoring import MemoizedEncode, score
 from cse.files import Json, make_folder, write_json, write_text
 from cse.lab.folder.contents import RESULTS, RUN, Results, RunFile
 from cse.lab.folder.digests import code_digest, named_sums, own_code
 from cse.lab.run.commit import git_commit, git_patch, versions_of
 from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job
-from cse.lab.run.run_log import begin_log_files
+from cse.lab.run.run_log import begin_log_files, log_fields
 from cse.lab.settings.arguments import texts_of
 from cse.lab.settings.references import resolved
 from cse.lab.tracking.run_info import RunInfo
 from cse.lab.tracking.trackers import EventLog
 from cse.score import Score, Scores, values
-from cse.types import Encode, Evaluator
+from cse.types import Evaluator
 
 PACKAGES = (
     *("cse-lab", "torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
@@ -99,9 +99,22 @@ class Record:
         """Add entries to `results`, which the next `write` writes."""
         self.results |= more
 
-    def score(self, evaluators: Mapping[str, Evaluator], encode: Encode) -> list[Score]:
-        """Return all scores of all evaluators. Each score is added to `scores` at once: a later evaluator may fail."""
-        return list(score(evaluators, encode, into=self.scores).values())
+    def score(self, evaluators: Mapping[str, Evaluator], encode: MemoizedEncode) -> list[Score]:
+        """Return all scores of all evaluators. Each score is added to `scores` at once: a later evaluator may fail.
+
+        Log and note how many texts of each evaluator reach the encoder's maximum length.
+        """
+        counts = {}
+        for name, evaluator in evaluators.items():
+            encode.start_count()
+            score({name: evaluator}, encode, into=self.scores)
+            counts[name] = encode.count()
+        if encode.full is not None:
+            self.note(truncation=counts)
+            reaching = {name: count for name, count in counts.items() if count["reach_max_length"]}
+            words = [f"{c['reach_max_length']:,} of {c['texts']:,} texts of {name}" for name, c in reaching.items()]
+            log_fields(truncation=f"{', '.join(words)} reach the encoder's maximum length" if words else "")
+        return list(self.scores.values())
 
     def log(self, step: int, metrics: dict[str, float], lower_is_better: Collection[str] = ()) -> None:
         """Send a step's numbers to every tracker; see Tracker.log."""
