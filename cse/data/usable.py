@@ -7,7 +7,8 @@ these corpora must not change.
 
 A row of text is unusable if one of its cells has no visible character, is a missing value that a program wrote as a
 word (NA, NULL, \\N), or contains NUL. Whitespace, zero-width and control characters are not visible. NUL is a sign of
-UTF-16, or of a binary file.
+UTF-16, or of a binary file. The user's own files for evaluation (cse.eval.pairs.read_own) have the same rule for a
+text, but no row may be unusable.
 """
 
 import logging

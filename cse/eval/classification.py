@@ -71,7 +71,8 @@ class Classification(Evaluator):
     def prepare(self) -> None:
         """Read the files. Raises MissingResource or UserError."""
         rows = {
-            part: read_own(self.folder, file, self.columns, part, self.encoding) for part, file in self.files.items()
+            part: read_own(self.folder, file, self.columns, part, self.encoding, texts=1)
+            for part, file in self.files.items()
         }
         labels = sorted({label for _, label in rows["train"]})
         if len(labels) < 2:

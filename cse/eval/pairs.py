@@ -7,10 +7,11 @@ from typing import Annotated
 
 from annotated_types import Len
 
-from cse.data.columns import Columns, ScoreColumn
+from cse.data.columns import Columns, ScoreColumn, names_of
 from cse.data.listing import KINDS, ending_of, files_of
 from cse.data.readers import read_rows
 from cse.data.text_needs import TextNeed, names_typed
+from cse.data.usable import IS_EMPTY, fault
 from cse.errors import UserError, naming
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, labelled
@@ -83,19 +84,29 @@ def read_pairs(
     return labelled(folder, name, rows)
 
 
-def read_own(folder: DataFolder, name: str, columns: Columns, key: str, encoding: str) -> list[tuple[str, ...]]:
+def read_own(
+    folder: DataFolder, name: str, columns: Columns, key: str, encoding: str, texts: int = 2
+) -> list[tuple[str, ...]]:
     """Return the rows of a file with columns, or of a folder of such files. White space in the cells is unchanged.
 
-    key: the parameter that names the file or folder. Raises MissingResource. Raises UserError, also for an empty cell.
+    key: the parameter that names the file or folder. texts: the number of columns of text, which come first. A text is
+    unusable for the same reasons as in training (cse.data.usable): a program wrote NA instead of a missing text. In
+    another column NA may be a label. Raises MissingResource. Raises UserError, also for an unusable text and for an
+    empty cell.
     """
     rows: list[tuple[str, ...]] = []
     with naming(path=key, scores="score"):
         for file in files_of(Path(name).expanduser()):
             folder.read_bytes(str(file))  # only for the digest: read_rows opens the file again
             rows += read_rows(file, columns, encoding)
-    if empty := [number for number, row in enumerate(rows, 1) if not all(cell.strip() for cell in row)]:
+    unusable = []
+    for number, row in enumerate(rows, 1):
+        reasons = [*map(fault, row[:texts]), *(None if cell.strip() else IS_EMPTY for cell in row[texts:])]
+        cells = zip(names_of(columns), reasons, strict=True)
+        unusable += [f"row {number}, where {column} {reason}" for column, reason in cells if reason][:1]
+    if unusable:
         raise UserError(
-            f"{name}: {len(empty)} of {len(rows)} rows have an empty cell (the first: row {empty[0]}): repair or "
+            f"{name}: {len(unusable)} of {len(rows)} rows lack a text or a label (the first: {unusable[0]}): repair or "
             "delete these rows"
         )
     folder.expect(name, len(rows), None)

@@ -40,6 +40,17 @@ def classification(folder: Path, **changes: object) -> Classification:
     return make(node)
 
 
+def test_na_is_a_label_but_no_text(folder):
+    train = folder / "train.csv"
+    train.write_text(train.read_text().replace(",sky", ",NA"))
+    for name in ("dev", "test"):
+        (folder / f"{name}.csv").write_text("id,text,label\n1,a dog,pets\n2,a cloud,NA\n")
+    assert [*ready(classification(folder)).parts["test"].labels_N] == [1, 0]
+    (folder / "dev.csv").write_text("id,text,label\n1,NA,pets\n")
+    with pytest.raises(UserError, match=r"row 1, where text "):
+        ready(classification(folder))
+
+
 def test_the_scores_are_those_of_the_predictions(folder, bag_of_letters):
     evaluator = ready(classification(folder))
     assert (evaluator.splits, evaluator.primary) == (("dev", "test"), "accuracy")

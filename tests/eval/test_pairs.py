@@ -96,6 +96,18 @@ def test_a_pair_without_text_and_a_test_that_chooses_the_step_are_refused(file):
         ready(pairs(test=file))
 
 
+@pytest.mark.parametrize("cell", ["", "NA", " NULL ", "\u200b", "a\0b"])
+def test_a_text_that_training_cannot_use_is_not_scored(file, cell):
+    file.write_text(f"a,b,s\na,b,1\na,{cell},2\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"1 of 2 rows .*row 2, where b "):
+        ready(pairs(test=file))
+
+
+def test_the_names_of_scores_are_known_before_the_file_is_read(file, bag_of_letters):
+    known = pairs(dev=file, widths=[4]).score_names("dev")
+    assert [one.name for one in ready(pairs(dev=file, widths=[4]))(bag_of_letters, "dev")] == known
+
+
 @pytest.mark.parametrize(("columns", "score"), [(("a", "a"), "s"), (("a", "s"), "s")])
 def test_a_column_is_not_read_twice(file, columns, score):
     with pytest.raises(UserError, match="name three different columns"):
