@@ -38,6 +38,7 @@ Output
   a table, and results.json, scores.csv, scores.md and scores.tex in the run's folder
   label=NAME                    the name of the row in scores.tex
   tracker=wandb                 send the scores to W&B, too
+  dry_run=true                  print the encoder and what would be scored, and stop
 
 Exit codes
   0    done

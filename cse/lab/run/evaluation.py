@@ -1,6 +1,6 @@
 """One evaluation of the encoder that checkpoint= or model= names. Read `run_evaluation`, then its phases in this order:
 
-    load_parts      returns the encoder or word vectors, whitened or not, and the evaluators
+    load_parts      returns the encoder or word vectors, whitened or not, and the evaluators; a dry run then ends
     heartbeat.take  makes the folder and takes its lock; the first write
     begin_folder    writes the settings and the arguments
     note_training   records the seed of a scored run, and the number of its training texts that are also scored
@@ -26,6 +26,7 @@ from cse.device import default_device
 from cse.errors import MissingResource, UserError, collecting, combine, naming
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.scoring import MemoizedEncode, refuse_nan
+from cse.eval.sts import ScoredPairs
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run.announce import NEXT_LINE
@@ -70,8 +71,11 @@ class Subject(NamedTuple):
 def run_evaluation(job: Job) -> None:
     """Score the encoder that the settings name, and write a new folder. Raises UserError before the folder is made."""
     cfg = job.cfg
-    with Heartbeat(job.folder) as heartbeat:
+    with Heartbeat(job.folder, job.writes) as heartbeat:
         subject, evaluators = load_parts(cfg)
+        if cfg.dry_run:
+            scored = NEXT_LINE.join(evaluator_in_words(name, evaluator) for name, evaluator in evaluators.items())
+            return log_fields(encoder=subject.described, scores=scored, folder=job.folder)
         heartbeat.take()
         check_unused(job)  # a second check: another run may have used the folder meanwhile
         begin_folder(job)
@@ -96,7 +100,7 @@ def load_parts(cfg: DictConfig) -> tuple[Subject, dict[str, Evaluator]]:
     if subject.encoder:
         check_prompts(evaluators, subject.encoder)
     if cfg.whitening.kind:
-        subject = whitened(subject, cfg.whitening, sample)
+        subject = whitened(subject, cfg.whitening, sample, fit=not cfg.dry_run)
     check_widths(cfg.eval, subject.dim)
     return subject, evaluators
 
@@ -154,9 +158,14 @@ def read_sentences(file: str) -> list[str]:
         raise
 
 
-def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
-    """Return the subject with whitened embeddings. The whitening is fitted on the embeddings of the sample."""
-    whitening = Whitening(cfg.kind, cfg.components).fit(subject.encode(sample))
+def whitened(subject: Subject, cfg: DictConfig, sample: list[str], *, fit: bool) -> Subject:
+    """Return the subject with whitened embeddings. The whitening is fitted on the embeddings of the sample.
+
+    fit: False for a dry run, which encodes nothing.
+    """
+    whitening = Whitening(cfg.kind, cfg.components)
+    if fit:
+        whitening.fit(subject.encode(sample))
     described = f"{subject.described}, {cfg.kind} whitening to {cfg.components or 'all'} components"
     described += f" fitted on {len(sample):,} sentences of {cfg.fit}"
     dim = cfg.components if cfg.kind == "pca" and cfg.components else subject.dim
@@ -225,6 +234,14 @@ def texts_learned_from(run: Path, config: DictConfig) -> list[TextRows]:
 
 
 # Scores
+
+
+def evaluator_in_words(name: str, evaluator: Evaluator) -> str:
+    """Return the name, the splits and the size of a prepared evaluator's data."""
+    pairs = sum(len(evaluator.pairs(split)) for split in evaluator.splits) if isinstance(evaluator, ScoredPairs) else 0
+    tasks = len(evaluator.source().get("revisions", {}))
+    sizes = {"pairs": pairs, "distinct texts": len({*evaluator.texts()}), "tasks": tasks}
+    return ", ".join([f"{name}: {' and '.join(evaluator.splits)}", *(f"{n:,} {of}" for of, n in sizes.items() if n)])
 
 
 def score_subject(record: Record, subject: Subject, evaluators: dict[str, Evaluator]) -> list[Score]:

@@ -37,7 +37,7 @@ class Job:
     @property
     def writes(self) -> bool:
         """Whether the job makes a folder. A dry run and a preview (data.preview) make none."""
-        return not self.trains or not (self.cfg.dry_run or self.cfg.data.preview)
+        return not (self.cfg.dry_run or (self.trains and self.cfg.data.preview))
 
     @property
     def log_file(self) -> Path:

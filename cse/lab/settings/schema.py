@@ -53,7 +53,7 @@ class Jobs(TypedDict):
 
 
 class Starting(TypedDict):
-    """The keys of conf/train.yaml on how a command starts its jobs."""
+    """The keys on how a command starts its jobs."""
 
     jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.START]
     dry_run: Annotated[bool, Mark.BOOKKEEPING, Mark.START, Mark.ONCE]
@@ -109,7 +109,7 @@ class Whitening(TypedDict):
 
 
 @with_config(STRICT)
-class Evaluate(Shared):
+class Evaluate(Shared, Starting):
     """The keys of conf/evaluate.yaml that no part takes."""
 
     checkpoint: Annotated[EncoderName | None, Mark.UNFIXED]
@@ -122,7 +122,6 @@ class Evaluate(Shared):
     splits: Annotated[list[Split], MinLen(1)]
     label: Annotated[Sentence | None, Mark.LOGGING]
     whitening: Whitening
-    jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.START]
 
 
 class ObjectiveExtras(TypedDict):

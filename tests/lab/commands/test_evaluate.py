@@ -189,6 +189,44 @@ def test_max_length_and_dtype_reach_the_encoder(cse_eval, tiny_bert, tmp_path):
     assert found["batch_size=3"] == pytest.approx(found["max_length=null"], abs=1e-3)
 
 
+def test_texts_that_reach_the_maximum_length_are_counted(small_run, cse_train, cse_eval, tiny_bert, tmp_path, senteval):
+    """By a run, which encodes most texts before its end, and by cse-eval."""
+    from transformers import AutoTokenizer
+
+    from cse.model.export import save_encoder
+    from cse.model.load import load_encoder
+
+    encoder = load_encoder(tiny_bert, "mean")
+    encoder.tokenizer.longest = 8
+    save_encoder(encoder, tmp_path / "short")
+    words = [f"model.name={tmp_path}/short", "model.pooling=null", "trainer.max_length=8"]
+    assert cse_train([*small_run, *words, "trainer.eval_every=6"]) == 0
+    assert cse_eval(f"checkpoint={tmp_path}/run") == 0
+    texts = {text for split in ("dev", "test") for row in pairs(senteval, split) for text in row[:2]}
+    lengths = [len(ids) for ids in AutoTokenizer.from_pretrained(tiny_bert)([*texts])["input_ids"]]
+    expected = {"texts": len(texts), "reach_max_length": sum(length >= 8 for length in lengths)}
+    assert 0 < expected["reach_max_length"] < len(texts)
+    for name in ("run", "eval"):
+        assert results_of(tmp_path / name)["truncation"] == {"stsb": expected}
+
+
+def test_a_dry_run_shows_what_would_be_scored_and_scores_nothing(
+    cse_eval, tiny_bert, tmp_path, sentences, capsys, monkeypatch
+):
+    from cse.eval.sts import Stsb
+
+    monkeypatch.setattr(Stsb, "__call__", None)
+    whitening = ["whitening.kind=pca", "whitening.components=6", f"whitening.fit={sentences}"]
+    for more in ([], whitening):
+        assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", "dry_run=true", *more) == 0
+        shown = capsys.readouterr().out
+        assert f"{tiny_bert}, mean pooling" in shown
+        assert "stsb: dev and test, 80 pairs" in shown
+    assert cse_eval(f"checkpoint={tiny_bert}", "dry_run=true") == 2  # as without dry_run: no pooling
+    assert cse_eval("-m", f"checkpoint={tiny_bert}", "pooling=mean,cls", "dry_run=true") == 0
+    assert not (tmp_path / "eval").exists()
+
+
 @pytest.mark.nightly
 def test_minilm_has_the_published_figures(cse_eval, minilm, shared, tmp_path):
     """all-MiniLM-L6-v2 by its own mean pooling, from the model's own folder: the public leaderboard's 82.03."""
