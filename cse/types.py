@@ -325,7 +325,7 @@ class Evaluator(Part, ABC):
     primary: str | None = None
     """The name of the main score. `trainer.select=<key>` selects the checkpoint on `dev/<key>/<primary>`."""
     searches: bool = False
-    """Whether the evaluator encodes Queries and Documents."""
+    """Whether the evaluator encodes Queries and Documents. This is known after `prepare`."""
 
     def score_names(self, split: str) -> Collection[str]:
         """Return the names of a split's scores if the settings give them, before `prepare`; by default none: unknown.

@@ -52,7 +52,6 @@ class Mteb(Evaluator):
 
     splits = ("test",)
     primary = "average"
-    searches = True
 
     def __init__(
         self,
@@ -84,6 +83,7 @@ class Mteb(Evaluator):
         if importlib.util.find_spec("mteb") is None:
             raise MissingResource("eval=mteb needs the package mteb: pip install -e '.[mteb]'")
         import mteb
+        from mteb.abstasks import AbsTaskRetrieval
 
         key = f"tasks={self.chosen}" if self.chosen else f"benchmark={self.benchmark}"
         try:
@@ -93,6 +93,8 @@ class Mteb(Evaluator):
                 self.tasks = [find_task(one, self.languages) if isinstance(one, str) else one for one in self.chosen]
         except (KeyError, ValueError) as error:  # no such name; no such language
             raise UserError(f"{error} (languages {self.languages}).", key=key) from error
+        parts = (part for task in self.tasks for part in getattr(task, "tasks", [task]))  # the parts of CQADupstack
+        self.searches = any(isinstance(part, AbsTaskRetrieval) for part in parts)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Return the scores of all tasks, cached or computed, and each average whose tasks all have scores.

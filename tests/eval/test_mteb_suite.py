@@ -197,6 +197,16 @@ def test_a_named_task_has_the_benchmarks_splits_and_subsets(tmp_path):
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize(("tasks", "searches"), [
+    (["STSBenchmark", "Banking77Classification"], False), (["STSBenchmark", "NFCorpus"], True),
+    (["AskUbuntuDupQuestions"], True), (["CQADupstackRetrieval"], True),
+])  # fmt: skip
+def test_only_retrieval_and_reranking_encode_queries_and_documents(tmp_path, tasks, searches):
+    pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
+    assert ready(evaluator(tmp_path, tasks=tasks)).searches == searches
+
+
+@pytest.mark.nightly
 def test_a_task_without_data_is_named_and_the_others_are_kept(local_task, tmp_path, counted):
     tasks = [local_task, "STSBenchmark"]
     with pytest.raises(MissingResource, match=r"1 of 2 .*STSBenchmark.*allow_partial=true"):
