@@ -31,7 +31,7 @@ cse-report: compare runs with each other, or with a paper's table.
 Reads
   results.json of every run in the folders and below; cse-report starts no run
 
-Writes, into out=FOLDER (default: reports/FOLDER, reports/A+B or reports/PAPER/TABLE)
+Writes, into out=FOLDER (default: reports/FOLDER, reports/A+B or reports/PAPER/TABLE; other settings follow the name)
   report.html                   one page: tables to sort and filter, charts, figures
   report.md, report.tex         the tables; with runs=, also the figures
   runs.csv                      every run, every score (runs=)
@@ -65,7 +65,7 @@ def main() -> None:
 def make_report(config: PlainConfig) -> None:
     """Make the report of these settings, print it and write it. The process exits with 1 if the gate is not passed."""
     folders = [Path(folder) for folder in config["differ"] or config["runs"]]
-    out = Path(config["out"] or f"reports/{config['sweep'] or report_name(folders, config['where'])}")
+    out = report_folder(config, folders)
     if config["differ"]:
         show_two(folders, out)
         return
@@ -87,27 +87,40 @@ def make_report(config: PlainConfig) -> None:
         sys.exit(1)
 
 
-def report_name(folders: list[Path], where: str | None) -> str:
+def report_folder(config: PlainConfig, folders: list[Path]) -> Path:
+    """Return the folder of a report: `out=`, else reports/NAME.
+
+    NAME is PAPER/TABLE or `name_of`. Other settings that are not the defaults follow, as in the name of a run's folder:
+    reports/A+B-lr_1e-5-0a1b2c3d for where=lr=1e-5. So a report with baseline= replaces no report without it.
+    """
+    if config["out"]:
+        return Path(config["out"])
+    from cse.lab.commands.report_settings import changed_settings
+    from cse.lab.report.any_runs.typed_names import named_settings
+    from cse.lab.settings.arguments import recorded_arguments
+    from cse.lab.sweep.rows import folder_name
+
+    name = Path("reports", config["sweep"] or name_of(folders))
+    named = ("sweep", "out", "differ", "where", *([] if config["sweep"] else ["runs"]))
+    arguments = [f"{key}={','.join(values)}" for key, values in named_settings(config["where"] or "").items()]
+    arguments += [f"{key}={value}" for key, value in changed_settings(config).items() if key not in named]
+    if not arguments:
+        return name
+    return name.with_name(folder_name(recorded_arguments(arguments), [name.name, *arguments], first=name.name))
+
+
+def name_of(folders: list[Path]) -> str:
     """Return the name of a report on these folders, such as A+B.
 
-    A and B are the last parts of the folders' paths: as many parts as A and B need to differ. If where= is given, its
-    settings follow, as in the name of a run's folder: A+B-lr_1e-5-0a1b2c3d. The name has no sign of a glob. An
-    underscore replaces a sign with which LaTeX finds no figure.
+    A and B are the last parts of the folders' paths: as many parts as A and B need to differ. The name has no sign of a
+    glob. An underscore replaces a sign that LaTeX does not accept in the path of report.tex.
     """
     from cse.lab.report.any_runs.names import short_names
 
     paths = [str(Path(re.sub(r"[*?]", "", str(folder.resolve())))) for folder in folders]
     ends = short_names(paths, os.sep).values()
     joined = "+".join(re.sub(r'[/"$\x00-\x1f]', "_", end.strip(os.sep)) for end in ends)
-    name = joined.encode()[:200].decode(errors="ignore")  # a name may have 255 bytes
-    if not where:
-        return name
-    from cse.lab.report.any_runs.typed_names import named_settings
-    from cse.lab.settings.arguments import recorded_arguments
-    from cse.lab.sweep.rows import folder_name
-
-    arguments = [f"{key}={','.join(values)}" for key, values in named_settings(where).items()]
-    return folder_name(recorded_arguments(arguments), [name, *arguments], first=name)
+    return joined.encode()[:200].decode(errors="ignore")  # a name may have 255 bytes
 
 
 def show_two(folders: list[Path], out: Path) -> None:

@@ -47,7 +47,7 @@ def reporting_settings(arguments: list[str]) -> PlainConfig:
     Hydra does not parse the arguments, because Hydra refuses a folder's name with "=". Raises UserError for an unknown
     key, for a value that the key cannot have, and if there is nothing to report.
     """
-    defaults = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
+    defaults = default_settings()
     given: PlainConfig = {}
     known = list(defaults)
     for argument in arguments:
@@ -57,9 +57,20 @@ def reporting_settings(arguments: list[str]) -> PlainConfig:
         key, _, value = argument.partition("=")
         given[key] = value if is_text(key, value) else parsed_value(argument)
     config = resolved(validate_settings(OmegaConf.create({**defaults, **given}), Reporting))
-    check_together(config, defaults)
+    check_together(config)
     config["runs"] = config["runs"] or []
     return config
+
+
+def default_settings() -> PlainConfig:
+    """Return the content of conf/reporting.yaml."""
+    return yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
+
+
+def changed_settings(config: PlainConfig) -> PlainConfig:
+    """Return the settings that are not the defaults. An empty list of runs is the default."""
+    defaults = default_settings()
+    return {key: value for key, value in config.items() if value not in (defaults[key], [])}
 
 
 def is_folder_alone(argument: str, known: list[str]) -> bool:
@@ -97,9 +108,9 @@ def is_text(key: str, value: str) -> bool:
     return value != "null" and (key in TEXT or (key == "runs" and not is_list))
 
 
-def check_together(config: PlainConfig, defaults: PlainConfig) -> None:
+def check_together(config: PlainConfig) -> None:
     """Raise UserError for settings that exclude each other, because one of them would be ignored silently."""
-    changed = [key for key, value in config.items() if value != defaults[key]]
+    changed = changed_settings(config)
     if config["differ"] is not None:
         if len(config["differ"]) != 2:
             raise UserError("differ=[RUN,RUN] needs two runs")

@@ -36,7 +36,7 @@ cse_report = partial(exit_code, "cse-report")
 
 
 def test_runs_of_no_sweep(three_runs, capsys):
-    assert cse_report("runs=runs", "metrics=[test/*]") == 0
+    assert cse_report("runs=runs") == 0
     out = capsys.readouterr().out
     assert "78.00" in out
     assert "best by" not in out + (three_runs / "reports/runs/report.html").read_text()  # of a test score
@@ -68,6 +68,22 @@ def test_a_report_is_named_by_all_that_it_compares(three_runs):
     for name in "AB":
         (three_runs / name).rename(three_runs / f"{name * 10}{'日' * 80}")
     assert cse_report("runs=[{0}{2},{1}{2}]".format("A" * 10, "B" * 10, "日" * 80)) == 0  # which has 511 bytes
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["runs=runs", "baseline=num_groups=32"],
+        ["runs=runs", "metrics=[test/*]"],
+        ["runs=runs", "within=0.5", "where=num_groups=32,384"],
+        ["sweep=whitenedcse/table4", "runs=runs", "tolerance=0"],
+    ],
+)
+def test_another_question_on_the_same_runs_replaces_no_report(three_runs, words):
+    for given in (words[:1], words[:-1], words):
+        assert cse_report(*given) == 0
+    assert cse_report(*words) == 0  # the same question replaces its report
+    assert len(list((three_runs / "reports").rglob("report.html"))) == len(words)
 
 
 def test_latex_can_find_the_figures_of_a_report_on_any_folder(three_runs):
