@@ -26,6 +26,7 @@ from cse.lab.settings.values import number_in
 TICK = 24  # the most characters of a value at an axis
 CATEGORIES = 7  # a key with more different numbers than this has a numeric axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
+BOX = "A box has the median and the quartiles. The dashed line is the mean. Each dot is a seed."
 LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # at the right of the chart
 AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e", "title": {"standoff": 12}}
 TEMPLATE = go.layout.Template(
@@ -140,7 +141,7 @@ def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
 
 
 def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.Figure:
-    """Return a chart with a box for each value of a key. A box shows all seeds, quartiles, mean and sd."""
+    """Return a chart with a box for each value of a key, and a text that explains the box: the layout's `meta`."""
     colours, traces = colours_of(comparison), {}
     for score in scored:
         traces[score] = [
@@ -148,12 +149,12 @@ def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.
                 x=[escape(value) + marks(points["setting"], score)] * len(points),
                 y=points["score"],
                 marker_color=colours[points["setting"].iloc[0]],
-                boxmean="sd",
+                boxmean=True,  # with "sd", plotly would add the deviation of a population
                 boxpoints="all",
             )
             for value, points in seeds_of(comparison, score, [key]).groupby(key.dotted, observed=True)
         ]
-    return with_menu(traces, {"xaxis": category_axis(comparison, key)})
+    return with_menu(traces, {"xaxis": category_axis(comparison, key), "meta": BOX})
 
 
 def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence[str]) -> go.Figure:
