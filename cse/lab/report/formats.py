@@ -5,6 +5,17 @@ from collections.abc import Iterable, Sequence
 
 LONG = 40  # a name has at most this many characters
 FEW = 4  # a list shows at most this many names, then the number of further names
+WORDS = {
+    "sts": "STS",
+    "stsb": "STS-B",
+    "beir": "BEIR",
+    "coco": "COCO",
+    "mteb": "MTEB",
+    "spearman": "Spearman",
+    "pearson": "Pearson",
+    "f1": "F1",
+}
+"""{a part of a score's name: the word of a paper}. In any other part, blanks replace underscores."""
 
 
 def format_of(values: Iterable[float]) -> str:
@@ -65,6 +76,31 @@ def counted_noun(count: int, noun: str) -> str:
 def suite_of(name: str) -> str:
     """Return the split and the evaluator of a score's name: dev/stsb for dev/stsb/spearman; "" without them."""
     return "/".join(name.split("/")[:-1][:2])
+
+
+def score_in_words(name: str) -> str:
+    """Return a score's name as a paper writes it. Keys of settings have no "/" and stay the same.
+
+    STS-B dev, Spearman: dev/stsb/spearman. STS12 test, Spearman: test/sts/STS12/spearman. training loss: train/loss.
+    """
+    place, _, metric = name.rpartition("/")
+    if not place:
+        return name
+    metric = WORDS.get(metric, metric.replace("_", " "))
+    return f"training {metric}" if place == "train" else f"{place_in_words(place)}, {metric}"
+
+
+def place_in_words(place: str) -> str:
+    """Return the split and the data of a score as a paper writes them: STS-B dev for dev/stsb."""
+    split, *parts = place.split("/")
+    if len(parts) > 1 and parts[1].casefold().startswith(parts[0]):  # the task STS12 of the evaluator sts
+        del parts[0]
+    return " ".join([*(WORDS.get(part, part.replace("_", " ")) for part in parts), split])
+
+
+def capitalised(text: str) -> str:
+    """Return a text with a capital letter at its beginning, for a caption."""
+    return text[:1].upper() + text[1:]
 
 
 def folded(text: str, most: int = LONG) -> str:

@@ -254,7 +254,7 @@ def test_latex_says_once_what_names_of_scores_share_and_has_signs_for_hyphens(le
         leave(f"{lr}", {"trainer.lr": lr}, {"dev/x/loss-1": -lr * 1e5, "dev/x/y/z": -0.00001})
     assert cse_report("runs=runs", "metrics=[dev/x/y/z,dev/x/loss-1]", "out=out") == 0
     latex = (folder / "out/report.tex").read_text()
-    assert r"by lr, the best of each column in bold; runs per setting: 1; *: the best by y/z.}" in latex
+    assert r"by lr, the best of each score in bold; runs per setting: 1; *: the best by x y dev, z.}" in latex
     assert r"& lr & \shortstack[r]{y \\ z} & loss-1 " in latex
     assert "1e-05 & " in latex
     assert "$-$3.00" in latex

@@ -13,6 +13,7 @@ from cse.lab.report.show import write
 from cse.lab.report.show.document import Picture, Report
 
 DEV, TEST = "dev/x/average", "test/x/average"
+DEV_IN_WORDS, TEST_IN_WORDS = "x dev, average", "x test, average"
 
 
 @pytest.fixture
@@ -72,15 +73,17 @@ def test_scores_are_means_with_deviations_of_distinct_seeds_the_best_first(two_l
     assert seeds == [[value - 1, value, value + 1] for value in means]
     assert {round(line.get_ydata()[0] % 1, 3) for line in axes.lines} == {0, 0.3}  # no mean hides a seed
     assert texts(axes) == ["method, name"]
-    assert axes.get_xlabel() == f"{TEST} (points)"
-    assert scores.caption == f"{TEST} by method, name: mean ± standard deviation over seeds, a dot for each seed."
+    assert axes.get_xlabel() == f"{TEST_IN_WORDS} (points)"
+    assert (
+        scores.caption == "X test, average by method, name: mean ± standard deviation over seeds, a dot for each seed."
+    )
     colours = [to_hex(bars.lines[0].get_color()) for bars in axes.containers]
     assert colours == list(colours_of(compared()).values())  # as on the page
 
 
 def test_the_cells_of_a_heat_map_are_those_of_the_page(two_losses, figures):
     axes, scale = figures()["heat_map"].axes
-    assert scale.get_xlabel() == f"{TEST} (points)"
+    assert scale.get_xlabel() == f"{TEST_IN_WORDS} (points)"
     assert sorted(texts(axes)) == ["68.00\n± 1.00", "72.00\n± 1.00", "73.00\n± 1.00", "77.00\n± 1.00"]
 
 
@@ -91,8 +94,8 @@ def test_curves_are_means_in_bands_and_losses_of_other_sizes_have_a_panel_each(t
     assert [float(y) for y in best.get_ydata()] == [77.0, 78.0, 79.0, 80.0]
     band = axes.collections[0].get_datalim(axes.transData)
     assert (band.y0, band.y1) == pytest.approx((76.0, 81.0))
-    assert axes.get_ylabel().replace("\n", " ") == f"{DEV} (points)"
-    assert drawn["curves"].caption.startswith(f"{DEV} over the steps: mean ± ")
+    assert axes.get_ylabel().replace("\n", " ") == f"{DEV_IN_WORDS} (points)"
+    assert drawn["curves"].caption.startswith("X dev, average over the steps: mean ± ")
     small, large = drawn["training_loss"].figure.axes
     assert {float(line.get_ydata()[0]) for line in small.lines} == {2.0}
     assert {float(line.get_ydata()[0]) for line in large.lines} == {600.0}

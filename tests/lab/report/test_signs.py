@@ -1,10 +1,14 @@
-"""Numbers as text."""
+"""Numbers and names of scores as text."""
 
 import math
+from pathlib import Path
 
 import pytest
 
-from cse.lab.report.formats import format_of
+from cse.lab.folder.runs import Run
+from cse.lab.folder.status import State
+from cse.lab.report.any_runs.scores import axis_name
+from cse.lab.report.formats import format_of, score_in_words
 
 
 @pytest.mark.parametrize(
@@ -24,3 +28,32 @@ from cse.lab.report.formats import format_of
 )
 def test_a_column_of_numbers_has_one_format(values, texts):
     assert [f"{value:{format_of(values)}}" for value in values] == texts
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("dev/stsb/spearman", "STS-B dev, Spearman"),
+        ("test/sts/STS12/spearman", "STS12 test, Spearman"),
+        ("test/transfer/MR/dev_accuracy", "transfer MR test, dev accuracy"),
+        ("dev/x", "dev, x"),
+        ("train/loss", "training loss"),
+        ("trainer.weight_decay", "trainer.weight_decay"),
+    ],
+)
+def test_a_paper_has_words_for_a_score_and_keys_for_settings(name, words):
+    assert score_in_words(name) == words
+
+
+@pytest.mark.parametrize(
+    ("unit", "label"),
+    [
+        ("Spearman's correlation x 100", "STS-B dev (Spearman's correlation × 100)"),
+        ("points", "STS-B dev, Spearman (points)"),
+        ("", "STS-B dev, Spearman"),
+    ],
+)
+def test_an_axis_has_the_unit_and_names_a_metric_once(unit, label):
+    name = "dev/stsb/spearman"
+    run = Run(Path("run"), State.DONE, {}, {}, {name: 70.0}, {"scores": {name: {"unit": unit}}})
+    assert axis_name([run], name) == label

@@ -5,12 +5,12 @@ signs and tests (`legend_of_tests`). `differences_frame` returns the table of di
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
 from cse.lab.report.any_runs.differences import Differences, Tested, sides_with_seeds
-from cse.lab.report.formats import bounds, counted_noun, digits_of, probability, signed
+from cse.lab.report.formats import bounds, capitalised, counted_noun, digits_of, probability, score_in_words, signed
 from cse.lab.report.numbers.groups import Group
 from cse.lab.report.numbers.notes import detectable_difference
 from cse.lab.report.numbers.resampling import OVER_ITEMS
@@ -31,8 +31,7 @@ OF_CHECKPOINTS = f"{OVER_ITEMS}: a test of these checkpoints only. It says nothi
 
 def differences_section(differences: Differences, label: str = "") -> Section:
     """Return the section with the table of differences. label: the label for LaTeX."""
-    comparison, score, terms = differences.comparison, differences.score, differences.terms
-    best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
+    comparison, terms = differences.comparison, differences.terms
     sides = [sides_with_seeds(differences.base, line.group) for line in differences.lines]
     notes = [
         detectable_difference(terms.spread, terms.level, max(1, *sides)),
@@ -41,13 +40,21 @@ def differences_section(differences: Differences, label: str = "") -> Section:
         note_on_lower(differences.lower),
     ]
     return Section(
-        f"{score}: difference to {best if differences.is_best else ''}{differences.reference.label}",
+        title_of(differences, str),
         differences_table(differences),
         [note for note in notes if note],
         legend_of_tests(differences),
         label_columns=len(comparison.shown_keys),
+        caption=capitalised(title_of(differences, score_in_words)),
         label=label,
     )
+
+
+def title_of(differences: Differences, named: Callable[[str], str]) -> str:
+    """Return the title of the table. named: the function that writes the name of a score."""
+    score, best_by = differences.score, str(differences.comparison.scores.best_by)
+    best = "the best, " if score == best_by else f"the best by {named(best_by)}, "
+    return f"{named(score)}: difference to {best if differences.is_best else ''}{differences.reference.label}"
 
 
 def differences_table(differences: Differences) -> pd.DataFrame:

@@ -20,9 +20,9 @@ from matplotlib.ticker import MaxNLocator
 from cse.lab.report.any_runs.charts import TRAINING, cells_of, colours_of, is_log_axis, keys_as_axes
 from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
 from cse.lab.report.any_runs.curves import NAMED, equal_curves, name_of, over_seeds, panels_of
-from cse.lab.report.any_runs.scores import with_unit
+from cse.lab.report.any_runs.scores import axis_name
 from cse.lab.report.any_runs.settings_table import marks, smoke_words
-from cse.lab.report.formats import folded
+from cse.lab.report.formats import capitalised, folded, score_in_words
 from cse.lab.report.show import look
 from cse.lab.report.show.document import Picture
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS
@@ -92,7 +92,7 @@ def figure_of_rows(comparison: Comparison, scored: Sequence[Setting], score: str
     axes.set_xlabel(axis_label(comparison, score, figure.get_figwidth()), loc="right")  # may reach below the names
     spread = spread_of(shown, score)
     facts = [spread, "a dot for each seed" if spread else "", the_best_of(len(shown), len(scored), "settings")]
-    return finished(figure, comparison, f"{score} by {keys}", facts)
+    return finished(figure, comparison, f"{score_in_words(score)} by {keys}", facts)
 
 
 def figure_over_numbers(
@@ -132,7 +132,7 @@ def figure_over_numbers(
         add_legend(figure, [axes], others)
         part = the_best_of(min(NAMED, len(series)), len(series), "lines")
     facts, equal = [spread_of(list(numbers), score), part], equal_curves(lines, f"values of {key.short}")
-    return finished(figure, comparison, f"{score} over {key.short}", facts, equal)
+    return finished(figure, comparison, f"{score_in_words(score)} over {key.short}", facts, equal)
 
 
 def heat_map_figure(comparison: Comparison, keys: Sequence[Key]) -> Captioned:
@@ -169,7 +169,7 @@ def heat_map_figure(comparison: Comparison, keys: Sequence[Key]) -> Captioned:
     joined = ", ".join(key.short for key in comparison.keys if key not in keys)
     statistic = MEAN_AND_SD if cells["sd"].notna().any() else "mean over seeds" if joined else ""
     facts = [f"{statistic}, {joined}" if joined else statistic]
-    captioned = finished(figure, comparison, f"{score} by {down.short} and {across.short}", facts)
+    captioned = finished(figure, comparison, f"{score_in_words(score)} by {down.short} and {across.short}", facts)
     axes.grid(visible=False)
     return captioned
 
@@ -205,12 +205,12 @@ def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> C
     has_band = points.groupby("setting")["seed"].nunique().max() > 1
     logging = curves.loc[curves["metric"] == metric, "setting"].nunique()
     facts = [MEAN_AND_SD if has_band else "", the_best_of(len(drawn), logging, "settings")]
-    return finished(figure, comparison, f"{metric} over the steps", facts, equal_curves(means))
+    return finished(figure, comparison, f"{score_in_words(metric)} over the steps", facts, equal_curves(means))
 
 
 def axis_label(comparison: Comparison, score: str, inches: float) -> str:
     """Return a score's name with its unit, in lines that fit into the length of an axis. No line ends inside a word."""
-    label, letters = with_unit(comparison.runs, score), int(inches / LETTER)
+    label, letters = axis_name(comparison.runs, score), int(inches / LETTER)
     lines = label.replace(" (", "\n(", 1).splitlines() if len(label) > letters else [label]
     return plain("\n".join(part for line in lines for part in wrap(line, letters, break_long_words=False)))
 
@@ -253,5 +253,5 @@ def finished(
         axes.grid(alpha=0.3, linewidth=0.5)
     drawn = "".join(text.get_text() for text in figure.findobj(Text))
     signs = look.legend_of({sign: sign in drawn for sign in (MODIFIED, NO_BETTER)})
-    caption = ": ".join(filter(None, [about, ", ".join(filter(None, facts))])) + smoke_words(comparison)
+    caption = ": ".join(filter(None, [capitalised(about), ", ".join(filter(None, facts))])) + smoke_words(comparison)
     return figure, " ".join([*(f"{sentence}." for sentence in (caption, *sentences)), *signs])

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from cse.lab.folder.runs import Run, score_named
+from cse.lab.report.formats import score_in_words
 
 FEW = 8  # without `metrics=`, tables show all scores if there are at most FEW, else the averages
 
@@ -77,10 +78,16 @@ def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
     return [*averages(tests), *(name for name in tests if without_split(name) == selecting), *tests]
 
 
-def with_unit(runs: Sequence[Run], name: str) -> str:
-    """Return a score's name with its unit. A score without a unit, or a config key, has only its name."""
-    unit = score_named(runs, name).unit
-    return f"{name} ({unit})" if unit else name
+def axis_name(runs: Sequence[Run], name: str) -> str:
+    """Return the name of an axis: a score's name in words, with its unit; for the key of a setting, the key.
+
+    If the unit begins with the metric, the metric is left out.
+    """
+    words, unit = score_in_words(name), score_named(runs, name).unit.replace(" x ", " × ")
+    place, _, metric = words.rpartition(", ")
+    if place and unit.casefold().startswith(metric.casefold()):
+        words = place
+    return f"{words} ({unit})" if unit else words
 
 
 def without_split(name: str) -> str:

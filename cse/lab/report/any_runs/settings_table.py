@@ -16,7 +16,7 @@ from cse.lab.folder.status import counted
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.evaluations import notes_on_evaluations
 from cse.lab.report.any_runs.names import folders_below
-from cse.lab.report.formats import counted_noun, first_few
+from cse.lab.report.formats import counted_noun, first_few, place_in_words, score_in_words
 from cse.lab.report.numbers.groups import few_seeds
 from cse.lab.report.numbers.notes import nearest_captions, no_better_remarks, seen_in_training
 from cse.lab.report.numbers.unlike import notes_on_unlike_runs, remarks_on_number
@@ -54,14 +54,14 @@ def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
     """Return the caption for LaTeX. shared: the common beginning of the names of all shown scores."""
     names = ", ".join(key.short for key in comparison.keys)
     means = [setting.means.get(name) for setting in comparison.settings for name in comparison.scores.shown]
-    caption = f"Scores on {shared}" if shared else "Scores"
+    caption = f"Scores on {place_in_words(shared)}" if shared else "Scores"
     caption += f" by {names}" if names else ""
     caption += ": mean ± standard deviation over seeds" if any(mean and mean.sd is not None for mean in means) else ""
-    caption += ", the best of each column in bold" if has_bold else ""
+    caption += ", the best of each score in bold" if has_bold else ""
     numbers = {runs_in_words(setting) for setting in comparison.ranked}
     caption += f"; runs per setting: {next(iter(numbers))}" if len(numbers) == 1 else ""
     best_by = str(comparison.scores.best_by)
-    caption += f"; *: the best by {best_by.removeprefix(f'{shared}/')}" if comparison.best else ""
+    caption += f"; *: the best by {score_in_words(best_by)}" if comparison.best else ""
     return caption + smoke_words(comparison)
 
 

@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 
 from cse.lab.folder.contents import read_cosines
 from cse.lab.folder.runs import Run, grouped
-from cse.lab.report.any_runs.scores import with_unit
+from cse.lab.report.any_runs.scores import axis_name
+from cse.lab.report.formats import score_in_words
 from cse.lab.report.numbers.groups import without_copies
 from cse.lab.report.numbers.statistics import STATISTICS
 from cse.lab.report.paper.departures import without_departures
@@ -184,7 +185,7 @@ def heat_figure(drawing: Drawing) -> Figure | None:
         axes.set_xticks(range(len(scores.columns)), [f"{x:.3g}" for x in scores.columns])
         axes.set_yticks(range(len(scores)), [f"{y:.3g}" for y in scores.index])
         axes.set(xlabel=plot.x, ylabel=plot.y, title=name)
-        figure.colorbar(image, label=f"{plot.statistic} of {plot.z}")
+        figure.colorbar(image, label=f"{plot.statistic} of {score_in_words(plot.z)}")
     return figure
 
 
@@ -312,8 +313,8 @@ def name_axes(figure: Figure, drawing: Drawing, legend: str = "", x_words: str =
     """
     plot, axes = drawing.plot, figure.axes[0]
     runs = [run for of_series in drawing.series.values() for run in of_series]
-    x = f"{x_words} ({plot.x})" if x_words else with_unit(runs, plot.x)
-    axes.set(xlabel=x, ylabel=with_unit(runs, plot.y) + spread)
+    x = f"{x_words} ({plot.x})" if x_words else axis_name(runs, plot.x)
+    axes.set(xlabel=x, ylabel=axis_name(runs, plot.y) + spread)
     axes.grid(alpha=0.3)
     style: PlainConfig = {"title": legend or plot.series_key, "fontsize": 7, "title_fontsize": 7}
     names = axes.get_legend_handles_labels()[1]
