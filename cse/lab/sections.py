@@ -36,10 +36,17 @@ MARKDOWN = re.compile(
     r"([*~$`])(?=.*\1)|(?<![^\W_])_(?=.*_)|\\(?=[!-/:-@\[-`{-~])|<(?=[a-zA-Z/!?])|\](?=\()|&(?=#?\w+;)"
 )
 """A sign that Markdown would interpret: a pair of signs around a text, an escape, a tag, a link or an entity."""
+SPREAD = re.compile(r" ± (\S+ \(\d+\))")
+"""The standard deviation and the number of seeds after a mean."""
 BEYOND_PDFLATEX = re.compile(r"[^\x00-\u017f–—‘-”†‡•…]|[«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ]")
 """A sign that pdfLaTeX cannot print without a further package."""
 
-COLUMN = 68  # a table with more characters in a row spans both columns: in one column, its text is below 7 pt
+COLUMN, BOTH_COLUMNS = 54, 96
+"""The most characters in a row of a table that fits in one column, or in both columns, of a two-column paper.
+
+The type of such a table has at least 80 % of the size of the paper's text. This also holds for a paper with one column
+of 397 pt or more.
+"""
 FITTED = "\\smallskip\n\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
 """The LaTeX between a caption and its table. It shrinks a wide table to the width of the paper's column."""
 
@@ -131,8 +138,10 @@ class PaperSection(Section):
     layout: Literal["grid"] = "grid"
 
     def latex(self) -> str:
-        """Return the booktabs table in the paper's layout."""
+        """Return the booktabs table in the paper's layout. If it is too wide, deviations have lines of their own."""
         table, bold = in_lines(self.grid)
+        if characters_in_a_row([*lines_of_head(name), *column] for name, column in table.items()) > BOTH_COLUMNS:
+            table, bold = with_lines_of_spread(table, bold)
         lines = Section(
             self.title,
             table,
@@ -187,39 +196,97 @@ def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, list[tuple[int, int]]
     return pd.DataFrame(lines, columns=[str(grid.index.name), "", *grid.columns], dtype=object), bold
 
 
-def booktabs(section: Section) -> str:
-    """Return a booktabs table, at most as wide as the text. A wide table spans both columns of a paper.
+def with_lines_of_spread(
+    table: "pd.DataFrame", bold: Collection[tuple[int, int]]
+) -> "tuple[pd.DataFrame, list[tuple[int, int]]]":
+    """Return the result of `in_lines`, with standard deviations and numbers of seeds in a line below their means."""
+    import pandas as pd
 
-    The column `folder` is left out, and so is the column `runs` if all its values are equal.
+    lines: list[list[str]] = []
+    moved = []
+    for row, cells in enumerate(table.to_numpy().tolist()):
+        moved += [(len(lines), column) for of_row, column in bold if of_row == row]
+        lines.append([SPREAD.sub("", cell) for cell in cells])
+        spreads = [found[1] if (found := SPREAD.search(cell)) else "" for cell in cells]
+        if any(spreads):
+            lines.append(["", "± SD (n)", *spreads[2:]])
+    return pd.DataFrame(lines, columns=table.columns, dtype=object), moved
+
+
+def booktabs(section: Section) -> str:
+    """Return a booktabs table, at most as wide as the text; "" for a table without columns.
+
+    A table that is too wide for one column spans both columns. If it is too wide for both columns, its rows become
+    columns, if it then fits. The column `folder` is left out. So is the column `runs` if all its values are equal, and
+    an empty column without a name.
     """
     table = section.shown
-    left_out = ["folder", *(["runs"] if "runs" in table and table["runs"].nunique() == 1 else [])]
+    left_out = ["folder"]
+    left_out += ["runs"] if "runs" in table and table["runs"].nunique() == 1 else []
+    left_out += [""] if "" in table and (table[""] == "").all() else []
     cells = table.map(latex_cell)
     for row, column in section.bold:
         cells.iloc[row, column] = rf"\textbf{{{cells.iloc[row, column]}}}"
-    names = [name.removeprefix(section.column_prefix) for name in table.columns.drop(left_out, errors="ignore")]
-    table, cells = (each.drop(columns=left_out, errors="ignore").set_axis(names, axis=1) for each in (table, cells))
-    environment = "table*" if characters_in_a_row(table) > COLUMN else "table"
-    latex = cells.rename(columns=latex_head).to_latex(
-        index=False,
-        escape=False,
-        column_format="l" * section.label_columns + "r" * (len(names) - section.label_columns),
-        caption=latex_text(" ".join([f"{(section.caption or section.title).rstrip('.')}.", *section.legend])),
-        label=f"tab:{latex_label(section.label)}",
-    )
-    latex = latex.replace("\\begin{table}\n", f"\\begin{{{environment}}}\n\\centering\n", 1)
-    latex = latex.replace("\\end{table}", f"\\end{{{environment}}}")
-    latex = latex.replace("\\begin{tabular}", FITTED + "\\begin{tabular}")
-    return latex.replace("\\end{tabular}", "\\end{tabular}}")
+    kept = [place for place, name in enumerate(table.columns) if name not in left_out]
+    if not kept:
+        return ""
+    labels = sum(place < section.label_columns for place in kept)
+    names = [table.columns[place].removeprefix(section.column_prefix) for place in kept]
+    rows, rows_of_cells = (each.iloc[:, kept].to_numpy().tolist() for each in (table, cells))
+
+    width = characters_in_a_row([*lines_of_head(name), *column] for name, *column in zip(names, *rows, strict=True))
+    width_turned = characters_in_a_row([names, *rows])
+    if width > BOTH_COLUMNS >= width_turned:
+        width, heads, alignment = width_turned, labels, "l" + "r" * len(rows)
+        lines = [list(line) for line in zip(map(latex_cell, names), *rows_of_cells, strict=True)]
+    else:
+        heads, alignment = 1, "l" * labels + "r" * (len(names) - labels)
+        lines = [[latex_head(name, side) for name, side in zip(names, alignment, strict=True)], *rows_of_cells]
+    return float_of_table(section, [" & ".join(line) + r" \\" for line in lines], heads, alignment, width)
 
 
-def characters_in_a_row(table: "pd.DataFrame") -> int:
-    """Return the width of a table in characters: each column's longest text, and two blanks between columns.
+def float_of_table(section: Section, lines: Sequence[str], heads: int, alignment: str, width: int) -> str:
+    """Return the LaTeX of a table with its caption. lines: of the table. heads: the number of lines above the rule.
 
-    The parts of a score's name are below each other, as in `latex_head`.
+    alignment: l or r for each column. width: the characters in a row.
     """
-    widths = [max(map(len, [*name.split("/"), *column])) for name, column in table.items()]
+    environment = "table*" if width > COLUMN else "table"
+    caption = " ".join([f"{(section.caption or section.title).rstrip('.')}.", *section.legend])
+    return "\n".join(
+        [
+            rf"\begin{{{environment}}}",
+            r"\centering",
+            rf"\caption{{{latex_text(caption)}}}",
+            rf"\label{{tab:{latex_label(section.label)}}}",
+            rf"{FITTED}\begin{{tabular}}{{{alignment}}}",
+            r"\toprule",
+            *lines[:heads],
+            r"\midrule",
+            *lines[heads:],
+            r"\bottomrule",
+            r"\end{tabular}}",
+            rf"\end{{{environment}}}",
+            "",
+        ]
+    )
+
+
+def characters_in_a_row(columns: Iterable[Collection[str]]) -> int:
+    """Return the width of a table in characters: each column's longest text, and two blanks between columns."""
+    widths = [max(map(len, column)) for column in columns]
     return sum(widths) + 2 * (len(widths) - 1)
+
+
+def lines_of_head(name: str) -> list[str]:
+    """Return a column's name in lines: the parts of a score's name; any other name in at most two lines."""
+    return name.split("/") if "/" in name else in_two_lines(name)
+
+
+def in_two_lines(name: str) -> list[str]:
+    """Return a name in one or two lines, as narrow as possible."""
+    words = name.split(" ")
+    halves = [[" ".join(words[:cut]), " ".join(words[cut:])] for cut in range(1, len(words))]
+    return min(halves, key=lambda both: max(map(len, both)), default=[name])
 
 
 def latex_comments(lines: Iterable[str]) -> str:
@@ -242,22 +309,16 @@ def latex_text(text: str) -> str:
     return re.sub("-(?=-)", "-{}", one_line.translate(LATEX))
 
 
-def latex_path(path: str) -> str:
-    r"""Return a file's path for \includegraphics. \char_generate makes each sign that LaTeX would interpret."""
-    signs = r"[\\%#{}~^]| (?= )"
-    return re.sub(signs, lambda found: rf"\csname char_generate:nn\endcsname{{{ord(found[0])}}}{{12}}", path)
-
-
 def latex_label(name: str) -> str:
     """Return a name for \\label. A hyphen replaces all signs but letters, digits, underscores and dots."""
     return re.sub(r"[^\w.]+", "-", name).strip("-")
 
 
-def latex_head(name: str) -> str:
-    """Return a column's head in LaTeX. The parts of a score's name are on separate lines, because a name is long."""
-    parts = [OPENS.sub(r"{\g<0>}", latex_text(part)) for part in name.split("/")]
-    stack = r" \\ ".join(parts)
-    return rf"\shortstack[r]{{{stack}}}" if len(parts) > 1 else stack
+def latex_head(name: str, side: str) -> str:
+    """Return a column's head in LaTeX, in the lines of `lines_of_head`. side: the side at which lines align, l or r."""
+    lines = [OPENS.sub(r"{\g<0>}", latex_text(line)) for line in lines_of_head(name)]
+    stack = r" \\ ".join(lines)
+    return rf"\shortstack[{side}]{{{stack}}}" if len(lines) > 1 else stack
 
 
 def latex_cell(text: str) -> str:

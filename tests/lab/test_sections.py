@@ -81,21 +81,60 @@ def test_a_comment_names_the_signs_that_pdflatex_lacks(name, needs_font):
     assert ("LuaLaTeX or XeLaTeX, and a font that has ồ" in latex) == needs_font
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdfLaTeX (apt-get install texlive)")
-def test_latex_compiles_whatever_the_names_of_folders_and_values_are(tmp_path, monkeypatch):
-    """LaTeX finds the figure, too."""
-    monkeypatch.chdir(tmp_path)
-    table = pd.DataFrame({"": ["*"], BAD: [BAD], f"dev/[{BAD}/*": ["-0.5"]})
-    section = Section(BAD, table, [BAD], [BAD], bold=[(0, 1)], label=BAD)
+PDFLATEX = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdfLaTeX (apt-get install texlive)")
+PAPER = r"""\documentclass[twocolumn]{article}
+\usepackage[textwidth=16cm,columnsep=0.6cm]{geometry} %% as ACL's papers
+\usepackage{booktabs,graphicx}
+\let\resized\resizebox
+\renewcommand{\resizebox}[3]{\sbox0{#3}\typeout{widths: \the\wd0, \the\linewidth.}\resized{#1}{#2}{#3}}
+\begin{document}\input{%s}\end{document}"""
+
+
+def log_of_latex(folder, file):
+    """What pdfLaTeX says on a paper in this folder that reads a file. It has the widths of a table and of its place."""
+    (folder / "paper.tex").write_text(PAPER % file)
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "paper"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    return done.stdout
+
+
+@PDFLATEX
+@pytest.mark.parametrize("name", [BAD, 'a"b', "~", "$HOME"])
+def test_latex_compiles_and_finds_figures_whatever_the_names_of_folders_and_values_are(tmp_path, name):
+    """In the report's folder, and above it, under another name."""
+    table = pd.DataFrame({"": ["*"], name: [name], f"dev/[{name}/*": ["-0.5"]})
+    section = Section(name, table, [name], [name], bold=[(0, 1)], label=name)
     figure = Figure(figsize=(3, 2))
     figure.text(0.5, 0.5, "DRAWN")
-    write.write_report(Report(BAD, BAD, [section], {}, pictures=[Picture("curves", figure, BAD)]), tmp_path / BAD)
-    shutil.copy(tmp_path / BAD / "report.tex", tmp_path)
-    paper = r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}\input{report}\end{document}"
-    (tmp_path / "paper.tex").write_text(paper)
-    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "paper"]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    assert done.returncode == 0, done.stdout[-2000:]
+    write.write_report(Report(name, name, [section], {}, pictures=[Picture("curves", figure, name)]), tmp_path / name)
+    log_of_latex(tmp_path / name, "report")
+    (tmp_path / name).rename(tmp_path / "a b")
+    log_of_latex(tmp_path, "a b/report.tex")
+
+
+@PDFLATEX
+@pytest.mark.parametrize("scores", range(1, 13))
+def test_the_type_of_a_table_has_at_least_80_percent_of_its_size(tmp_path, scores):
+    """In a paper of two columns. A table of too many scores is turned."""
+    columns = {f"test/transfer/T{number}/accuracy": ["71.19 ± 0.54", "70.17 ± 0.31 †"] for number in range(scores)}
+    table = pd.DataFrame({"": ["*", ""], "objective": ["simcse", "barlow"], "lr": ["3e-05", "0.0001"], **columns})
+    latex = Section("t", table, label_columns=3, bold=[(0, 3)], label="a", column_prefix="test/transfer/").latex()
+    (tmp_path / "a.tex").write_text(latex)
+    widths = re.findall(r"widths: ([\d.]+)pt, ([\d.]+)pt", log_of_latex(tmp_path, "a"))
+    (natural, place) = map(float, widths[0])
+    assert place / natural >= 0.8
+
+
+def test_a_table_with_few_rows_and_many_scores_is_turned():
+    columns = {f"test/mteb/Task{number}/main": [f"{number}.00", "1.00"] for number in range(40)}
+    table = pd.DataFrame({"": ["*", ""], "model": ["[a]", "b"], **columns})
+    latex = Section("t", table, label_columns=2, bold=[(1, 3)], label="a").latex()
+    head, _, lines = latex.partition(r"\midrule")
+    assert [head.count(r" & {*} &  \\"), head.count(r"model & {[}a] & b \\")] == [1, 1]
+    assert lines.splitlines()[2] == r"test/mteb/Task1/main & 1.00 & \textbf{1.00} \\"
+    assert lines.count(r"\\") == 40
+    assert r"\begin{table}" in latex
 
 
 @pytest.mark.parametrize(("letters", "environment"), [(10, "table"), (80, "table*")])

@@ -79,6 +79,21 @@ def test_latex_escapes_and_keeps_its_columns(narrow):
     assert {line.replace(r"\&", "").count("&") for line in tex.splitlines() if line.endswith(r"\\")} == {2}
 
 
+@pytest.mark.parametrize(("columns", "lines"), [(3, 1), (8, 2)])
+def test_in_latex_the_deviations_of_a_wide_table_have_a_line_of_their_own(columns, lines):
+    group = Group([], 2, {"1": 76.5, "2": 77.0})
+    cells = [
+        {"row": "row", "column": f"STS{k}", "group": group, "expected_runs": 2, "verdict": "PASS"}
+        for k in range(columns)
+    ]
+    tex = latex([table_of(*cells, label="a")])
+    ours = tex.partition(" & ours & ")[2].partition(r"\bottomrule")[0].splitlines()
+    assert len(ours) == lines
+    assert ours[0].count("76.75") == columns
+    assert ours[-1].count("0.35") == ours[-1].count("(2)") == columns
+    assert (r"$\pm$ 0.35" in ours[0]) == (lines == 1)
+
+
 def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, run, tmp_path):
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures/f.png").write_bytes(b"\x89PNG")

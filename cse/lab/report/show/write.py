@@ -29,10 +29,10 @@ from cse.lab.report.verdicts import MEANINGS
 from cse.lab.sections import (
     Section,
     font_needed,
+    in_two_lines,
     latex,
     latex_comments,
     latex_label,
-    latex_path,
     latex_text,
     markdown,
     markdown_text,
@@ -41,6 +41,8 @@ from cse.lab.sharing.plots import save_figure
 
 LONG = 100  # rows; a table with more rows is shown in pages
 FIGURE_FILES, FIGURE_DOTS = (".png", ".svg", ".pdf"), 300  # the PNG's dots per inch
+BESIDE = r"\ifx\CurrentFilePath\empty\else\CurrentFilePath/\fi "
+"""LaTeX for the folder of the file that LaTeX reads. LaTeX has this name since October 2020."""
 PACKED = 1000  # rows; a table with more rows is compressed to a tenth of its size
 COUNTED = 20  # rows; a table with more rows shows how many rows a filter leaves
 
@@ -102,18 +104,18 @@ def markdown_of_report(report: Report) -> str:
 def latex_of_report(report: Report, out: Path) -> str:
     """Return the text of report.tex: the tables, and the figures that have a caption. out: the report's folder.
 
-    A figure is at most as wide as the text. The path of its PDF is relative to the working directory.
+    A figure is at most as wide as the text. LaTeX finds its PDF from the folder of report.tex.
     """
     parts = [latex(report.sections)]
     for picture in report.pictures:
         if picture.figure and picture.caption:
-            width, file = picture.figure.get_figwidth(), (out / picture.file).with_suffix(".pdf").as_posix()
+            width, file = picture.figure.get_figwidth(), Path(picture.file).with_suffix(".pdf").as_posix()
             fitted = f"\\ifdim\\linewidth<{width:g}in\\linewidth\\else{width:g}in\\fi"
             environment = "figure*" if width > look.COLUMN else "figure"  # of both columns of a paper, or of one
             caption, label = latex_text(picture.caption), latex_label(f"{out.name}-{picture.name}")
             parts.append(
                 f"{latex_comments(font_needed(caption))}\\begin{{{environment}}}\n\\centering\n"
-                f"\\includegraphics[width={fitted}]{{{latex_path(file)}}}\n"
+                f"\\includegraphics[width={fitted}]{{{BESIDE}{file}}}\n"
                 f"\\caption{{{caption}}}\n\\label{{fig:{label}}}\n\\end{{{environment}}}\n"
             )
     return "\n".join(filter(None, parts))
@@ -145,17 +147,15 @@ def template(name: str) -> Template:
     environment.globals |= {"look": look, "signs": SIGNS | MEANINGS, "not_drawn": NOT_DRAWN}
     environment.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode()
     environment.filters["sortable"] = html_of_sortable
-    environment.filters["in_two_lines"] = in_two_lines
+    environment.filters["breakable"] = breakable
     environment.filters["tone"] = tone_name
     environment.filters["verdict_places"] = verdict_places
     return environment.get_template(name)
 
 
-def in_two_lines(name: str) -> str:
+def breakable(name: str) -> str:
     """Return the name of a column with one space where a browser may break the line. The other spaces do not break."""
-    words = name.split(" ")
-    halves = [("\u00a0".join(words[:cut]), "\u00a0".join(words[cut:])) for cut in range(1, len(words))]
-    return " ".join(min(halves, key=lambda both: max(map(len, both)), default=(name,)))
+    return " ".join(line.replace(" ", "\u00a0") for line in in_two_lines(name))
 
 
 def tone_name(verdict: str) -> str:
