@@ -1,6 +1,7 @@
 """A comparison on a terminal: which columns it has, and what a narrow one does with them."""
 
 import io
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -9,7 +10,8 @@ from rich.console import Console
 from cse.lab.report.any_runs.differences import compare_settings
 from cse.lab.report.any_runs.differences_table import differences_section
 from cse.lab.report.any_runs.settings_table import best_cells, notes_on_settings, settings_frame, settings_section
-from cse.lab.report.show.terminal import show_section
+from cse.lab.report.show.document import Report
+from cse.lab.report.show.terminal import show_report, show_section
 from cse.lab.sections import Section
 
 
@@ -79,3 +81,10 @@ def test_only_verdicts_and_states_are_coloured_and_no_name_that_a_user_chose(tab
     out = io.StringIO()
     show_section(Section("", table), Console(file=out, width=80, force_terminal=True, color_system="standard"))
     assert out.getvalue().count("\x1b[3") == coloured  # 31 to 35: red, green, yellow, magenta
+
+
+def test_the_folders_of_unfinished_runs_begin_in_one_column():
+    out = io.StringIO()
+    pending = [("failed", "FOLDER", "why"), ("not started", "FOLDER", "")]
+    show_report(Report("t", "", [], {}, pending=pending), Path("out"), Console(file=out, width=80))
+    assert len({line.index("FOLDER") for line in out.getvalue().splitlines() if "FOLDER" in line}) == 1

@@ -25,9 +25,11 @@ MANY = 10  # at most this many unfinished runs have a line each
 def show_report(report: Report, out: Path, console: Console) -> None:
     """Print the report: unfinished runs, sections, pictures, and the best setting. out: the report's folder."""
     console.print(Text.assemble((report.title, "bold"), f"  {report.subtitle}"))
-    for state, folder, why in report.pending[:MANY]:
-        coloured = Text(f"{state:8}", style=terminal_style(state))
-        console.print(Text.assemble(coloured, " ", folder, (f"  {why}", "dim")))
+    shown = report.pending[:MANY]
+    width = max((len(state) for state, *_ in shown), default=0)
+    for state, folder, why in shown:
+        coloured = Text(state.ljust(width), style=terminal_style(state))
+        console.print(Text.assemble(coloured, BETWEEN, folder, (f"  {why}", "dim")))
     if len(report.pending) > MANY:
         console.print(Text(f"and {len(report.pending) - MANY} more, in runs.csv", style="dim"))
     for section in report.sections:
