@@ -208,9 +208,27 @@ def test_a_long_key_may_break_at_its_dots():
 
 @pytest.mark.parametrize(("steps", "tick"), [(4, 1), (40, None)])
 def test_few_steps_have_whole_ticks(leave, compared, steps, tick):
-    leave("run", {"seed": 1}, {"dev/x": 70.0}, events=[{"dev/x": step, "train/loss": 1.0} for step in range(steps)])
+    events = [{"train/loss": 1.0} | ({"dev/x": step} if step < 4 else {}) for step in range(steps)]
+    leave("run", {"seed": 1}, {"dev/x": 70.0}, events=events)
     charts = charts_of(compared())
-    assert {name: chart.layout.xaxis.dtick for name, chart in charts.items()} == {"Training loss": tick, "Curves": tick}
+    assert {name: chart.layout.xaxis.dtick for name, chart in charts.items()} == {"Training loss": tick, "Curves": 1}
+
+
+def test_an_axis_of_scores_has_words_and_a_unit_and_a_menu_has_keys(leave, compared):
+    for number in range(2):
+        leave(
+            f"{number}", {"model.name": f"m{number}", "seed": 1}, {"dev/stsb/spearman": 70.0, "test/sts/average": 1.0}
+        )
+    chart = charts_of(compared())["Score by setting"]
+    assert chart.layout.yaxis.title.text == "STS test, average (points)"
+    assert [button.label for button in chart.layout.updatemenus[0].buttons] == ["test/sts/average", "dev/stsb/spearman"]
+    (_, second) = chart.layout.updatemenus[0].buttons
+    assert second.args[1] == {"yaxis.title.text": "STS-B dev, Spearman<br>(points)"}
+
+
+def test_a_browser_may_break_the_name_of_a_score_in_the_head_of_a_table():
+    section = Section("t", pd.DataFrame([["a", "70.00"]], columns=["a b", "dev/<x>/y"], dtype=object), label_columns=1)
+    assert "dev/<wbr>&lt;x&gt;/<wbr>y</th>" in html_of_report(Report("t", "", [section], {}), Path())
 
 
 def test_of_many_runs_the_charts_show_the_best_and_say_so(leave, compared, monkeypatch):

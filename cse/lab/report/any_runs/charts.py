@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import accumulate
+from textwrap import wrap
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from plotly.subplots import make_subplots
 
 from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
 from cse.lab.report.any_runs.curves import equal_lines, lines_by_metric, panels_of, title_of_curves
+from cse.lab.report.any_runs.scores import axis_name
 from cse.lab.report.any_runs.settings_table import marks
 from cse.lab.report.formats import first_few, folded
 from cse.lab.report.show import look
@@ -24,6 +26,7 @@ from cse.lab.report.show.look import PLUS_MINUS
 from cse.lab.settings.values import number_in
 
 TICK = 24  # the most characters of a value at an axis
+TITLE = 26  # the most characters of a line in the title of an axis or of a colour scale
 CATEGORIES = 7  # a key with more different numbers than this has a numeric axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
 BOX = "A box has the median and the quartiles. The dashed line is the mean. Each dot is a seed."
@@ -109,7 +112,7 @@ def chart_by_number(
             }
         ]
     scale = "log" if is_log_axis(numbers.values()) else "linear"
-    return with_menu(traces, {"xaxis": {"title": escape(key.short), "type": scale}})
+    return with_menu(traces, {"xaxis": {"title": escape(key.short), "type": scale}}, axis_titles(comparison, scored))
 
 
 def is_log_axis(numbers: Iterable[float]) -> bool:
@@ -137,7 +140,7 @@ def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
             so_far = list(accumulate((trial.run.metrics[score] for trial in of_search), best))
             numbers = [trial.number for trial in of_search]
             traces[score].append(go.Scatter(x=numbers, y=so_far, mode="lines", line=steps))
-    return with_menu(traces, {"xaxis_title": "trial"})
+    return with_menu(traces, {"xaxis_title": "trial"}, axis_titles(comparison, scored))
 
 
 def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.Figure:
@@ -154,7 +157,7 @@ def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.
             )
             for value, points in seeds_of(comparison, score, [key]).groupby(key.dotted, observed=True)
         ]
-    return with_menu(traces, {"xaxis": category_axis(comparison, key), "meta": BOX})
+    return with_menu(traces, {"xaxis": category_axis(comparison, key), "meta": BOX}, axis_titles(comparison, scored))
 
 
 def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence[str]) -> go.Figure:
@@ -166,7 +169,7 @@ def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence
         "yaxis": category_axis(comparison, down) | {"showgrid": False, "autorange": "reversed"},
         "height": min(look.CHART_HEIGHT, look.CHART_MARGINS + rows * look.CHART_ROW),
     }
-    return with_menu(traces, layout, is_y_the_score=False)
+    return with_menu(traces, layout, {})
 
 
 def category_axis(comparison: Comparison, key: Key) -> dict[str, object]:
@@ -201,7 +204,7 @@ def heat_map_of(comparison: Comparison, across: Key, down: Key, score: str) -> g
         hovertemplate="%{hovertext}<extra></extra>",
         colorscale=look.HEAT,
         reversescale=comparison.lower_is_better(score),
-        colorbar_title_text=escape(score),
+        colorbar_title_text=axis_titles(comparison, [score])[score],
         xgap=2,
         ygap=2,
     )
@@ -237,6 +240,12 @@ def size_of(text: str) -> float:
     return math.inf if number is None else number
 
 
+def axis_titles(comparison: Comparison, scores: Sequence[str]) -> dict[str, str]:
+    """Return {score: its name with its unit, as the title of an axis}. A line has at most TITLE characters."""
+    lines = {score: wrap(axis_name(comparison.runs, score), TITLE, break_long_words=False) for score in scores}
+    return {score: "<br>".join(map(escape, of_score)) for score, of_score in lines.items()}
+
+
 def colours_of(comparison: Comparison) -> dict[Setting, str]:
     """Return the colour of each setting."""
     return dict(zip(comparison.ranked, look.setting_colours(len(comparison.ranked)), strict=True))
@@ -245,23 +254,25 @@ def colours_of(comparison: Comparison) -> dict[Setting, str]:
 def with_menu(
     traces: Mapping[str, Sequence[go.Scatter | go.Box | go.Heatmap]],
     layout: Mapping[str, object],
-    *,
-    is_y_the_score: bool = True,
+    titles: Mapping[str, str],
 ) -> go.Figure:
-    """Return a figure with a menu that selects the score to show. traces: {score: plotly's traces}."""
+    """Return a figure with a menu that selects the score to show.
+
+    traces: {score: plotly's traces}. titles: {score: the title of the y axis}; {} if y is no score.
+    """
     owners = [name for name, lines in traces.items() for _ in lines]
     figure = go.Figure([trace for lines in traces.values() for trace in lines], go.Layout(template=TEMPLATE, **layout))
     for trace, owner in zip(figure.data, owners, strict=True):
         trace.visible = owner == owners[0]
     buttons = []
     for name in traces:
-        titles = {"yaxis.title.text": escape(name)} if is_y_the_score else {}
+        title = {"yaxis.title.text": titles[name]} if titles else {}
         shown = {"visible": [owner == name for owner in owners]}
-        buttons.append({"label": escape(name), "method": "update", "args": [shown, titles]})
+        buttons.append({"label": escape(name), "method": "update", "args": [shown, title]})
     menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
     menu |= {"bgcolor": look.CLEAR, "bordercolor": look.GREY}
-    if is_y_the_score:
-        figure.update_layout(yaxis_title=escape(owners[0]))
+    if titles:
+        figure.update_layout(yaxis_title=titles[owners[0]])
     return figure.update_layout(updatemenus=[menu], margin_t=60)
 
 
@@ -286,10 +297,12 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
             charts[title] = chart.update_layout(meta=equal_lines({metric: lines.pop(metric)}, comparison))
     if lines:
         first = [name for name in (comparison.scores.best_by, comparison.scores.leading) if name in lines]
-        chart = with_menu({name: lines[name] for name in dict.fromkeys([*first, *lines])}, about)
+        ordered = {name: lines[name] for name in dict.fromkeys([*first, *lines])}
+        chart = with_menu(ordered, about, axis_titles(comparison, list(lines)))
         charts[title_of_curves(comparison)] = chart.update_layout(meta=equal_lines(lines, comparison))
-    for chart in charts.values() if curves["step"].max() <= 10 else ():
-        chart.update_xaxes(dtick=1)  # plotly would have ticks at half steps
+    for chart in charts.values():
+        if max(line.x.max() for line in chart.data) <= 10:
+            chart.update_xaxes(dtick=1)  # plotly would have ticks at half steps
     return charts
 
 

@@ -153,9 +153,13 @@ def template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def breakable(name: str) -> str:
-    """Return the name of a column with one space where a browser may break the line. The other spaces do not break."""
-    return " ".join(line.replace(" ", "\u00a0") for line in in_two_lines(name))
+def breakable(name: str) -> Markup:
+    """Return the name of a column with one space where a browser may break the line. The other spaces do not break.
+
+    A browser may also break the name of a score after each of its parts.
+    """
+    line = " ".join(line.replace(" ", "\u00a0") for line in in_two_lines(name))
+    return Markup(str(escape(line)).replace("/", "/<wbr>"))
 
 
 def tone_name(verdict: str) -> str:
