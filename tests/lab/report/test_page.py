@@ -134,6 +134,9 @@ def test_the_page_in_a_browser(comparison, tmp_path, monkeypatch):
         assert len(lines) == 6 + 12  # settings, and runs
         assert "76.50 ± 0.71\t79.50 ± 0.71" in lines[0]  # test, and the dev score that selected: 79 and 80
         assert shown.run("document.querySelectorAll('.js-plotly-plot').length") == 3
+        heads = "[...document.querySelectorAll('.sortable th')].filter((one) => one.innerText.trim() == 'folder')"
+        sides = shown.run(f"{heads}.map((one) => getComputedStyle(one).textAlign)")
+        assert sides == ["left", "left"]  # also of folders that are named like numbers
         header = "[...document.querySelectorAll('.sortable th')].find((one) => one.innerText.trim() == 'lr')"
         for by in (["1e-05", "3e-05", "0.0001"], ["0.0001", "3e-05", "1e-05"]):  # a click, and another
             shown.run(f"{header}.click()")
@@ -346,6 +349,7 @@ def test_a_search_has_an_axis_of_numbers_the_best_so_far_and_a_word_on_its_luck(
     charts = charts_of(comparison)
     assert "of 5 trials was selected by dev/x" in legend_of_settings(comparison)[0]
     assert list(charts) == ["Score by lr", "Best so far", "Training loss"]
+    assert charts["Score by lr"].layout.meta  # which explains the colours
     assert charts["Score by lr"].layout.xaxis.type == "log"
     (points,) = charts["Score by lr"].data
     assert sorted(points.y) == sorted([*scores[:4], 73.0])  # its trial's, which picked it, is not in the mean

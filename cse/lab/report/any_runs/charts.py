@@ -30,6 +30,8 @@ TITLE = 26  # the most characters of a line in the title of an axis or of a colo
 CATEGORIES = 7  # a key with more different numbers than this has a numeric axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
 BOX = "A box has the median and the quartiles. The dashed line is the mean. Each dot is a seed."
+DOTS = "Each dot is a seed. It has the colour of its setting in the table of settings."
+TRIALS = "Each dot is a trial. The line is the best score so far."
 LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # at the right of the chart
 AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e", "title": {"standoff": 12}}
 TEMPLATE = go.layout.Template(
@@ -112,7 +114,8 @@ def chart_by_number(
             }
         ]
     scale = "log" if is_log_axis(numbers.values()) else "linear"
-    return with_menu(traces, {"xaxis": {"title": escape(key.short), "type": scale}}, axis_titles(comparison, scored))
+    layout = {"xaxis": {"title": escape(key.short), "type": scale}, "meta": DOTS}
+    return with_menu(traces, layout, axis_titles(comparison, scored))
 
 
 def is_log_axis(numbers: Iterable[float]) -> bool:
@@ -140,7 +143,7 @@ def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
             so_far = list(accumulate((trial.run.metrics[score] for trial in of_search), best))
             numbers = [trial.number for trial in of_search]
             traces[score].append(go.Scatter(x=numbers, y=so_far, mode="lines", line=steps))
-    return with_menu(traces, {"xaxis_title": "trial"}, axis_titles(comparison, scored))
+    return with_menu(traces, {"xaxis_title": "trial", "meta": TRIALS}, axis_titles(comparison, scored))
 
 
 def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.Figure:

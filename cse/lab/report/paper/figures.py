@@ -9,6 +9,7 @@ A point is computed like a cell of a table: a statistic of each seed's runs, the
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,7 @@ from cse.lab.sharing.score_tables import IS_MODIFIED
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
 FEW_TICKS = 8  # if x has at most this many values, each value has a tick
 INSIDE = 6  # a legend of at most this many names is inside the axes; a longer legend is beside the axes
+ACROSS, UP = 70, 44  # the most characters of a line in the name of the x axis, and of the y axis
 
 
 @dataclass(frozen=True)
@@ -314,7 +316,8 @@ def name_axes(figure: Figure, drawing: Drawing, legend: str = "", x_words: str =
     plot, axes = drawing.plot, figure.axes[0]
     runs = [run for of_series in drawing.series.values() for run in of_series]
     x = f"{x_words} ({plot.x})" if x_words else axis_name(runs, plot.x)
-    axes.set(xlabel=x, ylabel=axis_name(runs, plot.y) + spread)
+    y = axis_name(runs, plot.y) + spread
+    axes.set(xlabel="\n".join(wrap(x, ACROSS)), ylabel="\n".join(wrap(y, UP)))
     axes.grid(alpha=0.3)
     style: PlainConfig = {"title": legend or plot.series_key, "fontsize": 7, "title_fontsize": 7}
     names = axes.get_legend_handles_labels()[1]
