@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 
+from benchmarks.peers import precisions
 from benchmarks.results import HERE, SHARED, real_data, spread, table, where, write_section
 from cse.lab.run import build
 from cse.lab.settings.compose import composed
@@ -209,9 +210,9 @@ def cost(shared: Path, work: Path) -> None:
 
     rows = [[name, spread(times[name]), spread(ratios[name]), spread(waits[name])] for name in kinds]
     header = ["beside the text", "seconds a step", "ratio to text alone", "waiting for pictures or clips, % of a step"]
-    note = f"""MiniLM, the papers' batches: 64 sentences in two views, 48 pictures or clips in two views. {rounds} runs
-of {steps} steps each, in turn. The first step waits for the start of the workers; "waiting" is about the other steps.
-Medians, with minimum and maximum."""
+    note = f"""MiniLM, the papers' batches: 64 sentences in two views, 48 pictures or clips in two views, in
+{precisions()[-1]}. {rounds} runs of {steps} steps each, in turn. The first step waits for the start of the workers;
+"waiting" is about the other steps. Medians, with minimum and maximum."""
     write_section(f"What images and sound cost, {where()}", "python -m benchmarks.bench_aux --part cost",
                   f"{note}\n\n{table(header, rows)}")  # fmt: skip
 

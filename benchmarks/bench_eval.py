@@ -19,6 +19,7 @@ import torch
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 from scipy.stats import spearmanr
+from torch.nn.functional import normalize
 
 from benchmarks.peers import synchronized
 from benchmarks.results import SHARED, spread, table, write_section
@@ -55,12 +56,13 @@ def encoder_of(config: DictConfig) -> Encoder:
 
 
 def batcher_of(encoder: Encoder) -> Encode:
-    """What SentEval is given: one batch in, its mean-pooled rows out, every cell of every layer computed."""
+    """What SentEval is given: one batch in, the encoder's vectors out, every cell of every layer computed."""
 
     @torch.no_grad()
     def batcher(texts: list[str]) -> np.ndarray:
         tokens = encoder.tokenizer.hf(texts, padding=True, truncation=False, return_tensors="pt").to(DEVICE)
-        return mean(encoder.backbone(**tokens).last_hidden_state, tokens["attention_mask"]).cpu().numpy()
+        pooled_BD = mean(encoder.backbone(**tokens).last_hidden_state, tokens["attention_mask"])
+        return (normalize(pooled_BD) if encoder.unit_length else pooled_BD).cpu().numpy()
 
     return batcher
 

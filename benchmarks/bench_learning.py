@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.peers import precisions
 from benchmarks.results import RESULTS, SHARED, commit, real_data, table, write_section
 
 TITLE = "Every objective learns"
@@ -40,7 +41,7 @@ def run(name: str, steps: int, shared: Path, cache: str) -> list[str]:
             f"data.path={shared / text}", "eval=stsb", f"paths.senteval={shared / 'senteval'}",
             f"paths.cache={cache}", "tracker=none",
             f"trainer.max_steps={steps}", f"trainer.eval_every={steps // 2}", "trainer.select=dev/stsb/spearman",
-            "trainer.batch_size=32", *overrides, f"hydra.run.dir={folder}/run",
+            *([] if SPANS[0] in overrides else ["trainer.batch_size=32"]), *overrides, f"hydra.run.dir={folder}/run",
         ]  # fmt: skip
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         results = json.loads((Path(folder) / "run/results.json").read_text())
@@ -77,7 +78,7 @@ def kept() -> dict[str, list[str]]:
 
 def write(rows: list[list[str]], steps: int) -> None:
     """Write the section so far: if interrupted, it keeps what was measured and says so."""
-    note = "MiniLM with CLS pooling, STS-B dev Spearman x100, seed 42, one run each"
+    note = f"MiniLM with CLS pooling, STS-B dev Spearman x100, seed 42, one run each, in {precisions()[-1]}"
     cut = "" if len(rows) == len(RUNS) else f"; {len(rows)} of {len(RUNS)} runs so far"
     write_section(
         TITLE, f"python -m benchmarks.bench_learning --steps {steps}", f"{note}{cut}.\n\n{table(HEADER, rows)}"

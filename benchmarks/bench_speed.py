@@ -198,10 +198,12 @@ def recipe(model: str, steps: int, shared: Path) -> tuple[str, str]:
         ["saving best/ and last/", f"{save:.3g} s", f"{RECIPE_EVALUATIONS * save / whole:.2%}"],
     ]
     about = (
-        f"{steps} steps of batch {results['config']['trainer']['batch_size']} and {len(evaluations)} evaluations, then "
-        f"{RECIPE_STEPS:,} steps and {RECIPE_EVALUATIONS} evaluations extrapolated: **{whole / 3600:.2f} hours** "
-        f"({whole:,.0f} s). An evaluation every {SCORE_EVERY} steps takes "
-        f"{evaluation / (SCORE_EVERY * step):.2%} of the time of those steps; {share:.2%} of it is the encoder's pass."
+        f"{steps} steps of batch {results['config']['trainer']['batch_size']} in "
+        f"{results['precision']} and {len(evaluations)} evaluations were measured. "
+        f"For {RECIPE_STEPS:,} steps and {RECIPE_EVALUATIONS} evaluations they give, extrapolated, "
+        f"**{whole / 3600:.2f} hours** ({whole:,.0f} s). An evaluation every {SCORE_EVERY} steps takes "
+        f"{evaluation / (SCORE_EVERY * step):.2%} of the time of these steps. {share:.2%} of an evaluation is the "
+        "encoder's pass."
     )
     return about, table(["", "seconds", "share of the whole"], rows)
 

@@ -128,9 +128,9 @@ QUOTED = {
             f"| {rows} | {' | '.join(figure(MEMORY, rows, column) for column in columns)} |"
             for rows in ("256", "1,024", "4,096", "16,384", "65,536")
         ),
-        f"| {step[OURS]} ({step[OURS_BF16]} in bf16), and "
-        f"{figure(RECIPE, 'a step', 'seconds').removesuffix(' s')} with real text | "
-        f"{hours} hours, from 300 measured steps; {scoring} of this time for dev scores",
+        f"| {step[OURS]} ({step[OURS_BF16]} in bf16, and "
+        f"{figure(RECIPE, 'a step', 'seconds').removesuffix(' s')} in bf16 with real text) | "
+        f"{hours} hours in bf16, from 300 measured steps; {scoring} of this time for dev scores",
         f"| {bert_step} ({bert_bf16} in bf16) | {bert_hours} hours of steps ({bert_bf16_hours} in bf16), by proportion",
         f"a step in fp32 took {figure(MINILM, OURS, 'time, ours in bf16 = 1')} times as long "
         f"({said(MINILM, r'ours, fp32 [|].*?[|].*?[|].*?[|].*?[(](.*?)[)]')})",
