@@ -8,6 +8,7 @@ ScoreColumn      a column of numbers in addition to the columns of text
 
 import math
 import re
+import reprlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -41,7 +42,7 @@ class ScoreColumn(NamedTuple):
         except (ValueError, OverflowError):
             value = math.nan
         if not abs(value) <= LARGEST:
-            why = f"{place}: {self.name} holds {repr(cell)[:40]}, not a number (`scores`={self.name})"
+            why = f"{place}: {self.name} holds {reprlib.repr(cell)}, not a number (`scores`={self.name})"
             if re.fullmatch(r"-?\d+,\d+", str(cell)):
                 why += "; its decimal sign must be a point"
             raise UserError(why)
@@ -152,7 +153,7 @@ def text_of_cell(cell: object, where: str, name: str) -> str:
             instead = f"name its items in `columns`: {name}_1, {name}_2, ..."
         elif isinstance(cell, Mapping) and cell:
             instead = f"name the key of the text in `columns`: {name}.{next(iter(cell))}"
-        raise UserError(f"{where}: {name} holds {repr(cell)[:40]}, not text", instead=instead)
+        raise UserError(f"{where}: {name} holds {reprlib.repr(cell)}, not text", instead=instead)
     if not cell.isascii():
         try:
             cell.encode()

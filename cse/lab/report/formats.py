@@ -15,7 +15,7 @@ WORDS = {
     "pearson": "Pearson",
     "f1": "F1",
 }
-"""{a part of a score's name: the word of a paper}. In any other part, blanks replace underscores."""
+"""{a part of a score's name: the word of a paper}."""
 
 
 def format_of(values: Iterable[float]) -> str:
@@ -91,11 +91,14 @@ def score_in_words(name: str) -> str:
 
 
 def place_in_words(place: str) -> str:
-    """Return the split and the data of a score as a paper writes them: STS-B dev for dev/stsb."""
+    """Return the split and the data of a score as a paper writes them: STS-B dev for dev/stsb.
+
+    The name of a user's file stays as it is: my_file dev for dev/pairs/my_file.
+    """
     split, *parts = place.split("/")
-    if len(parts) > 1 and parts[1].casefold().startswith(parts[0]):  # the task STS12 of the evaluator sts
+    if len(parts) > 1 and (parts[0] == "pairs" or parts[1].casefold().startswith(parts[0])):  # STS12 of sts
         del parts[0]
-    return " ".join([*(WORDS.get(part, part.replace("_", " ")) for part in parts), split])
+    return " ".join([*(WORDS.get(part, part) for part in parts), split])
 
 
 def capitalised(text: str) -> str:
