@@ -18,8 +18,10 @@ if TYPE_CHECKING:  # --help without a choice needs no YAML
 KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
 """The pattern of a line of YAML: indentation, key, value, comment."""
 
-GOES_ON = re.compile(r"^(( *)\w+:.* # ?.*)\n\2 +# ?(.*)$", re.MULTILINE)
-"""The pattern of a line with a key and a comment, and the next line, on which the comment continues."""
+GOES_ON = re.compile(r"^(( *)\w+: +[^#\s].* # ?.*)\n\2 +# ?(.*)$", re.MULTILINE)
+"""The pattern of a line with a key, its value and a comment, and the next line, on which the comment continues.
+
+After a key without a value, the next line belongs to the first key inside."""
 
 PACKAGE = re.compile(r"^\s*#\s*@package[:\s]+(\S+)\s*$", re.MULTILINE)
 """The pattern of the comment that tells Hydra the place of a file's settings in a config."""

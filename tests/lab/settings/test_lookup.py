@@ -4,7 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from cse.lab.settings.compose import composed, without_hydra
-from cse.lab.settings.conf_files import body
+from cse.lab.settings.conf_files import body, keys_of_text
 from cse.lab.settings.groups import FOLDERS_VARIABLE, choices, groups
 from cse.lab.settings.lookup import answer_to, keys_of_command, settings_of_command, trainers
 from cse.lab.settings.values import flattened
@@ -78,3 +78,12 @@ def test_a_file_whose_list_puts_itself_first_is_overridden(tmp_path, monkeypatch
     (tmp_path / "model" / "mine.yaml").write_text("defaults: [_self_, minilm]\nname: x\n")
     names = [one.value for one in settings_of_command("train") if (one.key, one.choice) == ("model.name", "model=mine")]
     assert names == [composed("train", ["model=mine"]).model.name]
+
+
+def test_a_comment_on_the_next_line_belongs_to_a_key_with_a_value_or_to_the_first_key_inside():
+    text = "tasks: [a]  # the tasks\n            # of all\ncard:  # facts\n  # the languages\n  languages: null\n"
+    assert {key: comment for key, _, comment in keys_of_text(text)} == {
+        "tasks": "the tasks of all",
+        "card": "facts",
+        "card.languages": "the languages",
+    }
