@@ -4,6 +4,7 @@ A training run or an evaluation gets smoke=true, a line of many jobs dry_run=tru
 Commands that cannot be run here are in NOT_RUN, with the reason. An unknown command fails the test.
 """
 
+import json
 import os
 import re
 import runpy
@@ -153,10 +154,14 @@ def world(tmp_path_factory, tiny) -> Path:
     (place / "text.csv").rename(place / "nli.csv")
     synthetic.write_rows(place, ("a", "b"), "s")
     (place / "text.csv").rename(place / "pairs.csv")
+    for name in ("dev.csv", "test.csv"):
+        shutil.copy(place / "pairs.csv", place / name)
     synthetic.write_rows(place, ("a", "b", "negative_1", "negative_2", "negative_3"), None)
-    (place / "text.csv").rename(place / "mined.csv")  # `cse-data mine` writes it too
+    (place / "text.csv").rename(place / "mined.csv")
     synthetic.write_rows(place, ("sentence1", "sentence2"), "score")
     (place / "text.csv").rename(place / "sts.csv")
+    search = [{"query": {"text": one}, "positive": [one[::-1]], "negative": [one[5:], one[:5]]} for one in sentences]
+    (place / "search.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in search))
     before = Path.cwd()
     os.chdir(place)
     try:
@@ -201,6 +206,8 @@ def run(world, monkeypatch, tmp_path) -> Callable[[str], int]:
 
 def smaller(program: str, words: list[str], folder: Path) -> list[str]:
     """The words that make one of our commands end in seconds and leave nothing behind."""
+    if program == "cse-data" and words[0] == "mine":
+        return [f"out={folder}/mined.csv"]  # it replaces no file, and the world has the page's mined.csv
     if program not in ("cse-train", "cse-eval") or LOOKS & set(words):
         return []
     if starts_many(words):
