@@ -48,6 +48,9 @@ def test_no_page_loads_from_another_host(site):
         ("not reproduced", "measured"), ("reproduced", "measured"), ("reproduce", "sweeps"),
         ("mine_hard_negatives", "own-text"), ("tripletevaluator", "evaluation"), ("ndcg", "evaluation"),
         ("use trained encoder", "own-encoder"), ("load model in another program", "own-encoder"),
+        ("p value", "sweeps"), ("multiple seeds", "sweeps"), ("paper table", "sweeps"), ("overfitting", "trouble"),
+        ("compare objectives", "first-study"), ("compare two runs", "runs"), ("image folder", "images-and-sound"),
+        ("folder of images", "images-and-sound"),
     ],
 )  # fmt: skip
 def test_the_search_leads_first_to_the_section_that_answers(site, query, page):
