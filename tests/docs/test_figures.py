@@ -104,10 +104,10 @@ QUOTED = {
     ],
     "docs/which-objective.md": [
         f"(`augmentation=shuffle`) adds {CLAIMED[0]} |",
-        f"with shuffle {CLAIMED[1]} and {CLAIMED[2]} above SimCSE",
+        f"Barlow Twins is {CLAIMED[1]} above SimCSE and VICReg is {CLAIMED[2]} above SimCSE",
         f"{CLAIMED[4]} above SimCSE; with token shuffle {LOST[0]} below its score with dropout",
         f"+{CLAIMED[5]} with images, -{CLAIMED[6]} with sound",
-        f"with dropout {BELOW[0]} and {BELOW[1]} below SimCSE",
+        f"Barlow Twins is {BELOW[0]} below SimCSE and VICReg is {BELOW[1]} below SimCSE",
         f"is {CLAIMED[8]} better than with the language-model loss",
         f"{CLAIMED[9]} below DeCLUTR",
     ],
