@@ -25,6 +25,7 @@ from cse.eval.scoring import MemoizedEncode, refuse_nan
 from cse.files import Json, checksum, read_json, recover, replaced_folder, write_json, write_text
 from cse.lab.folder.contents import Results
 from cse.lab.run.record import Record
+from cse.lab.settings.values import PlainConfig, flattened
 from cse.lab.sharing.card import model_card
 from cse.lab.sharing.hub_metadata import base_model
 from cse.lab.sharing.plots import draw_plots
@@ -164,11 +165,21 @@ def log_scores(record: Record, before: Mapping[str, float]) -> None:
         log.info("\n%s", to_columns([(*columns, "change"), *headline], right=range(1, len(columns) + 1)))
         if any(scored.modified for scored in record.scores.values()):
             log.info("%s", IS_MODIFIED)
-        config = record.results["config"]
-        if config["note"] and not config["smoke"]:  # an experiment's note is about real weights and data
-            log.info("\n%s", config["note"])
+        if note := note_on(record.results["config"]):
+            log.info("\n%s", note)
     if len(headline) < len(rows):
         log.info("scores in results.json: %d", len(rows))
+
+
+def note_on(config: PlainConfig) -> str:
+    """Return the texts of the setting `note` that hold for this run; "" for a smoke test: its weights are not real."""
+    note = config["note"]
+    if not note or config["smoke"]:
+        return ""
+    if isinstance(note, str):
+        return note
+    values = flattened(config)
+    return " ".join(one["text"] for one in note if one["when"].items() <= values.items())
 
 
 def headline_in_words(scored: Score, before: float | None) -> tuple[str, str, str, str]:

@@ -66,6 +66,13 @@ class Card(TypedDict):
     data_licence: Annotated[Sentence, MinLen(1)] | None
 
 
+class Note(TypedDict):
+    """A text that a run logs if it has these settings. when: {dotted key: value}."""
+
+    when: dict[str, str]
+    text: Sentence
+
+
 class Shared(TypedDict):
     """The keys that no part takes and that both cse-train and cse-eval have."""
 
@@ -84,7 +91,7 @@ class Train(Shared, Starting):
     seed: Seed
     rerun: Annotated[Folder | None, Mark.BOOKKEEPING, Mark.ONCE]
     resume: Annotated[Folder | None, Mark.BOOKKEEPING, Mark.ONCE]
-    note: Annotated[Sentence | None, Mark.LOGGING, Mark.NAMED]
+    note: Annotated[Sentence | list[Note] | None, Mark.LOGGING, Mark.NAMED]
     card: Annotated[Card, Mark.LOGGING]
     checkpoint: None
     model: Part

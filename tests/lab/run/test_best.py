@@ -13,8 +13,11 @@ from cse.errors import UserError
 from cse.lab.folder.runs import read_run
 from cse.lab.run import best
 from cse.lab.run.evaluators import make_evaluators
+from cse.lab.run.from_arguments import cfg_of_new_run, config_of
+from cse.lab.settings.arguments import Argument
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import choices
+from cse.lab.settings.references import resolved
 from cse.score import Score
 from cse.training.loop import Training
 from cse.training.settings import State
@@ -142,3 +145,16 @@ def test_a_note_about_real_data_is_not_logged_in_a_smoke_test(smoke, caplog):
         best.log_scores(record, {})
     assert "dev/x" in caplog.text
     assert (about in caplog.text) == (not smoke)
+
+
+@pytest.mark.parametrize(("given", "of_pooling", "of_selection"), [
+    ([], True, True),
+    (["model.pooling=mean"], False, True),
+    (["model=bert"], False, True),
+    (["eval=[demo,stsb]", "trainer.select=stsb"], True, False),
+])  # fmt: skip
+def test_the_demos_note_says_only_what_holds_for_the_run(given, of_pooling, of_selection):
+    arguments = list(map(Argument, ["experiment=demo", *given]))
+    config = resolved(cfg_of_new_run(config_of("train", arguments), "train", arguments))
+    note = best.note_on(config)
+    assert ("56.11" in note, "eval=demo selects" in note) == (of_pooling, of_selection)
