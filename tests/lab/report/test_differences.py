@@ -83,7 +83,7 @@ def test_two_seeds_give_no_verdict(leave, compared):
         leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70 + seed + lr / 10})
     found = compare_settings(compared(), None, 0.95)
     assert "≈" not in differences_section(found).markdown()
-    assert "too few seeds" in found.doubt
+    assert "too few seeds" in found.verdict
 
 
 def test_a_best_setting_without_the_score_of_the_differences_says_so(leave, capsys):
@@ -139,21 +139,34 @@ def test_a_gate_passes_only_what_is_shown(three_rates, words, code):
 
 
 @pytest.mark.parametrize(
-    ("baseline", "doubt"),
+    ("baseline", "verdict"),
     [
         (None, "not significantly better than 1 of the 2 other settings"),
         ("lr=3e-05", "not significantly better than 1 of the 2 other settings"),  # the best itself
-        ("lr=1e-05", "no verdict: this setting is compared only with lr=1e-05"),
+        ("lr=1e-05", "significantly better than lr=1e-05 (p <.0001); it is compared with no other setting"),
     ],
 )
-def test_beside_a_baseline_the_best_is_not_named_as_if_it_had_won(three_rates, compared, baseline, doubt):
-    assert compare_settings(compared(), baseline, 0.95).doubt == doubt
+def test_beside_a_baseline_the_best_is_not_named_as_if_it_had_won(three_rates, compared, baseline, verdict):
+    assert compare_settings(compared(), baseline, 0.95).verdict == verdict
 
 
-def test_the_doubt_of_two_settings_names_no_number(leave, compared):
+@pytest.mark.parametrize(("gain", "shown", "verdict"), [
+    (10, {}, "significantly better than lr=1 (p "), (0.1, {}, "not significantly better than lr=1 (p "),
+    (10, {"test/x": -10}, "significantly worse than lr=1 (p "),  # by the test score, which is shown
+])  # fmt: skip
+def test_the_best_of_two_settings_has_a_verdict_against_the_baseline(leave, compared, gain, shown, verdict):
+    for lr, seed in product((1, 2), (1, 2, 3)):
+        of_test = {name: 70 + seed + by * lr for name, by in shown.items()}
+        leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70 + seed + gain * lr} | of_test)
+    found = compare_settings(compared(), "lr=1", 0.95).verdict
+    assert found.startswith(verdict)
+    assert "other setting" not in found
+
+
+def test_the_verdict_of_two_settings_names_no_number(leave, compared):
     for lr, seed in product((1, 2), (1, 2, 3)):
         leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70 + seed + lr / 10})
-    assert compare_settings(compared(), None, 0.95).doubt == "not significantly better than the other setting"
+    assert compare_settings(compared(), None, 0.95).verdict == "not significantly better than the other setting"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from functools import partial
 
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.typed_names import setting_named
+from cse.lab.report.formats import probability
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
 from cse.lab.report.numbers.statistics import (
     Effect,
@@ -109,18 +110,33 @@ class Differences:
         return self.reference.compared[self.score]
 
     @property
-    def doubt(self) -> str:
-        """Why the best setting is not significantly better than all others; "" if it is, or without a best setting."""
+    def verdict(self) -> str:
+        """Whether the best setting is significantly better than a baseline, or why it is not than all other settings.
+
+        Return "" if it is significantly better than all other settings, or without a best setting.
+        """
         if self.comparison.best is None:
             return ""
         if self.reference is not self.comparison.best:
-            return f"no verdict: this setting is compared only with {self.reference.label}"
+            return self.verdict_on_best()
         if self.no_verdict:
             return f"no verdict: {self.no_verdict}"
         tied = [line for line in self.lines if line.tied]
         count = len(self.lines) + self.lower
         others = f"{len(tied)} of the {count} other settings" if count > 1 else "the other setting"
         return f"not significantly better than {others}" if tied else ""
+
+    def verdict_on_best(self) -> str:
+        """Return the verdict on the best setting and the baseline, which is another setting."""
+        line = next((line for line in self.lines if line.setting is self.comparison.best), None)
+        if line is None or line.tied is None:
+            return f"no verdict: {self.no_verdict}" if self.no_verdict else "no verdict"
+        lower_is_better = self.comparison.lower_is_better(self.score)
+        result = "not significantly better" if line.tied else "significantly better"
+        if not line.tied and (line.size < 0) != lower_is_better:  # a dev score ranks settings, and this is a test score
+            result = "significantly worse"
+        only = "; it is compared with no other setting" if len(self.comparison.settings) > 2 else ""
+        return f"{result} than {self.reference.label} (p {probability(line.unpaired.p_holm)}){only}"
 
 
 def compare_settings(

@@ -69,7 +69,7 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
             "settings.csv": settings_frame(comparison),
             "differences.csv": frame_with_gate(differences, gate) if differences.lines else None,
         },
-        best=best_of(comparison, differences.doubt, is_part=is_part),
+        best=best_of(comparison, differences.verdict, is_part=is_part),
         pending=unfinished(comparison, asked.jobs),
         hint=hint_at_hidden(comparison),
         charts=draw_charts(comparison, curves),
@@ -102,10 +102,10 @@ def check_metrics(comparison: Comparison, asked: Asked, patterns: Sequence[str])
         raise UserError(f"metrics={patterns}: none of the {len(asked.runs)} runs has such a score; they have {have}")
 
 
-def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None:
+def best_of(comparison: Comparison, verdict: str, *, is_part: bool) -> Best | None:
     """Return the best setting; None without a dev score.
 
-    doubt: see `Differences`. is_part: whether `where=` selected some of the runs. The report then does not know all
+    verdict: see `Differences`. is_part: whether `where=` selected some of the runs. The report then does not know all
     seeds of a setting, so it shows no command for more seeds.
     """
     setting, scores = comparison.best, comparison.scores
@@ -113,7 +113,7 @@ def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None
         return None
     again = "" if is_part else more_seeds_command(comparison, setting)
     shown = score_text(comparison, setting, str(scores.leading))
-    return Best(setting.label, str(scores.best_by), str(scores.leading), shown, doubt, again)
+    return Best(setting.label, str(scores.best_by), str(scores.leading), shown, verdict, again)
 
 
 def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[tuple[str, str, str]]:

@@ -42,7 +42,7 @@ class Best:
     by: the name of the score that ranks settings.
     leading: the name of the score that is shown.
     score: the value of the shown score, as text.
-    doubt: why the setting is not significantly better than all others; "" if it is.
+    verdict: whether the setting is significantly better than others (`Differences.verdict`); "" if it is than all.
     again: the command that trains more seeds of the setting.
     """
 
@@ -50,7 +50,7 @@ class Best:
     by: str
     leading: str
     score: str
-    doubt: str
+    verdict: str
     again: str
 
 

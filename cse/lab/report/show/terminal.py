@@ -167,8 +167,8 @@ def show_best(best: Best, console: Console) -> None:
     console.print()
     named = Text.assemble(f"* best by {best.by}: {best.setting} (", (score, "bold"), ")")
     console.print(named, soft_wrap=not console.is_terminal)  # a pipe gets a whole line
-    if best.doubt:
-        console.print(Text(f"  {best.doubt}"))
+    if best.verdict:
+        console.print(Text(f"  {best.verdict}"))
     if best.again:
         line = f"  more seeds of this setting: {best.again}"
         if console.is_terminal and len(line) > console.width:
