@@ -2,6 +2,7 @@
 
 import shutil
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -233,6 +234,18 @@ def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
     assert cse_report("runs=runs/x/smoke", "out=out") == 0  # alone they are headed the same
     for name in ("report.html", "report.md", "report.tex"):
         assert "(smoke runs" in (mixed_runs / "out" / name).read_text()
+
+
+def test_runs_with_smoke_alone_are_not_ranked_or_tested(leave, folder, capsys):
+    for lr, seed in product((1, 2), (1, 2, 3)):
+        leave(f"lr={lr},{seed}", {"trainer.lr": lr, "seed": seed, "smoke": True}, {"dev/x": 10.0 * lr + seed})
+    assert cse_report("runs=runs", "out=out") == 0
+    shown = capsys.readouterr().out
+    assert shown.index("12.00") < shown.index("22.00")
+    assert [word for word in ("best", "difference", "seeds of this") if word in shown] == []
+    assert not (folder / "out/differences.csv").exists()
+    assert cse_report("runs=runs", "baseline=lr=1", "gate=0", "out=out") == 2  # there is no best setting to test
+    assert cse_report("runs=['runs/lr=2*','runs/lr=1*']", "gate=0", "out=out") == 0
 
 
 def test_a_run_with_smoke_fills_no_row_of_a_papers_table(leave, folder, capsys):

@@ -111,7 +111,7 @@ class Comparison:
     runs: all runs, in the order of runs.csv.
     keys: the keys in which settings differ, in the order of the command line.
     settings: the settings, in the order of their first runs.
-    ranked: the same settings, the best first.
+    ranked: the same settings, the best first. The settings of smoke runs stay in the order of their first runs.
     """
 
     folders: list[Path]
@@ -123,9 +123,14 @@ class Comparison:
     ranked: list[Setting]
 
     @property
+    def is_smoke(self) -> bool:
+        """Whether all runs are smoke runs. Their scores mean nothing."""
+        return all(run.is_smoke for run in self.runs)
+
+    @property
     def best(self) -> Setting | None:
-        """The best setting; None if no run has a dev score."""
-        by = self.scores.best_by
+        """The best setting; None for smoke runs, and if no run has a dev score."""
+        by = None if self.is_smoke else self.scores.best_by
         return self.ranked[0] if by and any(by in setting.means for setting in self.settings) else None
 
     @property
@@ -162,7 +167,7 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         label = label_of(alike[0], in_labels, texts)
         unlike = differences_in_number(included, seed_key, also_settings=True)
         settings.append(Setting(alike, included, texts, label, trial, groups, compared, unlike))
-    by = scores.best_by or scores.leading
+    by = None if all(run.is_smoke for run in runs) else scores.best_by or scores.leading
     ranked = best_first(settings, by, score_named(runs, by).lower_is_better, dotted) if by else list(settings)
     return Comparison(list(folders), list(runs), seed_key, keys, scores, settings, ranked)
 

@@ -98,7 +98,7 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
             "best setting"
         )
     if comparison.best is None:
-        raise UserError(f"gate={least:g}: no dev score shows which setting is the best: name the setting, runs=[A,B]")
+        raise UserError(f"gate={least:g}: no dev score of a run without smoke=true shows the best: give runs=[A,B]")
     return comparison.best
 
 

@@ -51,13 +51,14 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
     gate = None if least is None else judge_gate(comparison, least, baseline, asked.first, confidence)
     curves = curves_of(comparison)
     differences = compare_settings(comparison, baseline, confidence, config["within"])
+    is_tested = differences.lines and (baseline or not comparison.is_smoke)  # smoke runs only if the user asks for it
 
     settings = settings_section(comparison, name)
     if differences.no_verdict and not differences.lines:
         why_none = f"No differences to {differences.reference.label}: {differences.no_verdict}."
         settings = replace(settings, notes=[*settings.notes, why_none])
     sections = [settings]
-    sections += [differences_section(differences, f"{name}-differences")] if differences.lines else []
+    sections += [differences_section(differences, f"{name}-differences")] if is_tested else []
     sections += map(unranked_section, of_smoke)
     is_part = config["where"] is not None  # settings may then lack some of their seeds
     return Report(
@@ -67,7 +68,7 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
         csv={
             "runs.csv": runs_frame(comparisons, asked.jobs),
             "settings.csv": settings_frame(comparison),
-            "differences.csv": frame_with_gate(differences, gate) if differences.lines else None,
+            "differences.csv": frame_with_gate(differences, gate) if is_tested else None,
         },
         best=best_of(comparison, differences.verdict, is_part=is_part),
         pending=unfinished(comparison, asked.jobs),

@@ -75,7 +75,7 @@ def unranked_section(comparison: Comparison) -> Section:
 
 def smoke_words(comparison: Comparison) -> str:
     """Return a text about smoke runs if all runs are smoke runs; else ""."""
-    return SMOKE if all(run.is_smoke for run in comparison.runs) else ""
+    return SMOKE if comparison.is_smoke else ""
 
 
 def settings_table(comparison: Comparison) -> pd.DataFrame:
@@ -150,7 +150,7 @@ def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
 
     Means over too few seeds for a verdict and means of smoke runs are not bold.
     """
-    if smoke_words(comparison):
+    if comparison.is_smoke:
         return []
     cells = []
     for column, name in enumerate(comparison.scores.shown, 2 + len(comparison.shown_keys)):
