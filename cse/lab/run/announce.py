@@ -201,7 +201,9 @@ def schedule_in_words(training: Training) -> str:
     """Return the steps, the batch size, and the schedule of the learning rate."""
     trainer, update = training.trainer, training.update
     steps, over = f"{training.steps:,} steps", ""
-    if (trainer.max_steps or 0) > training.steps:
+    if training.steps < training.planned:
+        steps = f"{training.steps:,} of {training.planned:,} steps (trainer.max_steps)"
+    elif (trainer.max_steps or 0) > training.steps:
         steps += f" (all of trainer.epochs={trainer.epochs:g}, fewer than trainer.max_steps)"
     if update.steps != training.steps:
         over = f" over {update.steps:,} steps"

@@ -65,9 +65,10 @@ def test_a_dry_run_without_weights_shows_the_rest_of_the_plan(small_run, cse_tra
 
 
 @pytest.mark.parametrize(
-    ("most", "said"), [("7", "6 steps (all of trainer.epochs="), ("5", "5 steps, "), ("null", "6 ")]
+    ("most", "said"),
+    [("7", "6 steps (all of trainer.epochs="), ("5", "5 of 6 steps (trainer.max_steps), "), ("null", "6 steps, ")],
 )
-def test_a_run_says_that_its_epochs_end_before_the_steps_asked_for(small_run, cse_train, capsys, most, said):
+def test_a_run_says_whether_its_epochs_or_the_steps_asked_for_end_it(small_run, cse_train, capsys, most, said):
     assert (
         cse_train([*small_run, "trainer.epochs=1", "data.limit=48", f"trainer.max_steps={most}", "dry_run=true"]) == 0
     )
