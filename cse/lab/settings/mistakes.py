@@ -266,8 +266,14 @@ def no_setting(text: str, texts: Sequence[str], kind: Kind) -> str:
     for before, after in pairwise(texts):
         if after == text and os.path.exists(f"{before.partition('=')[2]} {text}"):
             return f"{before} {text}: a name with a blank needs quotes: '{before} {text}'"
+        if after == text and before.endswith("="):  # data.path= x.txt
+            return f"{before} {text}: write no space beside =: give {shell_argument(before + text)}"
     keys = keys_of_command(kind)
     if text in keys:
+        after = [*texts[texts.index(text) + 1 :], ""]
+        if after[0].startswith("="):  # data.path = x.txt, or data.path =x.txt
+            value = after[0][1:] or after[1] or "VALUE"
+            return f"{text} {after[0]}: write no space beside =: give {shell_argument(f'{text}={value}')}"
         return f"{text} lacks its value: give {text}=VALUE"
     wrong = f"{text} is not a setting, KEY=VALUE"
     if os.path.isdir(text):  # false, too, for a name that is too long to exist
