@@ -56,9 +56,10 @@ class Need:
 
 @dataclass(frozen=True)
 class FileNeed(Need):
-    """A file or folder of the user's own. The setting `key` names it."""
+    """A file or folder of the user's own. The setting `key` names it. instead: what to do if it does not exist."""
 
     key: str = field(compare=False)
+    instead: str = field(default="", compare=False)
 
     @property
     def path(self) -> Path:
@@ -68,7 +69,8 @@ class FileNeed(Need):
     def check(self) -> None:
         """See Need. Raises MissingResource if there is no such file or folder."""
         if not self.path.exists():
-            raise MissingResource("there is no such file or folder", key=self.key, value=self.name)
+            why = "there is no such file or folder"
+            raise MissingResource(why, key=self.key, value=self.name, instead=self.instead)
 
     def find(self) -> Place:
         """See Need."""

@@ -23,6 +23,10 @@ from cse.ranges import EncoderName
 log = logging.getLogger(__name__)
 
 BANDS, FRAMES = 128, 1024
+INSTEAD = (
+    "download SSAST-Base-Patch-400.pth from its authors and give aux_modality.weights=FILE, or use "
+    "aux_modality.init=random (as in the released code)"
+)
 
 
 class Patches(nn.Module):
@@ -77,7 +81,7 @@ class Audio(Modality):
         """Return the need for SSAST's checkpoint. Without `weights`, or with init=random, nothing is needed."""
         if settings["init"] == "random" or settings["weights"] is None:
             return []
-        return [FileNeed(settings["weights"], "weights")]
+        return [FileNeed(settings["weights"], "weights", INSTEAD)]
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
         """See AuxModality: 2B rows of CLS and patches. Both views are equal; only the encoder's dropout differs."""
@@ -113,8 +117,7 @@ def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) ->
     if weights is None or not Path(weights).is_file():
         raise MissingResource(
             f"`init`=ssast needs SSAST's checkpoint, but `weights`={weights or 'null'} is not a file",
-            instead="download SSAST-Base-Patch-400.pth from its authors and name its path in `weights`, or use "
-            "`init`=random (as in the released code)",
+            instead=INSTEAD,
         )
     kernel_D1HW, bias_D, cls_token, positions_1TD = ssast_tensors(weights)
     patches = Patches(len(bias_D), patch, position_embeddings)

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 # The authors edit their code to choose the ViT. Here the encoder's width determines it: large for 1024, else base.
 VIT = {1024: "google/vit-large-patch16-224-in21k"}
 VIT_BASE = "google/vit-base-patch16-224-in21k"
+INSTEAD = "give the folder of a ViT, aux_modality.weights=FOLDER, or use aux_modality.init=random, which needs no hub"
 PATCH = 16  # pixels, as in ViT, also with random weights
 
 
@@ -58,7 +59,7 @@ class Visual(Modality):
         """Return the need for a ViT if init=vit. Without `weights` the need is ViT base, also for a wider encoder."""
         if settings["init"] == "random":
             return []
-        return [WeightsNeed(settings["weights"] or VIT_BASE, "weights")]
+        return [WeightsNeed(settings["weights"] or VIT_BASE, "weights", INSTEAD)]
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
         """See AuxModality. Returns 2B rows of CLS and the image's patches: view 1, then view 2."""
@@ -75,8 +76,7 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
 
     from cse.model.integrity import check_files
 
-    instead = "give the folder of a ViT, `weights`=FOLDER, or start from random weights, `init`=random"
-    repo = hub.Repo(weights, "model", f"`weights`={weights}", instead)
+    repo = hub.Repo(weights, "model", f"`weights`={weights}", INSTEAD)
     source = Path(weights) if Path(weights).is_dir() else hub.fetch_model(repo)
     with hub.refusals(repo):
         check_files(Path(source))
@@ -86,7 +86,7 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
     vit, loaded = read
     missing = sorted(name for name in loaded["missing_keys"] if name.startswith("embeddings."))
     if missing:
-        raise UserError(f"it is not a ViT: {missing[0]} is missing", key="weights", value=weights, instead=instead)
+        raise UserError(f"it is not a ViT: {missing[0]} is missing", key="weights", value=weights, instead=INSTEAD)
     vit.embeddings.dropout.p = 0.0  # as in the released code and in ViT's configuration
     return vit.embeddings
 

@@ -20,10 +20,11 @@ WORKS_HERE = (
 )
 
 
-def locate(name: str) -> str:
+def locate(name: str, instead: str = WORKS_HERE) -> str:
     """Return the folder that has the encoder, or the name unchanged if it is a name on the hub. Imports no package.
 
-    Raises MissingResource if the package or the folder does not exist, UserError if the name cannot be a package.
+    instead: what to do if there is no such folder. Raises MissingResource if the package or the folder does not exist,
+    UserError if the name cannot be a package.
     """
     place = name
     if name.startswith(PACKAGE):
@@ -42,16 +43,16 @@ def locate(name: str) -> str:
     if Path(place).is_dir():
         return place
     if not HUB_NAME.fullmatch(name):
-        raise MissingResource("there is no such folder", key="name", value=name, instead=WORKS_HERE)
+        raise MissingResource("there is no such folder", key="name", value=name, instead=instead)
     return name
 
 
-def local_folder(name: str) -> str:
+def local_folder(name: str, instead: str = WORKS_HERE) -> str:
     """Return the local folder of an encoder; see hub.fetch_model for a name on the hub. Raises MissingResource."""
-    source = locate(name)
+    source = locate(name, instead)
     if Path(source).is_dir():
         return source
-    return str(hub.fetch_model(hub.Repo(name, "model", f"`name`={name} is not a local folder", WORKS_HERE)))
+    return str(hub.fetch_model(hub.Repo(name, "model", f"`name`={name} is not a local folder", instead)))
 
 
 def check_folder(source: str) -> None:
@@ -66,9 +67,10 @@ def check_folder(source: str) -> None:
 
 @dataclass(frozen=True)
 class WeightsNeed(Need):
-    """Weights in a folder, a package or on the hub. The setting `key` names them."""
+    """Weights in a folder, a package or on the hub. The setting `key` names them. instead: see `locate`."""
 
     key: str = field(compare=False)
+    instead: str = field(default=WORKS_HERE, compare=False)
 
     def check(self) -> None:
         """See Need."""
@@ -77,12 +79,12 @@ class WeightsNeed(Need):
 
     def check_place(self) -> None:
         """Raise UserError with the key `name` if the folder or the package does not exist."""
-        locate(self.name)
+        locate(self.name, self.instead)
 
     def find(self) -> Place:
         """See Need. Raises MissingResource."""
         local = Path(self.name).expanduser()
-        return local if local.exists() else Path(local_folder(self.name))
+        return local if local.exists() else Path(local_folder(self.name, self.instead))
 
 
 @dataclass(frozen=True)
