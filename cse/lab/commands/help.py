@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cse.errors import UserError
-from cse.lab.commands.help_search import legend, search_help, search_page
+from cse.lab.commands.help_search import in_other_commands, legend, search_help, search_page
 from cse.lab.settings.command import MULTIRUN, WITH_VALUE, normalized
 from cse.lab.settings.conf_files import body, first_sentence, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, adopt_folders, choices, file_of, groups, included, section_of
@@ -77,7 +77,8 @@ def help_on_page(page: str, arguments: Sequence[str], settings: Iterable[Entry])
     if topics and all(answers):
         return "\n\n".join(answers)
     if topics and asks_for_help(arguments[:1]):
-        hint = nearest(topics[0], [entry.key for entry in entries])
+        elsewhere = in_other_commands(topics[0])
+        hint = f"; {elsewhere}" if elsewhere else nearest(topics[0], [entry.key for entry in entries])
         none = "neither this page nor a setting mentions this word"
         raise UserError(f"--help {topics[0]}: {none}{hint}; --help alone shows the page")
     return "\n".join(map(at_width, page.splitlines()))

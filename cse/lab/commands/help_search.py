@@ -35,12 +35,15 @@ def search_help(kind: Kind, word: str, width: int) -> str:
 
     Raises UserError if nothing mentions the word.
     """
-    sentences, matches = matches_of(word, [*all_choices(kind), *settings_of_command(kind)], kind)
+    entries = [*all_choices(kind), *settings_of_command(kind)]
+    sentences, matches = matches_of(word, entries, kind)
+    elsewhere = "" if with_name(entries, word) else in_other_commands(word)
     if not matches and not sentences:
-        hint = nearest(word, keys_of_command(kind)) or "; --help alone shows what can be chosen"
+        near = nearest(word, keys_of_command(kind)) or "; --help alone shows what can be chosen"
+        hint = f"; {elsewhere}" if elsewhere else near
         raise UserError(f"--help {word}: no setting or group has this name or mentions this word{hint}")
     wrapped = [line for sentence in sentences[:SHOWN] for line in textwrap.wrap(sentence, width)]
-    found = [*wrapped, *paragraphs(matches, width)]
+    found = [*wrapped, *textwrap.wrap(elsewhere, width), *paragraphs(matches, width)]
     notes = (legend(" ".join(" ".join(found).split())), recipe_note(matches, kind))
     return "\n".join([*found, *(line for note in notes for line in textwrap.wrap(note, width))])
 
@@ -60,6 +63,18 @@ def search_page(page: str, word: str, settings: Sequence[Entry], width: int) -> 
         sentences, matches = matches_of(word, settings, "train")
     wrapped = [line for sentence in sentences[:SHOWN] for line in textwrap.wrap(sentence, width)]
     return "\n".join([*map(at_width, said), *wrapped, *paragraphs(matches, width)])
+
+
+def in_other_commands(word: str) -> str:
+    """Return a sentence that names the command with a setting of this name; "" if there is none."""
+    keys = {
+        "cse-report": [entry.key for entry in settings_of_file(Path(CONF_DIR, "reporting.yaml"), "", "")],
+        "cse-data": [entry.key for entry in settings_of_file(Path(CONF_DIR, "mining.yaml"), "", "")],
+        "cse-train": keys_of_command("train"),
+        "cse-eval": keys_of_command("evaluate"),
+    }
+    programs = [name for name, known in keys.items() if word in known or word in map(last_part, known)]
+    return f"{word} is a setting of {programs[0]}: {programs[0]} --help {word}" if programs else ""
 
 
 MARKS = {

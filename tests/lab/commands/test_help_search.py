@@ -139,6 +139,23 @@ def test_the_other_commands_answer_a_word_too(program, words, told, capsys):
     assert ("Exit codes" in out) == ("Exit codes" in told)
 
 
+@pytest.mark.parametrize(("program", "word", "other"), [
+    ("cse-train", "gate", "cse-report --help gate"), ("cse-eval", "gate", "cse-report --help gate"),
+    ("cse-eval", "eval_every", "cse-train --help eval_every"), ("cse-train", "relative_margin", "cse-data --help relative_margin"),
+    ("cse-report", "save_every", "cse-train --help save_every"),
+])  # fmt: skip
+def test_a_setting_of_another_command_leads_to_this_command(program, word, other, capsys):
+    exit_code(program, "--help", word)
+    assert other in " ".join("".join(capsys.readouterr()).split())
+
+
+@pytest.mark.parametrize("program", ["cse-train", "cse-report"])
+@pytest.mark.parametrize(("word", "told"), [("verdict", "docs/sweeps.md#verdicts"), ("pictures", "report.html")])
+def test_words_about_reports_are_answered(program, word, told, capsys):
+    assert exit_code(program, "--help", word) == 0
+    assert told in capsys.readouterr().out
+
+
 def test_a_word_that_a_page_lacks_is_refused(capsys):
     assert exit_code("cse-report", "--help", "confidnce") == 2
     assert "confidence" in capsys.readouterr().err
