@@ -142,14 +142,14 @@ def with_comment(entries: Sequence[Entry], word: str) -> list[Entry]:
 
 
 def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:
-    """Return a sentence on how to see a run's values, or "" if no recipe sets one of these settings."""
+    """Return a sentence on how to see a run's values, or "" if no recipe or experiment sets one of these settings."""
     if kind == "evaluate":
         return ""
-    files = Path(CONF_DIR, "recipe").rglob("*.yaml")
-    of_recipes = {setting.key for file in files for setting in settings_of_file(file, "", "")}
-    if of_recipes.isdisjoint(entry.key for entry in matches):
+    files = [file for group in ("recipe", "experiment") for file in Path(CONF_DIR, group).rglob("*.yaml")]
+    replaced = {setting.key for file in files for setting in settings_of_file(file, "", "")}
+    if replaced.isdisjoint(entry.key for entry in matches):
         return ""
-    return "A recipe may replace these values: add --cfg job to your command to see its values."
+    return "A recipe or an experiment may replace these values: add --cfg job to your command to see its values."
 
 
 def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:

@@ -104,10 +104,10 @@ def test_the_sentences_of_the_table_are_searched(kind, word, told):
     assert "eval={}" not in lines
 
 
-@pytest.mark.parametrize("word", ["lr", "learning_rate", "trainer.batch_size"])
-def test_a_setting_that_recipes_replace_says_so(word):
+@pytest.mark.parametrize("word", ["lr", "learning_rate", "trainer.batch_size", "trainer.log_every"])
+def test_a_setting_that_recipes_or_experiments_replace_says_so(word):
     assert search_help("train", word, 120).endswith(
-        "A recipe may replace these values: add --cfg job to your command to see its values."
+        "A recipe or an experiment may replace these values: add --cfg job to your command to see its values."
     )
     assert "recipe" not in search_help("evaluate", "splits", 120)
 
@@ -141,7 +141,8 @@ def test_the_other_commands_answer_a_word_too(program, words, told, capsys):
 
 @pytest.mark.parametrize(("program", "word", "other"), [
     ("cse-train", "gate", "cse-report --help gate"), ("cse-eval", "gate", "cse-report --help gate"),
-    ("cse-eval", "eval_every", "cse-train --help eval_every"), ("cse-train", "relative_margin", "cse-data --help relative_margin"),
+    ("cse-eval", "eval_every", "cse-train --help eval_every"),
+    ("cse-train", "relative_margin", "cse-data --help relative_margin"),
     ("cse-report", "save_every", "cse-train --help save_every"),
 ])  # fmt: skip
 def test_a_setting_of_another_command_leads_to_this_command(program, word, other, capsys):
