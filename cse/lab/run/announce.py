@@ -49,7 +49,7 @@ def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
         duplicates=for_each_text(batches, lambda own: duplicates_in_words(parts, own, overlap)),
         overlap=scored_too,
         selection=shared_pairs_in_words(parts.trainer.select, evaluators, evaluators),
-        partial=partial_in_words(evaluators),
+        partial=partial_in_words(evaluators, plain),
         schedule=schedule_in_words(training),
         device=device_in_words(training),
         folder=training.folder,
@@ -191,9 +191,11 @@ def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str
     return f"{counted}; in a batch they are negatives of each other (trainer.no_duplicates=true separates them)"
 
 
-def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
+def partial_in_words(evaluators: Mapping[str, Evaluator], plain: PlainConfig) -> str:
     """Return the first problem of the evaluators' data, and the number of problems; "" without problems."""
     lines = problems_of({name: evaluator.source() for name, evaluator in evaluators.items()})
+    if lines and plain["smoke"] and plain["paths"]["senteval"] is None:
+        return "smoke=true has small synthetic benchmarks, so its scores mean nothing"
     return f"{lines[0].removeprefix('partial: ')}; problems in results.json: {len(lines)}" if lines else ""
 
 

@@ -171,3 +171,12 @@ def test_the_epochs_that_typed_steps_need_replace_those_of_the_line(tmp_path):
     line = ["objective=simcse_sup", "data=nli", "augmentation=none", f"paths.cache={tmp_path}"]
     config = fitted("smoke=true", "trainer.max_steps=5", *line)
     assert (config.trainer.epochs, config.replaced["trainer.epochs"]) == (5, fitted(*line).trainer.epochs)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_only_partial_data_of_the_user_is_named(given, cse_train, senteval, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("CSE_SENTEVAL", raising=False)
+    place = [f"paths.senteval={senteval}"] if given else []
+    words = ["smoke=true", "dry_run=true", f"paths.cache={tmp_path}", f"hydra.run.dir={tmp_path / 'run'}", *place]
+    assert cse_train(words) == 0
+    assert ("usable rows" in capsys.readouterr().out) == given
