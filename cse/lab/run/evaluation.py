@@ -208,7 +208,7 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
         nodes, key = config.get("eval") or {}, evaluator_of(config.trainer.select or "")
         selecting = build_evaluators({key: nodes[key]} if key in nodes else {})
     except UserError as error:
-        log_fields(overlap=f"not known: {error}")
+        log_fields(overlap=f"not known, which changes no score: {error}")
         return None
     overlap = overlap_of_all(texts, evaluators)
     selection = shared_pairs_in_words(config.trainer.select, selecting, evaluators)

@@ -29,7 +29,7 @@ def spearman(rows: Rows, encode: Callable[[list[str]], np.ndarray]) -> float:
     return 100 * spearmanr(cosines, [gold for _, _, gold in rows])[0]
 
 
-def test_a_run_scores_as_it_did_when_it_ended(small_run, cse_train, cse_eval, tmp_path):
+def test_a_run_scores_as_it_did_when_it_ended(small_run, cse_train, cse_eval, tmp_path, capsys):
     """The run's folder and its best/ are the same encoder; pooling comes with it."""
     assert cse_train([*small_run, "seed=7"]) == 0
     assert cse_eval(f"checkpoint={tmp_path}/run") == 0
@@ -45,6 +45,8 @@ def test_a_run_scores_as_it_did_when_it_ended(small_run, cse_train, cse_eval, tm
     shutil.rmtree(tmp_path / "cache" / "text")
     assert cse_eval(f"checkpoint={tmp_path}/run", f"hydra.run.dir={tmp_path}/third") == 0
     assert results_of(tmp_path / "third")["overlap"] is None
+    assert results_of(tmp_path / "third")["metrics"] == metrics
+    assert re.search(r"^overlap +not known, which changes no score", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_a_sentence_transformers_folder(cse_eval, tiny_bert, tmp_path, senteval):
