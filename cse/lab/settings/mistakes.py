@@ -270,10 +270,10 @@ def no_setting(text: str, texts: Sequence[str], kind: Kind) -> str:
             return f"{before} {text}: write no space beside =: give {shell_argument(before + text)}"
     keys = keys_of_command(kind)
     if text in keys:
-        after = [*texts[texts.index(text) + 1 :], ""]
-        if after[0].startswith("="):  # data.path = x.txt, or data.path =x.txt
-            value = after[0][1:] or after[1] or "VALUE"
-            return f"{text} {after[0]}: write no space beside =: give {shell_argument(f'{text}={value}')}"
+        following = [*texts[texts.index(text) + 1 :], ""]
+        if following[0].startswith("="):  # data.path = x.txt, or data.path =x.txt
+            value = following[0][1:] or following[1] or "VALUE"
+            return f"{text} {following[0]}: write no space beside =: give {shell_argument(f'{text}={value}')}"
         return f"{text} lacks its value: give {text}=VALUE"
     wrong = f"{text} is not a setting, KEY=VALUE"
     if os.path.isdir(text):  # false, too, for a name that is too long to exist
