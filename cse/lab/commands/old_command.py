@@ -231,20 +231,36 @@ def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind, named: C
     if answer is None:
         near = meant(flag.lstrip("-"), known)
         if len(near) == 1 and name in (near[0], last_part(near[0])):  # --trainer.lr, or --lr
-            old.here = {near[0]: in_grammar(near[0], " ".join(values) or "true")}
+            several = [{near[0]: in_grammar(near[0], value)} for value in values or ["true"]]
+            old.here = several[-1]
+            refuse_several(old, several)
         else:
             old.is_left, old.note = True, f"unknown{did_you_mean([f'{key}=...' for key in near])}"
     else:
-        for value in values or [""]:
-            arguments = answer.arguments_for(value)
-            if arguments is None:
-                old.is_left, old.note = True, answer.sentence()
-                return
-            old.here = merged([old.here, settings_of_row(arguments)])
+        found = [answer.arguments_for(value) for value in values or [""]]
+        several = [settings_of_row(arguments) for arguments in found if arguments is not None]
+        if len(several) < len(found):
+            old.is_left, old.note = True, answer.sentence()
+            return
+        old.here = merged(several)
         old.note = "" if answer.type else plain(answer)
+        refuse_several(old, several)
     lacking = [key for key, value in old.here.items() if value.lower() == "true" and not takes_true(key)]
     if lacking:
         old.here, old.is_left, old.note = {}, True, f"{lacking[0]}: the value is missing"
+
+
+def refuse_several(old: Old, several: Sequence[Mapping[str, str]]) -> None:
+    """Set is_left if a flag gives several values to a setting, unless they make a list.
+
+    several: the settings of each value.
+    """
+    for key in old.here:
+        values = list(dict.fromkeys(settings[key] for settings in several if key in settings))
+        if len(values) > 1 and not all(value.startswith("[") for value in values):
+            old.here, old.is_left = {}, True
+            old.note = f"{key}: a setting has one value. If it is a list, its value is [{','.join(values)}]"
+            return
 
 
 def takes_true(key: str) -> bool:
@@ -270,12 +286,17 @@ def in_grammar(key: str, value: str) -> str:
 
 
 def merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return one dict from several. The lists of a key are joined; of its other values, the last counts."""
+    """Return one dict from several. The lists of a key are joined; of its other values, the last counts.
+
+    In a joined list, each text occurs once. Numbers may be equal, such as two weights.
+    """
     result: dict[str, str] = {}
     for key, value in (pair for settings in several for pair in settings.items()):
         before = result.get(key, "")
         if before.startswith("[") and value.startswith("["):
-            value = f"[{','.join(dict.fromkeys([*before[1:-1].split(','), *value[1:-1].split(',')]))}]"
+            items = before[1:-1].split(",")
+            items += [item for item in value[1:-1].split(",") if item not in items or number_in(item) is not None]
+            value = f"[{','.join(items)}]"
         result[key] = value
     return result
 

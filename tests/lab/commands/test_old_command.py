@@ -125,6 +125,10 @@ def offered(program: str, line: str) -> list[str]:
     ("cse-train", "--loss losses.AnglELoss --fp16",
      "cse-train objective=angle objective.cosine_weight=0 objective.negatives_weight=0 "
      "objective.angle_temperature=0.05 trainer.precision=fp16"),
+    ("cse-train", "--matryoshka_dims 96 192 384 --matryoshka_weights 1 0.5 0.5",
+     "cse-train objective.widths=[96,192,384] objective.width_weights=[1,0.5,0.5]"),
+    ("cse-train", "--matryoshka_dims 96 --matryoshka_weights [1]",
+     "cse-train objective.widths=[96] objective.width_weights=[1]"),
     ("cse-train", "--train_file data/nli_for_simcse.csv --hard_negative_weight 1 --weight_decay 0.0",
      "cse-train data=nli objective=simcse_sup objective.hard_negative_weight=1 trainer.weight_decay=0"),
 ])  # fmt: skip
@@ -255,6 +259,8 @@ def test_a_file_of_ones_own_has_its_columns_and_survives_the_shell(tmp_path, mon
     ("cse-train", "--optim adafactor --fp16", "AdamW"), ("cse-train", "--do_train false --fp16", "cse-eval"),
     ("cse-train", "--loss TripletLoss --fp16", "objective=simcse_sup"),
     ("cse-train", "--loss my_own --fp16", "MultipleNegativesRankingLoss"),
+    ("cse-train", "--learning_rate 1e-5 2e-5 --fp16", "trainer.lr: a setting has one value"),
+    ("cse-train", "--trainer.warmup 3 4 --fp16", "trainer.warmup: a setting has one value"),
     ("cse-train", "--gpus 4", "SLURM"), ("cse-train", "--eval_transfer --temp 0.1", "eval=[stsb,sts,transfer]"),
 ])  # fmt: skip
 def test_what_a_person_has_to_decide_is_named(program, line, said):
