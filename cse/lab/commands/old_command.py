@@ -11,6 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NoReturn
 
+from omegaconf import DictConfig, OmegaConf
+
 from cse.errors import UserError
 from cse.lab.settings.arguments import (
     is_one_value,
@@ -124,9 +126,13 @@ def refuse_translated(
     name_own_columns(old)
     leave_out_absent_copy(old)
     needed = choices_needed(old, ours, kind)
-    chosen = choices_made([*needed, *settings_of(old)], ours, kind)
-    leave_out_unfitting(old, chosen, known, kind)
-    old = [one for one in old if one.here or one.given[0] != WITHOUT]
+    texts = [*needed, *settings_of(old)]
+    with explaining(texts, kind):
+        config = composed(kind, [text for text in texts if key_of(text) in groups(kind)])
+    leave_out_unfitting(old, choices_made(config, texts, ours, kind), known, kind)
+    if {*groups(kind)}.isdisjoint(map(key_of, ours)):
+        leave_out_equal_defaults(old, config)
+    old = [one for one in old if one.here or one.is_left or one.given[0] != WITHOUT]
     raise UserError("\n".join(lines_about(old, [*variables, PROGRAMS[kind], *needed, *settings_of(old), *ours])))
 
 
@@ -210,9 +216,10 @@ def split_old_command(texts: Sequence[str], known: Collection[str]) -> tuple[lis
 
 
 def trainers_named(old: Sequence[Old], known: Collection[str], kind: Kind) -> set[str]:
-    """Return the trainers with a choice of their own (`choose`) from which the command has an argument."""
+    """Return the trainers with `choose`, from which the command has an argument, and the trainer of `--loss`."""
     answers = [(simplified(one.given[0]), answer_to(one.given[0], known, kind)) for one in old]
-    return {row.trainer for name, row in answers if row and row.choose and name in map(simplified, row.arguments)}
+    of_name = [(name, row) for name, row in answers if row and name in map(simplified, row.arguments)]
+    return {row.trainer for name, row in of_name if row.choose or name == "loss"}
 
 
 def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind, named: Collection[str]) -> None:
@@ -323,17 +330,23 @@ def leave_out_without_effect(old: Sequence[Old]) -> None:
 def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
     """Yield the trainers' default for each of their flags that is not given, or that is given as false.
 
-    Yield nothing if the command names no encoder: it is then only a part of a command.
+    Yield nothing if the command names neither an encoder nor a loss: it is then only a part of a command. A default
+    that is a KEY without a value is not translated, because the encoder decides.
     """
     given = [one.answer for one in old if one.answer and (one.here or one.is_left or one.answer.values is not None)]
     keys = {key for one in old for key in one.here}
-    if keys.isdisjoint({"model", "model.name", "checkpoint"}):
+    has_loss = any(simplified(one.given[0]) == "loss" and one.here for one in old)
+    if keys.isdisjoint({"model", "model.name", "checkpoint"}) and not has_loss:
         return
-    for trainer in dict.fromkeys(one.answer.trainer for one in old if one.answer):
+    shared = ["Hugging Face Trainer"] * has_loss  # a loss is an argument of sentence-transformers, which uses this one
+    for trainer in dict.fromkeys([*(one.answer.trainer for one in old if one.answer), *shared]):
         for row in trainers()[trainer][1]:
             here = settings_of_row(row.default.split())
             if row.kind == kind and row not in given and keys.isdisjoint(here) and here:
-                yield Old([WITHOUT, f"--{row.arguments[0]}"], row, here)
+                without = Old([WITHOUT, f"--{row.arguments[0]}"], row, here)
+                if "=" not in row.default:
+                    without.here, without.note, without.is_left = {}, plain(row), True
+                yield without
 
 
 def multiply(old: Sequence[Old]) -> None:
@@ -434,15 +447,23 @@ def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[
     return [choice for choice in dict.fromkeys(row.choose for row in rows) if key_of(choice) in free]
 
 
-def choices_made(texts: Sequence[str], ours: Sequence[str], kind: Kind) -> set[str]:
+def choices_made(config: DictConfig, texts: Sequence[str], ours: Sequence[str], kind: Kind) -> set[str]:
     """Return each GROUP=CHOICE of the offered command, and "" for the settings of every command.
 
-    texts: the arguments from the table. ours: the command's other texts. An objective may choose for other groups.
+    config: the config with the choices in texts; an objective may choose for other groups. texts: the arguments from
+    the table. ours: the command's other texts.
     """
-    with explaining(texts, kind):
-        config = composed(kind, [text for text in texts if key_of(text) in groups(kind)])
     made = {f"{group}={choice}" for group, choice in config.hydra.runtime.choices.items()}
     return made | choices_given([*texts, *filter(SETTING.match, ours)], kind)
+
+
+def leave_out_equal_defaults(old: Sequence[Old], config: DictConfig) -> None:
+    """Leave out each default of a trainer that is also the value in the config of the command's choices."""
+    for one in old:
+        if one.given[0] == WITHOUT:
+            one.here = {
+                key: value for key, value in one.here.items() if OmegaConf.select(config, key) != value_in(value)
+            }
 
 
 def leave_out_unfitting(
@@ -479,7 +500,7 @@ def lines_about(old: Sequence[Old], command: Sequence[str]) -> Iterator[str]:
         indent = " " * (COLUMN if is_beside else 6)
         lines = textwrap.wrap(right, width - len(indent), break_long_words=False, break_on_hyphens=False)
         yield f"\n{indent}".join([left.ljust(COLUMN) + lines[0], *lines[1:]] if is_beside else [left.rstrip(), *lines])
-    left_out = [one.given[0] for one in old if one.is_left]
+    left_out = [" ".join(one.given[: 1 + (one.given[0] == WITHOUT)]) for one in old if one.is_left]
     if any(one.here for one in old):
         what = "The nearest command in cse, without the untranslated flags" if left_out else "The same command in cse"
         yield f"\n{what}:\n\n{command_at_width([*map(shell_argument, command)], '  ', width)}"

@@ -63,8 +63,7 @@ def offered(program: str, line: str) -> list[str]:
     ("cse-train", SUP,
      "cse-train trainer.devices=4 trainer.gather_scale=paper model=roberta_large data=nli objective=simcse_sup "
      "hydra.run.dir=result/my-sup-simcse trainer.epochs=3 trainer.batch_size=512 trainer.lr=5e-5 trainer.max_length=32 "
-     "trainer.select=stsb trainer.eval_every=125 model.pooling=cls objective.temperature=0.05 trainer.precision=fp16 "
-     "objective.keep_head=true"),
+     "trainer.select=stsb trainer.eval_every=125 model.pooling=cls objective.temperature=0.05 trainer.precision=fp16"),
     ("cse-train", "--train_file=no/such.tsv --hard_negative_weight=1 --pooler_type=avg seed=3 --weight_decay 0.1",
      "cse-train data=text data.path=no/such.tsv data.columns=[sent0,sent1,hard_neg] objective=simcse_sup "
      "objective.hard_negative_weight=1 model.pooling=mean objective.head=null trainer.weight_decay=0.1 "
@@ -85,7 +84,7 @@ def offered(program: str, line: str) -> list[str]:
      "trainer.select=null model.pooling=cls objective.keep_head=true"),
     ("cse-train", "--model_name_or_path x --train_file y.txt --num_pos 3 --num_train_epochs 1 --learning_rate 1e-5",
      "cse-train objective=whitenedcse model.name=x data=text data.path=y.txt objective.m=3 trainer.epochs=1 "
-     "trainer.lr=1e-5 trainer.batch_size=8 trainer.precision=fp32 trainer.select=null model.pooling=cls"),
+     "trainer.lr=1e-5 trainer.batch_size=8 trainer.select=null model.pooling=cls"),
     ("cse-train", "--lr 3e-5 --trainer.epochs 2 --dataloader_drop_last -m seed=1,2",
      "cse-train trainer.lr=3e-5 trainer.epochs=2 trainer.drop_last=true -m seed=1,2"),
     ("cse-train", "CUDA_VISIBLE_DEVICES=0 torchrun --standalone train.py --image_bsz 48 --supcon_temperature=0.05",
@@ -121,10 +120,19 @@ def offered(program: str, line: str) -> list[str]:
      "cse-train objective.temperature=0.1 data=wiki1m trainer.weight_decay=0.1 "
      "trainer.no_decay=[bias,LayerNorm.weight]"),
     ("cse-train", "--loss MultipleNegativesRankingLoss --scale 20.0 --learning_rate 2e-5",
-     "cse-train objective=simcse_sup objective.head=null objective.temperature=0.05 trainer.lr=2e-5"),
+     "cse-train objective=simcse_sup objective.head=null objective.temperature=0.05 trainer.lr=2e-5 "
+     "trainer.batch_size=8 trainer.precision=fp32 trainer.select=null"),
+    ("cse-train", "--loss CoSENTLoss --max_seq_length 99 --warmup_ratio 0.1 --load_best_model_at_end",
+     "cse-train objective=cosent trainer.max_length=99 trainer.warmup=0.1 trainer.epochs=3 trainer.batch_size=8 "
+     "trainer.lr=5e-5 trainer.schedule=linear trainer.eps=1e-8 trainer.clip=1 trainer.precision=fp32"),
+    ("cse-train", "--model_name_or_path x --bf16 objective=cosent",
+     "cse-train model.name=x trainer.precision=bf16 trainer.epochs=3 trainer.batch_size=8 trainer.lr=5e-5 "
+     "trainer.schedule=linear trainer.warmup=0 trainer.weight_decay=0 trainer.eps=1e-8 trainer.clip=1 "
+     "trainer.select=null objective=cosent"),
     ("cse-train", "--loss losses.AnglELoss --fp16",
      "cse-train objective=angle objective.cosine_weight=0 objective.negatives_weight=0 "
-     "objective.angle_temperature=0.05 trainer.precision=fp16"),
+     "objective.angle_temperature=0.05 trainer.precision=fp16 trainer.epochs=3 trainer.batch_size=8 trainer.lr=5e-5 "
+     "trainer.warmup=0 trainer.select=null"),
     ("cse-train", "--matryoshka_dims 96 192 384 --matryoshka_weights 1 0.5 0.5",
      "cse-train objective.widths=[96,192,384] objective.width_weights=[1,0.5,0.5]"),
     ("cse-train", "--matryoshka_dims 96 --matryoshka_weights [1]",
@@ -296,6 +304,10 @@ def test_the_tables_values_and_defaults_are_settings():
             if is_group(key) and "{}" not in value:
                 assert {*value.strip("[]").split(",")} <= {*choices(key)}, text
     assert {row.times for row in rows} == {"", "trainer.devices"}
+
+
+def test_a_default_that_depends_on_the_encoder_is_not_translated():
+    assert "Not translated: without --max_seq_length." in refusal("cse-train", "--loss CoSENTLoss --fp16")
 
 
 def test_what_is_not_translated_has_no_default():
