@@ -427,6 +427,8 @@ def name_own_columns(old: Sequence[Old]) -> None:
             one.here["data.columns"] = spell_argument("", header_of(file, "utf-8")).partition("=")[2]
         elif "data.columns" in one.here:
             one.note = f"({file} is not here: name its columns)"
+        elif one.here.get("data") == "text" and file.suffix != ".txt":
+            one.note = "(name its columns: data.columns=[A,B])"
 
 
 def leave_out_absent_copy(old: Sequence[Old]) -> None:

@@ -306,6 +306,13 @@ def test_the_tables_values_and_defaults_are_settings():
     assert {row.times for row in rows} == {"", "trainer.devices"}
 
 
+@pytest.mark.parametrize(("file", "is_named"), [("nli.csv", True), ("org/name", True), ("lines.txt", False)])
+def test_the_columns_of_a_table_are_for_the_person_to_name(file, is_named):
+    assert offered("cse-train", f"--train_dataset {file}") == ["cse-train", "data=text", f"data.path={file}"]
+    message = " ".join(refusal("cse-train", f"--train_dataset {file}").split())
+    assert ("name its columns" in message) == is_named
+
+
 def test_a_default_that_depends_on_the_encoder_is_not_translated():
     assert "Not translated: without --max_seq_length." in refusal("cse-train", "--loss CoSENTLoss --fp16")
 
