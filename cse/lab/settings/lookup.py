@@ -234,8 +234,9 @@ class Answer(NamedTuple):
                 return []
             return [text if "=" in text else f"{text}={value or 'true'}" for text in self.type.split()]
         for pattern, arguments in self.values.items():
-            if re.fullmatch(pattern, value):
-                return [text.replace("{}", value) for text in arguments.split()]
+            match = re.fullmatch(pattern, value)
+            if match:
+                return [match.expand(text).replace("{}", value) for text in arguments.split()]
         return None
 
 

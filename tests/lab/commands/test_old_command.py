@@ -313,6 +313,21 @@ def test_the_columns_of_a_table_are_for_the_person_to_name(file, is_named):
     assert ("name its columns" in message) == is_named
 
 
+@pytest.mark.parametrize("prompts", [
+    '{"query": "query: ", "document": "it\'s {a}, b: "}', "{'query':'query: ','passage':\"it's {a}, b: \"}",
+])  # fmt: skip
+def test_prompts_of_queries_and_documents_are_one_prefix(prompts):
+    texts = offered("cse-train", shlex.join(["--prompts", prompts]))
+    assert composed("train", texts[1:]).model.prefix == {"query": "query: ", "document": "it's {a}, b: "}
+
+
+@pytest.mark.parametrize(
+    "prompts", ['{"query": "q"}', '{"a": "b", "c": "d"}', '{"query": "q", "document": "d", "e": "f"}']
+)
+def test_other_prompts_are_not_translated(prompts):
+    assert "Not translated: --prompts" in refusal("cse-train", shlex.join(["--prompts", prompts]))
+
+
 def test_a_default_that_depends_on_the_encoder_is_not_translated():
     assert "Not translated: without --max_seq_length." in refusal("cse-train", "--loss CoSENTLoss --fp16")
 
