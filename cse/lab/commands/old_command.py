@@ -96,6 +96,7 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     of_launcher = [one for one in launcher if one.given[0].startswith("--")]  # python -u is no flag of a launcher
     old = [*entry_of_script(script), *of_launcher, *flags]
     variables = [text for text in words if SETTING.match(text)]
+    old = [part for one in old for part in each_loss(one)]
     if any(map(is_flag, old)) or script.endswith(".jsonnet"):
         refuse_translated(old, variables, ours, known, kind)
     if script:
@@ -118,6 +119,7 @@ def refuse_translated(
         unknown = "; ".join(f"{one.given[0]}: {one.note}" for one in old)
         raise UserError(f"{unknown}; a setting is KEY=VALUE, without dashes")
     leave_out_without_effect(old)
+    wrap_in_widths(old)
     if has_defaults:
         old += [*defaults_of_trainers(old, kind), *data_parallel(old, variables, kind)]
     multiply(old)
@@ -213,6 +215,12 @@ def split_old_command(texts: Sequence[str], known: Collection[str]) -> tuple[lis
         elif text.strip():
             old.append(Old([text], note="no setting", is_left=True))
     return old, ours
+
+
+def each_loss(old: Old) -> list[Old]:
+    """Return an entry for each value of --loss, because a loss may wrap another loss: MatryoshkaLoss CoSENTLoss."""
+    flag, *values = old.given
+    return [Old([flag, value]) for value in values] if simplified(flag) == "loss" and len(values) > 1 else [old]
 
 
 def trainers_named(old: Sequence[Old], known: Collection[str], kind: Kind) -> set[str]:
@@ -325,6 +333,14 @@ def leave_out_without_effect(old: Sequence[Old]) -> None:
             one.here, one.note = {}, f"has no effect there without --{one.answer.only_with}"
         elif one.answer and one.answer.not_with in on:
             one.here, one.note = {}, f"has no effect there with --{one.answer.not_with}"
+
+
+def wrap_in_widths(old: Sequence[Old]) -> None:
+    """Leave out MatryoshkaLoss, a loss around another loss, if the command has its widths."""
+    has_widths = any("objective.widths" in one.here for one in old)
+    for one in old:
+        if has_widths and one.is_left and one.answer and one.answer.key == "objective.widths":
+            one.is_left, one.note = False, "see objective.widths"
 
 
 def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:

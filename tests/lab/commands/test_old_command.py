@@ -328,6 +328,17 @@ def test_other_prompts_are_not_translated(prompts):
     assert "Not translated: --prompts" in refusal("cse-train", shlex.join(["--prompts", prompts]))
 
 
+@pytest.mark.parametrize("losses", ["--loss MatryoshkaLoss --loss CoSENTLoss", "--loss MatryoshkaLoss CoSENTLoss"])
+def test_a_loss_inside_matryoshka_loss_is_translated_and_needs_widths(losses):
+    line = f"{losses} --max_seq_length 64"
+    assert "objective=cosent" in offered("cse-train", line)
+    assert "set objective.widths=" in " ".join(refusal("cse-train", line).split())
+    assert "Not translated: --loss." in refusal("cse-train", line)
+    widths = f"{line} --matryoshka_dims 96 48"
+    assert {"objective=cosent", "objective.widths=[96,48]"} <= {*offered("cse-train", widths)}
+    assert "Not translated" not in refusal("cse-train", widths)
+
+
 def test_a_default_that_depends_on_the_encoder_is_not_translated():
     assert "Not translated: without --max_seq_length." in refusal("cse-train", "--loss CoSENTLoss --fp16")
 
