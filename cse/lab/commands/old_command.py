@@ -25,7 +25,7 @@ from cse.lab.settings.arguments import (
 )
 from cse.lab.settings.command import HYDRAS_FLAGS, WITH_VALUE
 from cse.lab.settings.compose import composed
-from cse.lab.settings.groups import PROGRAMS, Kind, folders_of, groups
+from cse.lab.settings.groups import PROGRAMS, Kind, choices, folders_of, groups
 from cse.lab.settings.lookup import (
     Answer,
     answer_to,
@@ -239,6 +239,8 @@ def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind, named: C
     name = simplified(flag)
     if old.is_left:
         return
+    if name == "model" and values and values[0] not in choices("model"):  # --model org/name
+        name = flag = "model_name_or_path"
     answer = None if name in known else answer_to(flag, known, kind, named)
     if name == "loss" and values:  # --loss CoSENTLoss
         answer = answer_to(values[0], known, kind) or answer

@@ -85,6 +85,14 @@ def offered(program: str, line: str) -> list[str]:
     ("cse-train", "--model_name_or_path x --train_file y.txt --num_pos 3 --num_train_epochs 1 --learning_rate 1e-5",
      "cse-train objective=whitenedcse model.name=x data=text data.path=y.txt objective.m=3 trainer.epochs=1 "
      "trainer.lr=1e-5 trainer.batch_size=8 trainer.select=null model.pooling=cls"),
+    ("cse-train", "--model org/name --bf16 --num_train_epochs 1 --load_best_model_at_end --learning_rate 3e-5",
+     "cse-train model.name=org/name trainer.precision=bf16 trainer.epochs=1 trainer.lr=3e-5 trainer.batch_size=8"),
+    ("cse-train", "--temp 0.1 --model minilm --num_train_epochs 1 --bf16 --load_best_model_at_end --learning_rate 1e-5 "
+     "--train_batch_size 4 --mlp_only_train",
+     "cse-train objective.temperature=0.1 model=minilm trainer.epochs=1 trainer.precision=bf16 trainer.lr=1e-5 "
+     "trainer.batch_size=4 objective.keep_head=false model.pooling=cls"),
+    ("cse-eval", "--model org/name --pooler avg",
+     "cse-eval checkpoint=org/name pooling=mean eval=sts splits=[test]"),
     ("cse-train", "--lr 3e-5 --trainer.epochs 2 --dataloader_drop_last -m seed=1,2",
      "cse-train trainer.lr=3e-5 trainer.epochs=2 trainer.drop_last=true -m seed=1,2"),
     ("cse-train", "CUDA_VISIBLE_DEVICES=0 torchrun --standalone train.py --image_bsz 48 --supcon_temperature=0.05",
