@@ -127,6 +127,7 @@ def refuse_translated(
     score_on_dev(old)
     name_own_columns(old)
     leave_out_absent_copy(old)
+    leave_out_absent_head(old)
     needed = choices_needed(old, ours, kind)
     texts = [*needed, *settings_of(old)]
     with explaining(texts, kind):
@@ -447,6 +448,15 @@ def name_own_columns(old: Sequence[Old]) -> None:
             one.note = f"({file} is not here: name its columns)"
         elif one.here.get("data") == "text" and file.suffix != ".txt":
             one.note = "(name its columns: data.columns=[A,B])"
+
+
+def leave_out_absent_head(old: Sequence[Old]) -> None:
+    """Leave out the setting that keeps the training head, if the command has no head."""
+    if merged([one.here for one in old]).get("objective.head") != "null":
+        return
+    for one in old:
+        if one.here.pop("objective.keep_head", ""):
+            one.note = "has no effect without a head"
 
 
 def leave_out_absent_copy(old: Sequence[Old]) -> None:

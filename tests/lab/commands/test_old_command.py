@@ -91,6 +91,9 @@ def offered(program: str, line: str) -> list[str]:
      "--train_batch_size 4 --mlp_only_train",
      "cse-train objective.temperature=0.1 model=minilm trainer.epochs=1 trainer.precision=bf16 trainer.lr=1e-5 "
      "trainer.batch_size=4 objective.keep_head=false model.pooling=cls"),
+    ("cse-train", f"{ENCODER} --num_train_epochs 1 --load_best_model_at_end --pooler_type avg",
+     "cse-train model.name=x trainer.precision=bf16 trainer.lr=1e-5 trainer.batch_size=64 trainer.epochs=1 "
+     "model.pooling=mean objective.head=null"),
     ("cse-eval", "--model org/name --pooler avg",
      "cse-eval checkpoint=org/name pooling=mean eval=sts splits=[test]"),
     ("cse-train", "--lr 3e-5 --trainer.epochs 2 --dataloader_drop_last -m seed=1,2",
@@ -167,6 +170,11 @@ def test_the_offered_command_has_the_old_values_and_composes(program, line, comm
             "cse-train",
             "--image_contrastive_method SupCon --new_supcon",
             "aux_modality=visual aux_modality.loss=rank_ce",
+        ),
+        (
+            "cse-train",
+            "--pooler_type cls_before_pooler --mlp_only_train",
+            "model.pooling=cls objective.head=null",
         ),
         ("cse-eval", "--task_set sts --mode fasttest", "eval=sts splits=[test]"),
     ],
