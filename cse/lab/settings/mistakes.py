@@ -195,7 +195,12 @@ def hints_for_key(
 
     choices_by_key: the choices that have each key. keys_of_choices: the keys that the command's choices have.
     """
-    loss = values_of(recorded_arguments(texts)).get("loss", "") if key == "loss" else ""
+    value = values_of(recorded_arguments(texts)).get(key, "")
+    answer = None if key in choices_by_key else answer_to(key, choices_by_key, kind)
+    arguments = answer.arguments_for(value) if answer and answer.values and answer.kind == kind else None
+    if arguments:  # pooler_type=cls
+        yield f"{key}={value} is {' '.join(arguments)} here"
+    loss = value if key == "loss" else ""
     for name in (loss.partition("(")[0], key):  # loss=CoSENTLoss, num_train_epochs=1
         note = "" if name in choices_by_key else note_on(name, choices_by_key, kind)
         if note:

@@ -6,7 +6,7 @@ import pytest
 
 from cse.lab.commands.help import help_on
 from cse.lab.settings.groups import choices
-from cse.lab.settings.mistakes import no_choice
+from cse.lab.settings.mistakes import no_choice, no_key
 
 
 @pytest.mark.parametrize("group", [
@@ -18,3 +18,16 @@ def test_the_help_that_a_refusal_names_lists_all_choices(group):
     for topic in re.findall(r"--help (\S+)", message):
         assert all(name in help_on("train", topic) for name in names)
         assert names
+
+
+@pytest.mark.parametrize(("text", "here"), [
+    ("pooler_type=cls", "model.pooling=cls"), ("pooler_type=avg", "model.pooling=mean objective.head=null"),
+    ("metric_for_best_model=stsb_spearman", "trainer.select=stsb"),
+])  # fmt: skip
+def test_another_trainers_key_is_translated_with_its_value(text, here):
+    assert no_key(text.partition("=")[0], [text], "train").endswith(f" is {here} here")
+
+
+@pytest.mark.parametrize("text", ["pooler_type=other", "pooler=avg"])
+def test_a_value_without_a_counterpart_gets_the_whole_row(text):
+    assert "avg_top2" in no_key(text.partition("=")[0], [text], "train")
