@@ -18,7 +18,7 @@ from cse.lab.settings.lookup import answer_to, keys_of_command
     "temp", "pad_to_max_length", "optimizer", "MultipleNegativesRankingLoss", "fp16", "TripletEvaluator",
     "CachedMultipleNegativesSymmetricRankingLoss", "similarity_fn_name", "learning_rate_mapping", "router_mapping",
     "NanoBEIREvaluator", "RerankingEvaluator", "encode_query", "mine_hard_negatives", "normalize_embeddings",
-    "cosine_ndcg@10", "include_prompt",
+    "cosine_ndcg@10", "include_prompt", "num_negatives", "range_min",
 ])  # fmt: skip
 def test_help_answers_with_the_table(name):
     lines = " ".join(search_help("train", name, 100).split())
