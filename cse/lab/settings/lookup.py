@@ -258,7 +258,7 @@ def row(trainer: str, part: Mapping[str, Any], names: str) -> Answer:
     columns: dict[str, Any] = {"type": given} if isinstance(given, str) else given
     values = {str(value): ours for value, ours in columns.get("values", {}).items()}
     named = [
-        f"{value} is {' '.join(f'`{one}`' for one in ours.split())}"
+        f"`{value}` is {' '.join(f'`{one}`' for one in ours.split())}"
         for value, ours in values.items()
         if ours and re.fullmatch(r"\w[\w-]*", value)
     ]
@@ -341,7 +341,8 @@ def sentences_with(word: str) -> list[str]:
 
 def value_here(setting: str, value: str) -> str:
     """Return cse's value of a setting for another trainer's value; "" if no note has the other trainer's value."""
-    pattern = re.compile(rf"(?<!\w){re.escape(value)}`? is `(?:\w+\.)*{re.escape(setting)}=(\w+)`")
+    theirs = re.escape(value)
+    pattern = re.compile(rf"(?:`{theirs}`|(?<![\w`]){theirs}) is `(?:\w+\.)*{re.escape(setting)}=(\w+)`")
     for _, rows in trainers().values():
         for answer in rows:
             match = pattern.search(answer.note)

@@ -52,7 +52,7 @@ def test_a_word_finds_its_settings(word, first, about):
 @pytest.mark.parametrize(("word", "first", "keys"), [
     ("temp", "temp is objective.temperature here", {"objective.temperature"}),
     ("hard_negative_weight", "objective.hard_negative_weight: the same", {"objective.hard_negative_weight"}),
-    ("max_steps", "trainer.max_steps: Hugging Face's schedule ends", {"trainer.max_steps"}),
+    ("max_steps", "trainer.max_steps: with N steps", {"trainer.max_steps"}),
     ("mode", "splits: test is", {
         "augmentation.mode", "tracker.wandb.mode",
         *(f"eval.{part}.mode" for part in ("classification", "probing", "transfer")),
