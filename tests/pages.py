@@ -1,7 +1,7 @@
 """The documents that are made from conf/ and from the table of other trainers' arguments: `make choices` writes them.
 
 choices.md: the table of groups and choices. settings.md: a table of each file's keys, each key with an anchor, and the
-table of recipes. coming-from.md: a table of each trainer's arguments.
+table of recipes. coming-from.md: a table of each trainer's arguments, each argument with an anchor.
 """
 
 import re
@@ -150,13 +150,17 @@ def plain(text: str) -> str:
 
 
 def every_argument() -> str:
-    """The tables in docs/coming-from.md, one for each trainer."""
+    """The tables in docs/coming-from.md, one for each trainer. The anchor of an argument is in its first row."""
     parts = []
+    anchors: set[str] = set()
     for trainer, (about, rows) in lookup.trainers().items():
-        cells = [
-            (", ".join(f"`{name}`" for name in one.arguments), f"`{one.type}`" if one.type else "", argument_note(one))
-            for one in rows
-        ]
+        cells = []
+        for one in rows:
+            new = [name for name in one.arguments if name not in anchors]
+            anchors.update(new)
+            spans = "".join(f'<span id="{name}"></span>' for name in new)
+            names = ", ".join(f"`{name}`" for name in one.arguments)
+            cells.append((f"{spans}{names}", f"`{one.type}`" if one.type else "", argument_note(one)))
         parts.append(f"\n### {trainer}\n\n{about}\n\n{table(('argument', 'here', 'what differs'), cells)}")
     return "".join(parts)
 
