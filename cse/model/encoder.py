@@ -147,11 +147,13 @@ class Encoder(nn.Module):
     def prompts_in_words(self) -> list[str]:
         """The prompts in words: the prompt before every text, and the prompts before queries and documents."""
         text, query, document = (self.prompts.get(name, "") for name in ("text", "query", "document"))
-        words = [f"after {shown_prompt(text)}"] if text else []
+        words = [f"{shown_prompt(text)} before a text"] if text else []
         if self.tokenizer.documents_follow:
-            words.append(f"documents after {shown_prompt(document)}")
+            words.append(f"{shown_prompt(document)} before a document")
         elif {query, document} != {text}:
-            words.append(f"in search: queries after {shown_prompt(query)} and documents after {shown_prompt(document)}")
+            words.append(
+                f"in search {shown_prompt(query)} before a query and {shown_prompt(document)} before a document"
+            )
         return words
 
     def check_prompts(self, sides: Iterable[type[str]]) -> None:

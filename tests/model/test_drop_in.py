@@ -174,7 +174,7 @@ def test_two_prefixes_are_read_by_sentence_transformers_as_by_cse(base, tmp_path
     again, best = load_encoder(str(tmp_path / "best"), None), read(tmp_path / "best")
     for ours in (encoder, again):
         assert ours.tokenizer.documents_follow
-        assert "documents after 'lofel: '" in ours.described
+        assert "'lofel: ' before a document" in ours.described
         for way in ("encode", "encode_query", "encode_document"):
             np.testing.assert_allclose(getattr(ours, way)(TEXTS), getattr(best, way)(TEXTS), atol=1e-5, err_msg=way)
     np.testing.assert_array_equal(encoder.encode_query("Perzu"), encoder.encode("Perzu"))

@@ -22,7 +22,7 @@ def detectable_difference(spread: SeedSpread, level: float, sides: int = 2) -> s
     pooled = f" (pooled from SDs {min(spread.each):.2g} to {max(spread.each):.2g})" if len(spread.each) > 1 else ""
     return (
         f"SD over seeds {spread.sd:.2g}{pooled}. With {spread.num_seeds} seeds{each}, the smallest detectable "
-        f"difference (80% power) is {least:.2g}; half of it, {least / 2:.2g}, needs {needed} seeds."
+        f"difference (80% power) is {least:.2g}; to detect {least / 2:.2g} takes {needed} seeds."
     )
 
 
