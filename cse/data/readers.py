@@ -58,7 +58,8 @@ def records_of(file: Path, columns: Columns, encoding: str) -> Iterator[Record]:
     """Return an iterator over the rows of a file that has columns. Of a Parquet file, only `columns` are read."""
     match ending_of(file):
         case ".parquet":
-            held = (column_of(name, parquet_columns(file)) for name in names_of(columns))
+            header = parquet_columns(file)
+            held = (column_of(name, header) for name in names_of(columns))
             return parquet_rows(file, list(dict.fromkeys(filter(None, held))))
         case ".jsonl":
             return json_objects(file, encoding)

@@ -93,8 +93,7 @@ class Mteb(Evaluator):
                 self.tasks = [find_task(one, self.languages) if isinstance(one, str) else one for one in self.chosen]
         except (KeyError, ValueError) as error:  # no such name; no such language
             raise UserError(f"{error} (languages {self.languages}).", key=key) from error
-        parts = (part for task in self.tasks for part in getattr(task, "tasks", [task]))  # the parts of CQADupstack
-        self.searches = any(isinstance(part, AbsTaskRetrieval) for part in parts)
+        self.searches = any(isinstance(part, AbsTaskRetrieval) for task in self.tasks for part in parts_of(task))
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Return the scores of all tasks, cached or computed, and each average whose tasks all have scores.
@@ -109,8 +108,7 @@ class Mteb(Evaluator):
                 value = self._score(task, encode)
                 scores[name] = Score(f"{name}/{metric(task)}", value, unit="the task's score x 100")
             except Exception as error:  # data loaders have no common exception
-                parts: Any = task.tasks if task.is_aggregate else [task]  # type: ignore[attr-defined]  # CQADupstack
-                if any(part.data_loaded for part in parts):  # so the encoder or the score failed
+                if any(part.data_loaded for part in parts_of(task)):  # so the encoder or the score failed
                     raise
                 self.problems[name] = first_line(error)[:200]
         if self.problems and not (self.allow_partial and scores):
@@ -171,6 +169,11 @@ def find_task(name: str, languages: list[str] | None) -> AbsTask:
         return papers[name]
     task = mteb.get_task(name, languages=languages, exclusive_language_filter=languages is not None)
     return task.filter_eval_splits(["test"]) if "test" in task.eval_splits else task
+
+
+def parts_of(task: AbsTask) -> list[AbsTask]:
+    """Return the tasks that a task combines (CQADupstack), or the task itself."""
+    return list(task.tasks) if task.is_aggregate else [task]  # type: ignore[attr-defined]
 
 
 def metric(task: AbsTask) -> str:
