@@ -1,4 +1,4 @@
-"""The number of steps of a run, before it starts. This module does not import torch, so that sweeps may use it.
+"""The number of steps of a run, before it starts. Only a count of the user's own text imports torch.
 
 The number of batches in an epoch follows the rules of cse.data.loader.Batches.
 """
@@ -21,7 +21,8 @@ def steps_in_words(cfg: DictConfig) -> str:
     """Return the number of steps, such as "30,952"; if it depends on the text or the encoder, "at most 70" or "?"."""
     trainer, rows, may_be_fewer = cfg.trainer, expected_rows(cfg.data), False
     if rows is None:
-        rows, may_be_fewer = own_rows(cfg), leaves_out_rows(cfg.augmentation)
+        rows = own_rows(cfg)
+        may_be_fewer = rows is not None and leaves_out_rows(cfg.augmentation)
     if rows is None:
         return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
     full, rest = divmod(rows, trainer.batch_size)
