@@ -82,7 +82,7 @@ QUOTED = {
     "README.md": [
         f"For encoding and fits together, ours is {faster} times as fast as the plain version.",
         f"The fits alone are {fits_faster} times as fast.",
-        f"CLS token scores {start} on STS-B dev.",
+        f"With CLS pooling, MiniLM scores {start} on STS-B dev.",
         f"it scores between {min(ends.values())} and {max(ends.values())}.",
         f"takes {step[OURS]} s on two cores in fp32, and {step[OURS_BF16]} s in bf16",
         f"Hugging Face's trainer takes {step[PEER]} s and {step[PEER_BF16]} s",
@@ -90,7 +90,7 @@ QUOTED = {
         f"are better than SimCSE, by {CLAIMED[1]} and {CLAIMED[2]} points",
         f"are worse than SimCSE, by {' and '.join(BELOW)} points (both results are descriptive).",
         f"adds {CLAIMED[0]} points to SimCSE and takes {LOST[0]} from WhitenedCSE ({LOST[0]} is descriptive).",
-        f"With dropout WhitenedCSE is better than SimCSE, by {CLAIMED[4]}.",
+        f"With dropout, WhitenedCSE is better than SimCSE, by {CLAIMED[4]}.",
         f"contrastive loss is {CLAIMED[8]} better alone",
     ],
     "docs/measured.md": [
