@@ -113,7 +113,7 @@ QUOTED = {
         f"{CLAIMED[9]} below DeCLUTR",
     ],
     "docs/evaluation.md": [
-        f"in every fold, and it is {faster} times as fast with the embedding included.",
+        f"in every fold, and it is {faster} times as fast with encoding included.",
         f"The fits alone are {fits_faster} times as fast",
     ],
     "docs/planning.md": [
