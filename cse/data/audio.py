@@ -192,8 +192,8 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
 
     The arrays are computed once for the same content; names and paths of files do not matter. Files that are corrupt,
     silent or shorter than a frame are skipped. index: {"rows", "labels", "samples": a list with one number for each
-    other file; "skipped": {row: reason}}. Every run logs the number of skipped files. Raises UserError if more than
-    one file and more than 1 % of all files are skipped, and if a file changes while it is read.
+    usable file; "skipped": {row: reason}}. Every run logs the number of skipped files. Raises UserError if a file
+    changes while it is read, or if more than one file and more than 1 % of all files are skipped.
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]

@@ -76,7 +76,7 @@ def names_of(columns: Columns) -> list[str]:
 def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
     """Return the columns. Raises UserError if they are None, or if the header of `file` lacks or repeats a column.
 
-    A column may also be an item of a list or a value of an object, see `cell_of`. A .csv or .tsv has neither.
+    Except in .csv and .tsv, a column may also be an item of a list or a value of an object; see `cell_of`.
     """
     there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
     is_table = file.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
@@ -112,7 +112,7 @@ def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row
 
 
 def cell_of(row: Mapping[str, object], name: str) -> object:
-    """Return a cell of a row: of the column `name`, of an object in a column, or of a list in a column.
+    """Return the cell of the column `name`, a value of an object in a column, or an item of a list in a column.
 
     `query.text` is the value of the key `text` in an object. `negative_2` is the second item of the list `negative`,
     or None if the list is shorter. Both may be combined. Raises LookupError if the row has no such cell.

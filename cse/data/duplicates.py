@@ -13,7 +13,7 @@ from cse.data.rows import TextRows
 
 def text_keys(text: TextRows) -> np.ndarray:
     """Return a key for each text of the rows in use, (N, C) int64. Only equal texts have equal keys. A missing text has
-    a key of its own. The keys differ between processes."""
+    a key of its own. The keys differ between processes, because Python salts its hashes."""
     keys = np.fromiter((hash(cell) for cell in text.cells()), np.int64)
     return apart_if_missing(keys.reshape(text.num_columns, len(text)).T, text.missing_NC)
 
@@ -26,7 +26,7 @@ def met(text: TextRows, rows_B: np.ndarray) -> int:
 
 
 def apart_if_missing(keys_NC: np.ndarray, missing_NC: np.ndarray | None) -> np.ndarray:
-    """Return the keys, but with a key of its own for each missing text."""
+    """Return the keys, with a new key for each missing text."""
     if missing_NC is not None:
         keys_NC = keys_NC.copy()
         keys_NC[missing_NC] = np.arange(missing_NC.sum())
@@ -47,9 +47,9 @@ def apart(order_N: np.ndarray, keys_NC: np.ndarray, batch_size: int) -> np.ndarr
     order_N: the row numbers of an epoch, batch after batch; the last batch may be smaller. keys_NC: the keys of these
     rows, in the same order. Rows that share a text are placed first, rows with the most frequent texts before others.
     Each such row goes to the batch with the most free places among the batches without the row's texts. Of batches with
-    equally many free places, the first is used, counted from the row's old batch. All other rows fill the free places
-    in their old order. If texts are shared in one column only, and an order without shared texts in any batch exists,
-    the result is such an order (Gale 1957, Ryser 1957). The result depends only on which keys are equal.
+    equally many free places, the first from the row's old batch on is used. All other rows fill the free places
+    in their old order. If only one column has shared texts, and some order separates them in all batches, the result
+    is such an order (Gale 1957, Ryser 1957). The result depends only on which keys are equal.
     """
     members: list[list[int]] = [[] for _ in range(0, len(order_N), batch_size)]
     room = np.full(len(members), batch_size)

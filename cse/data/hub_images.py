@@ -61,7 +61,7 @@ class ImageSubset:
         return written_once(folder, lambda temporary: self._write(temporary, folder))
 
     def _write(self, temporary: Path, folder: Path) -> None:
-        """Stream the dataset, and write its images into a temporary folder that becomes `folder`."""
+        """Stream the dataset, and write the chosen images into a temporary folder that becomes `folder`."""
         rows = hub.stream_split(self.repo, None, self.split)
         chosen = np.random.default_rng(self.seed).permutation(np.arange(self._count_classes(rows)))[: self.classes]
         counts = dict.fromkeys(sorted(chosen.tolist()), 0)
@@ -100,7 +100,7 @@ class ImageSubset:
 
 @dataclass(frozen=True)
 class SubsetNeed(DatasetNeed):
-    """Some images of a dataset on the hub, in the folder that keeps them."""
+    """Some images of a dataset on the hub, kept in a folder of the cache."""
 
     subset: ImageSubset = field(compare=False, kw_only=True)
 

@@ -24,7 +24,7 @@ SYSTEMS = ("$RECYCLE.BIN", "System Volume Information", "lost+found", "@eaDir", 
 """Folders that Windows, ext4, Synology's file servers and macOS's archives make for deleted files and the like."""
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 GZIP = ".gz"
-"""The endings of text files."""
+"""The endings of text files. Each of KINDS may be followed by GZIP."""
 
 
 def list_files(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path], list[Path]]:

@@ -63,7 +63,7 @@ class Steps:
         raise NotImplementedError
 
     def provenance(self) -> dict[str, object]:
-        """Return the training data as JSON types; see TextRows.provenance."""
+        """Return facts about the training data as JSON types; see TextRows.provenance."""
         raise NotImplementedError
 
     def inputs(self) -> dict[str, str]:

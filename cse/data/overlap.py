@@ -73,7 +73,7 @@ def overlap_of_all(texts: Sequence[TextRows], evaluators: Mapping[str, Evaluator
 
 
 def count_overlap(text: TextRows, sets: Mapping[str, set[bytes]]) -> Overlap:
-    """Return the counts after two passes over the text. sets: the normalised texts of each evaluator."""
+    """Count in two passes over the text. sets: the normalised texts of each evaluator."""
     owners: dict[bytes, list[str]] = defaultdict(list)
     for name, texts in sets.items():
         for scored in texts - {b""}:

@@ -30,8 +30,8 @@ def prefetch(make: Callable[[K], B], keys: Iterable[K], workers: int, pin: bool)
     """Yield make(key) for each key in turn. `workers` processes call `make` (0: this process calls it).
 
     This process logs the messages of its workers, each message once. The workers end when the iterator is deleted, at
-    the latest when this process ends. If a worker dies, torch raises a RuntimeError that begins with WORKER_DIED, at
-    any line of this process.
+    the latest when this process ends. If a worker dies, torch interrupts this process at any line with a RuntimeError
+    that begins with WORKER_DIED.
     """
     loader = DataLoader(
         _Guarded(make),
@@ -87,7 +87,7 @@ def _end_workers() -> None:
 
 
 class _Guarded(Dataset[tuple[B | UserError, list[Message]]], Generic[K, B]):
-    """A dataset of (a batch or the UserError of `make`, the messages that the worker logged).
+    """A dataset with the items (a batch or the UserError of `make`, the messages that the worker logged).
 
     The UserError is returned, not raised, because torch would wrap a raised error in its own traceback."""
 

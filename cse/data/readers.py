@@ -159,8 +159,8 @@ def table_rows(file: Path, encoding: str) -> Iterator[Record]:
 def table_lines(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     """Yield ("line N" where a row begins, cells) for each row of a .csv or .tsv file, header first. Skips empty lines.
 
-    The delimiter is a comma, or a tab for .tsv. If the header lacks this delimiter, the first of DELIMITERS that the
-    header has is used: some programs write semicolons. Quotes are parsed strictly. Otherwise an unclosed quote would
+    The delimiter is a comma, or a tab for .tsv. Some programs write semicolons, so if the header lacks the delimiter,
+    the first of DELIMITERS that the header has is used. Quotes are parsed strictly. Otherwise an unclosed quote would
     make one cell of all rows after it. A line end within quotes is part of the text.
     """
     csv.field_size_limit(MAX_CELL)

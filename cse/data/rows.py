@@ -90,11 +90,11 @@ class TextRows:
         return about | {"source": self.place or self.identity, "sha256": sums}
 
     def inputs(self) -> dict[str, str]:
-        """Return {local file: SHA-256}, or {name of the data: checksum of the rows}. A resumed run compares them."""
+        """Return {local file: SHA-256}, or {name of the data: checksum of the rows}. A resume checks for changes."""
         return self.checksums or {f"data={self.name} ({self.place or self.identity})": self.content}
 
     def measured(self, number_of: Callable[[str], int], key: str) -> np.ndarray:
-        """Return number_of(text) for the first text of each row in use, (N,) int64.
+        """Return number_of(text) for the text in the first column of each row in use, (N,) int64.
 
         The cache keeps the numbers for the same rows and key. key: everything else that determines a number, as text.
         """
@@ -106,5 +106,5 @@ class TextRows:
         return np.array(kept.flat)
 
     def chosen_bytes(self) -> memoryview:
-        """Return the numbers of the rows in use as bytes of int64, which the keys of older caches were made from."""
+        """Return the numbers of the rows in use as bytes, for the keys of caches: in int64, as in older caches."""
         return self.chosen.astype(np.int64).data

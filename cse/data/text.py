@@ -174,7 +174,7 @@ class Text(Part):
         return found
 
     def open_source(self) -> Found:
-        """Return the opened source, with rows without noise and the digest of these rows."""
+        """Return the opened source. Its rows and its digest are still without noise."""
         if self.function is not None:
             return self.of_function(self.function, self.local_copy)
         if self.path is None:
@@ -186,7 +186,7 @@ class Text(Part):
         with naming(path=next(iter(self.copies), "path")):
             checksums = checksums_of(files_of(Path(copy).expanduser())) if copy else {}
         about = self.identity, self.columns, *checksums.values(), *(self.scores or ())
-        if is_published(self.name):  # cse's function: `identity` has its settings, and an error needs a traceback
+        if is_published(self.name):  # cse's function: `identity` has its settings, and an error in it is a bug
             return Found(self._checked(function, checksums), key_of_parts(*about), copy, checksums)
         own = partial(rows_by, function, f"data={self.name}")
         return Found(self._checked(own, checksums), key_of_parts(*about, *version_of(function)), copy, checksums)
@@ -241,8 +241,8 @@ class Text(Part):
     def read(self, found: Found | None = None, required: int | None = None) -> TextRows:
         """Return the rows of the source that `find` opened. The rows come from the cache if it has them.
 
-        required: each row must have a text in this number of first columns; None: in all. A row may lack a text in a
-        later column (TextRows.missing_NC). With `empty` "keep", an empty cell counts as a text.
+        required: each row must have a text in the first `required` columns; None: in all. A row may lack a text in a
+        later column (TextRows.missing_NC). With `empty`="keep", an empty cell counts as a text.
 
         Raises the errors of `find`. Raises UserError if the source cannot be read, changes while it is read (then no
         cache is written), has fewer than two rows, or has too many unusable rows (`empty`).
@@ -300,7 +300,7 @@ class Text(Part):
                 )
 
     def _targets(self, cached: CachedColumns, chosen: np.ndarray) -> np.ndarray:
-        """Return the scores of the chosen rows, (N,) float32, or (0,). Raises UserError if all scores are equal."""
+        """Return the scores of the chosen rows, (N,) float32; no scores: (0,). Raises UserError if all are equal."""
         if self.scores is None:
             return np.empty(0, np.float32)
         scores = (float(cell.tobytes()) for cell in cached.columns[-1].rows(chosen))

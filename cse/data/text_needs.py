@@ -78,7 +78,7 @@ class CorpusNeed(DatasetNeed):
 
 
 def names_typed(columns: object) -> list[str] | None:
-    """Return the column names in a setting that may be unchecked; None if the setting is None."""
+    """Return the column names in a setting that is perhaps not checked yet; None for None."""
     if columns is None:
         return None
     return [*map(str, columns)] if isinstance(columns, list) else [str(columns)]

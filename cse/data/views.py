@@ -49,8 +49,8 @@ class RowEnds(NamedTuple):
     """The special tokens and the prefix at the ends of a column's rows. An augmentation does not change these tokens.
 
     An augmentation gets the ids of the text with one token at each end, and keeps these two tokens. before, after: the
-    number of further tokens at the start and at the end, which the augmentation does not get. first, last: the id 0,
-    which the augmentation gets at an end without any token; empty at an end with tokens.
+    number of further tokens at the start and at the end, which the augmentation does not get. first, last: [0]
+    for an end without any token, where the augmentation gets the id 0; empty for an end with tokens.
     """
 
     before: int
@@ -147,8 +147,8 @@ class Views:
             log.warning(said, len(texts), truncated, longest)
 
     def sample_ids(self, row_numbers: np.ndarray) -> None:
-        """Set `lengths_nV` from a sample of these rows at equal distances. Log a warning for texts without any token of
-        the vocabulary, such as emojis with an English vocabulary. Called only for an augmentation of ids."""
+        """Set `lengths_nV` from an evenly spaced sample of these rows. Log a warning for texts without any token of the
+        vocabulary, such as emojis with an English vocabulary. Called only for an augmentation of ids."""
         rows_n = row_numbers[np.arange(count := min(len(row_numbers), SAMPLED_ROWS)) * len(row_numbers) // count]
         is_special = np.zeros(self.tokenizer.id_bound, bool)
         is_special[self.tokenizer.hf.all_special_ids] = True  # also the unknown token
@@ -281,7 +281,7 @@ class Views:
 
 
 def counted_in_words(found: int, count: int, of: int) -> str:
-    """Return in words how many of `count` rows were found. The `count` rows are a sample of `of` rows, or all rows.
+    """Return, as text, how many of `count` rows were found. If `of` is larger, they are a sample of `of` rows.
 
     >>> counted_in_words(2, 10_000, 1_000_000)
     '2 of 10,000 rows, a sample of 1,000,000,'
