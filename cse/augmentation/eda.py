@@ -68,7 +68,7 @@ def insert(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator)
 
 
 def swap(words: list[str], n: int, rng: np.random.Generator) -> list[str]:
-    """RS: n times, swap two random words. If three draws of the second word give the first word, none is swapped."""
+    """RS: n times, swap two random words. If three draws of the second all give the first word, nothing is swapped."""
     edited = list(words)
     for _ in range(n):
         first = rng.integers(len(edited))

@@ -39,7 +39,7 @@ def contrast(
     """Return the loss `kind` of a batch, a scalar: the mean over anchors, or for eq4 and eq4_app the sum over items.
 
     labels_B: integers. Keep the labels on the CPU: a read from a GPU waits for the GPU. simclr and simclr_sym ignore
-    the labels. For eq4 and eq4_app, raises RunError if all items have one class: the denominator would be empty.
+    the labels. For eq4 and eq4_app, raises RunError if all items have the same class: the denominator would be empty.
 
     For example:
 
@@ -86,7 +86,7 @@ def _supcon(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: f
 def _eq4(across_BB: Tensor, classmates_BB: Tensor, labels_B: Tensor) -> Tensor:
     same_BB = labels_B[:, None] == labels_B
     own_BB = torch.eye(len(labels_B), dtype=torch.bool, device=labels_B.device)
-    # the diagonal compares an item with its other view; there the class term would compare the item with itself
+    # on the diagonal the positive is the item's other view: in eq4, classmates_BB compares the item with itself there
     positives_BB = torch.where(own_BB, across_BB, classmates_BB).masked_fill(~same_BB, -torch.inf)
     negatives_BB = across_BB.masked_fill(same_BB, -torch.inf)
     return (negatives_BB.logsumexp(1) - positives_BB.logsumexp(1)).sum()

@@ -56,7 +56,7 @@ class Visual(Modality):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """Return the need for a ViT if init=vit. Without `weights` the need is ViT base, also for a wider encoder."""
+        """Return the need for a ViT if init=vit. Without `weights` this is ViT base: the encoder's width is unknown."""
         if settings["init"] == "random":
             return []
         return [WeightsNeed(settings["weights"] or VIT_BASE, "weights", INSTEAD)]
