@@ -131,7 +131,7 @@ def train(*arguments: str, folder: str | Path | None = None, **settings: object)
 
     folder: the folder of a new run. None: hydra.run.dir, by default outputs/DATE/TIME below the working directory.
     Raises UserError for a mistake, before any work and before any file is written. Raises RunError if the run cannot
-    continue. Several jobs (-m, sweep=) need the command line.
+    continue. For several jobs (-m, sweep=), use the command line.
 
     eval={"mine": function} adds the function's scores on dev and test to the scores of the configured evaluators.
     A higher number is better. "trainer.select=dev/mine/NAME" selects the checkpoint on the function's number NAME.
@@ -144,7 +144,8 @@ def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> E
     """Load an encoder, in eval mode, from a run, a sentence-transformers or Hugging Face folder, or a name on the hub.
 
     pooling: None keeps the checkpoint's pooling and head. Another value replaces the pooling and drops the head. The
-    encoder's `described` names both. Raises MissingResource if the encoder is missing, UserError for a mistake.
+    encoder's `described` names its pooling and head. Raises MissingResource if the encoder is missing, UserError for a
+    mistake.
     """
     from cse.model.load import load_encoder
 
@@ -166,11 +167,12 @@ def evaluate(
 ) -> dict[str, float]:
     """Return every score of an encoder by name (`test/sts/average`), as `cse-eval` computes them. Write no file.
 
-    encoder: any argument of `load`, an object with an `encode` method (a sentence-transformers model), or a function
-    from n texts to (n, D). arguments, settings: the settings of cse-eval for its evaluators, such as splits=["test"] or
-    "paths.senteval=FOLDER". The first argument may be the value of `eval`: "stsb", {name: function}, or a list such as
-    ["stsb", "sts", {"mine": function}]. A function takes (encode, split) and returns {NAME: number}. Raises UserError
-    for bad input and for other settings of cse-eval. Raises one MissingResource that names all missing data.
+    encoder: an encoder that `load` can load, an object with an `encode` method (a sentence-transformers model), or a
+    function from n texts to their vectors (n, D). arguments, settings: the settings of cse-eval's evaluators, such as
+    splits=["test"] or "paths.senteval=FOLDER". The argument after `encoder` may be the value of `eval`: "stsb",
+    {name: function}, or a list such as ["stsb", "sts", {"mine": function}]. A function takes (encode, split) and
+    returns {NAME: number}. Raises UserError for a mistake, and for other settings of cse-eval. Raises one
+    MissingResource that names all missing data.
     """
     from cse.eval.scoring import EncodesSides, MemoizedEncode, by_side, check_encode, score
     from cse.score import values
@@ -200,8 +202,8 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     state (done, running, stopped, failed, not started) and why. For several folders, the column `origin` names the
     folder that contains the run. The next columns are the settings that differ between the runs (by dotted key), the
     seed, every unrounded score of the best checkpoint, facts (partial, untrained, best_step, steps, wall_seconds and
-    more), and the command that repeats the run. None stands for a missing value. seed: the key of the setting that is
-    the seed of the runs. Raises UserError for a folder that does not exist.
+    more), and the command that repeats the run. None stands for a missing value. seed: the key of the runs' seed.
+    Raises UserError for a folder that does not exist.
     """
     from cse.lab.report.any_runs.comparison import compare_without_smoke
     from cse.lab.report.any_runs.runs_table import runs_frame
@@ -213,7 +215,7 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
 
 @contextmanager
 def _arguments_of_call(kind: Kind, given: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Argument]]:
-    """Yield a call as the arguments of a command. In the block, cse.eval.function.KNOWN has the call's functions."""
+    """Yield a call's arguments as a command's. In the block, cse.eval.function.KNOWN has the call's functions."""
     functions, texts = _functions_and_texts(kind, given, settings)
     if not functions:
         yield _arguments_of_job(kind, texts)
@@ -230,7 +232,7 @@ def _functions_and_texts(
 ) -> tuple[list[Mapping[str, ScoringFunction]], list[str]]:
     """Return the functions in a call's `eval`, each as {name: function}, and the rest as a command's arguments.
 
-    If `eval` is a list, the rest keeps the names of evaluators in this list. If `eval` is {name: function}, training
+    If `eval` is a list, the names of evaluators in this list stay in the rest. If `eval` is {name: function}, training
     adds the function to the command's evaluators, and `evaluate` computes only the function's scores.
     """
     rest, settings = _with_eval_as_keyword(kind, given, settings)
@@ -260,13 +262,13 @@ def _with_eval_as_keyword(
 
 
 def _texts_of_call(given: Sequence[object], settings: Mapping[str, object]) -> list[str]:
-    """Return a call's arguments and keywords as the texts of a command's arguments.
+    """Return a call's arguments and keywords as a command's arguments, not yet parsed.
 
     Raises UserError for a value that cannot be part of a command.
     """
     if wrong := [argument for argument in given if not isinstance(argument, str)]:
         raise UserError(
-            f'{wrong[0]!r:.60} is not text: give text, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}'
+            f'{wrong[0]!r:.60} is not text: give text ("trainer.lr=1e-4") or keywords (seed=3, trainer={{"lr": 1e-4}})'
         )
     return [*map(str, given), *texts_of_settings(flattened(settings))]
 

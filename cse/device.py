@@ -29,7 +29,7 @@ def device_name(device: torch.device) -> str:
 
 
 def is_gpu(device: torch.device) -> bool:
-    """Return whether the device is a GPU. The CPU queues work for a GPU, and waits only to read a result."""
+    """Return whether the device is a GPU."""
     return device.type == "cuda"
 
 

@@ -55,7 +55,7 @@ def even(size: int, known: Known) -> str:
 
 
 def one_less_than(letter: str) -> Need:
-    """Require a list whose length is the size of the letter minus one."""
+    """Require a list with one item fewer than the size of this letter."""
     return lambda values, known: "" if len(values) == known[letter] - 1 else f"{known[letter] - 1} numbers"
 
 
@@ -75,7 +75,7 @@ def integers(x: Tensor, known: Known) -> str:
 
 
 def permutation_of(letter: str) -> Need:
-    """Require each number from 0 to size - 1 exactly once, as int64. The size is the size of the letter."""
+    """Require each of the numbers 0 to n - 1 exactly once, as int64. n is the size of this letter."""
 
     def need(x: Tensor, known: Known) -> str:
         size = known[letter]

@@ -76,7 +76,7 @@ def replaced_folder(path: Path) -> Iterator[Path]:
 
 
 def written_once(path: Path, write: Callable[[Path], object]) -> Path:
-    """Return the folder `path`. If the folder does not exist, write(temporary folder) makes its content first.
+    """Return the folder `path`. If it does not exist, `write` first fills a temporary folder, which becomes `path`.
 
     The content must depend only on the name of `path`, as in a cache. If several processes write `path` at the same
     time, the first to finish makes the folder. Raises the errors of `write` and of `cannot_write`.
@@ -155,7 +155,7 @@ def sha256(path: Path) -> str:
 
 
 def read_once(digest: Callable[[Path], str], path: Path) -> str:
-    """Return digest(path). A later call with this digest reads the file again only if the file was written again."""
+    """Return digest(path). A later call with the same `digest` reads the file only if its mtime has changed."""
     return _digest_as_written(digest, path, path.stat().st_mtime_ns)
 
 

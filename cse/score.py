@@ -134,7 +134,7 @@ def in_short(value: float) -> str:
 
 
 def decimals(value: float) -> int:
-    """Return the number of decimals of a score in tables: four if the score is not 0 and below 1 in size, else two."""
+    """Return the number of decimals of a score in tables: four if 0 < |value| < 1, else two."""
     return 2 if not 0 < abs(value) < 1 else 4
 
 

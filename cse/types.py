@@ -23,7 +23,7 @@ Encode = Callable[[list[str]], np.ndarray]
 
 
 class Sided(str):
-    """A query or a document of a search. It never equals the same plain text, which may have another vector."""
+    """A query or a document of a search. It never equals a plain str with this text, which may have another vector."""
 
     __slots__ = ()
 
@@ -75,8 +75,8 @@ class Tokens:
 class Batch:
     """All views of a batch's rows, joined in one padded block. The encoder reads the block at once.
 
-    sizes: the number of rows of each view; `tokens` has the rows of all views. known: see Encoded. source: in a mixture
-    of several sources, the name of the source of the rows.
+    sizes: the number of rows of each view; `tokens` has the rows of all views. known: see Encoded. source: the name
+    of the rows' source in a mixture.
     """
 
     tokens: Tokens
@@ -134,10 +134,10 @@ class Objective(Part, nn.Module, ABC):
     """A paper's loss, with the paper's training head. This base class has the defaults of optional members.
 
     The loop gathers the global batch from all processes, with gradients, and calls the objective with this batch. So
-    code for one process is exact on several processes. In an equation of cse.objective each process computes a share of
-    the rows, so every process must call the equation with the same rows. Random numbers must be equal on all processes:
-    they depend only on the objective's seed and buffers. The constructor takes `dim` (the encoder's width) and the keys
-    of the YAML.
+    an objective for one process is exact on several processes. In an equation of cse.objective each process computes a
+    share of the rows, so every process must call the equation with the same rows. Random numbers must be equal on all
+    processes: they depend only on the objective's seed and buffers. The constructor takes `dim` (the encoder's width)
+    and the keys of the YAML.
     """
 
     num_views: int = 2
@@ -215,8 +215,8 @@ class Rows(Protocol):
         """Return the text of row i in this column."""
 
     def measured(self, number_of: Callable[[str], int], key: str) -> np.ndarray:
-        """Return number_of(text) for the first text of each row, (N,) int64. The cache keeps the numbers of each key.
-        key: names everything, in addition to the text, that a number depends on."""
+        """Return number_of(text) for the text in the first column of each row, (N,) int64. The cache keeps the numbers
+        of each key. key: everything else that determines a number, as text."""
 
 
 class Augmentation(Part):
@@ -296,13 +296,13 @@ class AuxModality(Part, nn.Module):
         return {}
 
     def provenance(self) -> dict[str, object]:
-        """Return a record of the data and the loss, JSON-ready; see cse.data.stream.Stream.provenance."""
+        """Return facts about the data and the loss as JSON types; see cse.data.stream.Stream.provenance."""
         return {}
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
-        """Yield this process's part of every batch from index `first` on, without end. Each epoch has its own order.
+        """Yield this process's batches from step `first` on, without end. Each epoch has its own order.
 
-        The items of a batch depend only on the seed and the batch's index.
+        Each process has batches of its own. The items of a batch depend only on the seed and the batch's number.
         """
         raise NotImplementedError
 
@@ -328,7 +328,7 @@ class Evaluator(Part, ABC):
     """Whether the evaluator encodes Queries and Documents. This is known after `prepare`."""
 
     def score_names(self, split: str) -> Collection[str]:
-        """Return the names of a split's scores if the settings give them, before `prepare`; by default none: unknown.
+        """Return the names of a split's scores, or no names if they are unknown before `prepare`.
 
         So a wrong name in `trainer.select` is refused before any work.
         """

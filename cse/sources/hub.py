@@ -1,4 +1,4 @@
-"""Access to the Hugging Face hub: files, models, datasets, the meaning of the hub's errors, and whether it answers."""
+"""Access to the Hugging Face hub: files, models, datasets, the meaning of its errors, and whether it answers."""
 
 import logging
 import os
@@ -30,7 +30,7 @@ WEIGHTS = {  # the only names of weights; .bin if a repository has no .safetenso
     ".safetensors": ["model.safetensors", "model-*-of-*.safetensors", "[123]_*/model.safetensors"],
     ".bin": ["pytorch_model.bin", "pytorch_model-*-of-*.bin", "[123]_*/pytorch_model.bin"],
 }
-ELSEWHERE = ["*/*/*", "[!123]*/*"]  # anywhere except the root and sentence-transformers' 1_Pooling and 2_Dense
+ELSEWHERE = ["*/*/*", "[!123]*/*"]  # not the root, and not sentence-transformers' folders, such as 1_Pooling
 
 
 @dataclass(frozen=True)

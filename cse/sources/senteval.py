@@ -1,6 +1,6 @@
 """SentEval's files of sentence pairs, by name, and their official numbers of rows."""
 
-# The number of official pairs with a gold score. STS13's SMT is not here, as in SentEval (because of its licence).
+# The number of official pairs with a gold score. STS13's SMT is missing, as in SentEval, because of its licence.
 SUBSETS = {
     "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
     "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
