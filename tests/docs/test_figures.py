@@ -106,7 +106,7 @@ QUOTED = {
     "docs/which-objective.md": [
         f"(`augmentation=shuffle`) adds {CLAIMED[0]} |",
         f"Barlow Twins is {CLAIMED[1]} above SimCSE and VICReg is {CLAIMED[2]} above SimCSE",
-        f"{CLAIMED[4]} above SimCSE; with token shuffle {LOST[0]} below its score with dropout",
+        f"{CLAIMED[4]} above SimCSE. With token shuffle it is {LOST[0]} below its score with dropout",
         f"+{CLAIMED[5]} with images, -{CLAIMED[6]} with sound",
         f"Barlow Twins is {BELOW[0]} below SimCSE and VICReg is {BELOW[1]} below SimCSE",
         f"is {CLAIMED[8]} better than with the language-model loss",
@@ -117,16 +117,16 @@ QUOTED = {
         f"The fits alone are {fits_faster} times as fast",
     ],
     "docs/planning.md": [
-        f"In a test on a CPU it was {too_low[0]} too low in bf16, and {too_low[1]} too low in fp32",
+        f"In a test on a CPU, this estimate was {too_low[0]} too low in bf16, and {too_low[1]} too low in fp32",
         f"needed {freed[0]} GiB instead of {freed[1]} GiB, and a step took {freed[2]} times as long.",
         f"In bf16 a step took {freed[3]} times as long.",
         f"GFLOP a step: MiniLM {gflop[0]}, BERT-base {gflop[1]} at batch 64",
         f"WhitenedCSE three: {ratio['whitenedcse, m = 3']} times SimCSE's time",
         f"VICReg: {ratio['barlow, 8192']} and {ratio['vicreg, 8192']} times SimCSE's time",
-        f"{aux['natural_small']} and {aux['speech_small']} times a step with text alone",
+        f"takes {aux['natural_small']} (images) and {aux['speech_small']} (sound) times as long as with text alone",
         f"Libraries and weights take {said(MEMORY, r'([0-9]+) MiB. A batch')} MiB of this memory",
         f"BERT-base's `last/` has {said('The host: checkpoint', r'waits .([0-9.]+ GB)')}",
-        f"above {said(MEMORY, r'given up above ([0-9.]+) GiB')} GiB was given up",
+        f"means more than {said(MEMORY, r'given up above ([0-9.]+) GiB')} GiB",
         *(
             f"| {rows} | {' | '.join(figure(MEMORY, rows, column) for column in columns)} |"
             for rows in ("256", "1,024", "4,096", "16,384", "65,536")
