@@ -4,9 +4,9 @@
     queries.jsonl      {"_id": "q1", "text": "..."}
     qrels/SPLIT.tsv    query-id, corpus-id, score: a header, then a line for each judged document; SPLIT is dev or test
 
-Each query ranks all documents by cosine. The measures are trec_eval's, which BEIR computes with pytrec_eval. If
-documents have equal cosines, the document with the last id in the order of bytes comes first, as in trec_eval. A
-document with the same id as the query stays in the ranking.
+Each query ranks all documents by cosine. The measures are trec_eval's, which BEIR computes with pytrec_eval. Documents
+with equal cosines are ranked by id, in descending byte order, as in trec_eval. A document with the same id as the query
+stays in the ranking.
 
 Q is the number of queries, N of documents, K of ranks, and B of queries in a chunk. D is the embedding width.
 """
@@ -80,7 +80,7 @@ class Beir(Evaluator):
             log.info("%-10s %s: %d queries; %d more, without a judged document, are left out", "beir", split, *about)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Return the scores of a split. One call of `encode` gets the split's queries and the corpus."""
+        """Return the scores of a split. One call of `encode` encodes the split's queries and the corpus."""
         judged = self.judged[split]
         queries, documents = [self.queries[name] for name in judged], [*self.corpus.values()]
         vectors = encode([*map(Query, queries), *map(Document, documents)])

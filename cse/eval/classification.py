@@ -50,7 +50,7 @@ class Classification(Evaluator):
         encoding: Encoding = "utf-8",
     ):
         if train is None:
-            raise UserError("eval=classification needs a file: `train`=FILE of texts and labels, and `test`=FILE")
+            raise UserError("eval=classification needs `train`=FILE of texts and labels; `test`=FILE is optional")
         self.files = {name: file for name, file in (("train", train), ("dev", dev), ("test", test)) if file}
         self.columns, self.encoding, self.mode, self.procedure = columns, encoding, mode, classifiers[mode]
         self.splits = ("dev", "test") if test else ("dev",)

@@ -78,7 +78,7 @@ class Coco(Evaluator):
         self.data = {part: read_images(self.folder, name) for part, name in PARTS.items()}
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Return recalls, median ranks and `average` on test, and the average on dev. Dev selects the maps' epoch."""
+        """Return recalls, median ranks and `average` on test, and the average on dev. Dev selects the epoch."""
         ends = np.cumsum([len(captions) for _, captions in self.data.values()])
         vectors = np.split(np.asarray(encode(self.texts()), np.float32), ends[:-1])
         rows = {
@@ -111,7 +111,7 @@ class Coco(Evaluator):
             for start in track(range(0, len(order), self.batch_size), "batch"):
                 rows_B = order[start : start + self.batch_size]
                 others = np.concatenate([order[:start], order[start + self.batch_size :]])
-                # SentEval draws the contrastive images first, each as the row of a caption
+                # SentEval draws the contrasting images first, each by the row of one of its captions
                 image_BC, sentence_BC = (stream.choice(others, (len(rows_B), self.contrasts)) for _ in range(2))
                 optimizer.zero_grad()
                 loss = self._loss(maps, train, (rows_B, image_BC, sentence_BC))
@@ -137,8 +137,8 @@ class Coco(Evaluator):
     ) -> Tensor:
         """Return the loss of a batch.
 
-        data: the features of train's images, and the embeddings of train's captions. rows: row numbers of the batch's
-        captions, of captions whose images are the contrasting images, and of the contrasting captions.
+        data: the features of train's images, and the embeddings of train's captions. rows: the row numbers of the
+        batch's captions, of one caption of each contrasting image, and of the contrasting captions.
         """
         (images_IF, sentences_ND), (rows_B, image_BC, sentence_BC) = data, rows
         image_BP = self._project(maps[0], images_IF[rows_B // CAPTIONS])

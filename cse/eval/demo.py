@@ -1,4 +1,4 @@
-"""Human similarity judgements that need no hub, from gensim's wheel: Lee's documents, SimLex-999 and WordSim-353.
+"""Human similarity judgements from gensim's wheel, without a download: Lee's documents, SimLex-999 and WordSim-353.
 
     lee      50 news documents, 1225 pairs i < j, mean human similarity in [0, 1] (Lee, Pincombe & Welsh 2005)
     simlex   999 word pairs, similarity 0..10 (Hill et al. 2015)

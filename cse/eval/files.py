@@ -22,9 +22,9 @@ Raw = TypeVar("Raw")
 class DataFolder:
     """A folder of data files. A missing or modified file is an error; with allow_partial it is listed in `problems`.
 
-    path: the folder, or a name for it; `source` has `path` as the place. key: the parameter that names the folder.
-    what: what the folder must hold, for messages. allow_partial: None for an evaluator that needs all of its data.
-    find: returns the folder, if `path` is only a name.
+    path: the folder, or a name for the folder; `source` returns it as the place. key: the parameter that names the
+    folder. what: what the folder must hold, for messages. allow_partial: None for an evaluator that needs all of its
+    data. find: returns the folder, if `path` is only a name.
     """
 
     def __init__(
@@ -53,7 +53,8 @@ class DataFolder:
         return Path(self.path)
 
     def attempt(self, read: Callable[["DataFolder"], T]) -> T | None:
-        """Return read(self); None, with a sentence in `problems`, if a file is missing and allow_partial is true."""
+        """Return read(self). If a file is missing and allow_partial is true, add a message to `problems` and return
+        None."""
         assert self.root  # a missing folder is always an error
         try:
             return read(self)
@@ -121,7 +122,7 @@ class DataFolder:
 
     def expect(self, name: str, rows: int, official: int | None) -> None:
         """Keep the number of rows of a file, or of several files ("a + b"). Raise MissingResource for 0 rows. For a
-        number that is not `official`, raise UserError or, with allow_partial, add a sentence to `problems`."""
+        number that is not `official`, raise UserError or, with allow_partial, add a message to `problems`."""
         self.files.setdefault(name, {})["rows"] = rows
         if rows and official in (rows, None):
             return
@@ -136,7 +137,7 @@ class DataFolder:
 
     @property
     def modified(self) -> bool:
-        """Whether data is missing or modified. Then every score from this folder is marked."""
+        """Whether data is missing or modified. If so, every score from this folder is marked."""
         return bool(self.problems)
 
     def source(self, protocol: str) -> Source:

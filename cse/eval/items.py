@@ -36,7 +36,7 @@ class KeptItems(TypedDict):
 def keep_items(folder: Path, scores: Iterable[Score]) -> KeptItems:
     """Write the items of the scores. Return the entry for results.json. Raises RunError if the file cannot be written.
 
-    If a member of an average is not a score, its name in the file is `<average>/<index in the average>`.
+    In the file, a member of an average without a name of its own is `<average>/<index in the average>`.
     """
     arrays: dict[str, np.ndarray] = {}
     about: Json = {"version": VERSION, "scores": {}, "averages": {}}
@@ -92,7 +92,7 @@ def scores_behind(average: Average) -> list[str]:
 
 
 def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterable[Score]) -> None:
-    """Write, for each split and evaluator, cosines and gold scores of the first score whose items are cosines.
+    """Write, for each split and evaluator, the cosines and gold scores of the first score whose items are cosines.
 
     The key in the file is the score's name without split and statistic: `sts/STS12`, or `stsb` if there is no task.
 

@@ -2,8 +2,8 @@
 
 mteb caches each result under the model's name and revision. It stores a local model without name and revision as
 `no_model_name__available`, so a second such model would get the scores of the first model. Here the revision is a
-digest of the encoder's vectors of a few fixed sentences. Two encoders, or two steps of one training, never share this
-digest. A task over data of your own is always scored again, because your data has no revision.
+digest of the encoder's vectors of a few fixed sentences. Encoders with different weights, such as two steps of one
+training, have different digests. A task on your own data is always scored again, because this data has no revision.
 """
 
 from __future__ import annotations
@@ -159,8 +159,7 @@ class Mteb(Evaluator):
 def find_task(name: str, languages: list[str] | None) -> AbsTask:
     """Return mteb's task on its test split, in these languages only (for STS22: en, not de-en).
 
-    English tasks come from the papers' benchmark. This benchmark leaves out a subset that the language filter would
-    keep.
+    English tasks come from the papers' benchmark, which leaves out a subset that the language filter would keep.
     """
     import mteb
 

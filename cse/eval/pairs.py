@@ -89,10 +89,10 @@ def read_own(
 ) -> list[tuple[str, ...]]:
     """Return the rows of a file with columns, or of a folder of such files. White space in the cells is unchanged.
 
-    key: the parameter that names the file or folder. texts: the number of columns of text, which come first. A text is
-    unusable for the same reasons as in training (cse.data.usable): a program wrote NA instead of a missing text. In
-    another column NA may be a label. Raises MissingResource. Raises UserError, also for an unusable text and for an
-    empty cell.
+    key: the parameter that names the file or folder. texts: the number of text columns, which come first. A text is
+    unusable for the same reasons as in training (cse.data.usable), such as NA, which programs write for a missing text.
+    In another column NA may be a label. Raises MissingResource or UserError. An unusable text or an empty cell is a
+    UserError.
     """
     rows: list[tuple[str, ...]] = []
     with naming(path=key, scores="score"):

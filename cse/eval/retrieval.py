@@ -35,7 +35,8 @@ Hits = dict[str, list[list[float | str]]]
 
 
 class RetrievalSource(Source):
-    """The source of Retrieval's scores. searched: the number of searched captions. top: a query's nearest captions."""
+    """The source of Retrieval's scores. searched: the number of captions in the searched files. top: each query's
+    nearest captions."""
 
     searched: int
     top: Hits

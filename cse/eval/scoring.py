@@ -1,4 +1,4 @@
-"""Score an encoder with every evaluator, and check what evaluators and encoders return. Each text is encoded once."""
+"""Score an encoder with every evaluator, and check what evaluators and encoders return."""
 
 import logging
 import math
@@ -156,8 +156,8 @@ def by_side(encoder: EncodesSides) -> Encode:
 def check_encode(encode: Callable[[list[str]], Any]) -> Encode:
     """Return the user's own `encode` with checks.
 
-    The checks raise UserError unless each text gets a vector of finite numbers. For an empty list of texts, the width
-    of the result comes from a call of the user's `encode` with one text.
+    The checks raise UserError unless each text gets a vector of finite numbers. For an empty list, one call with one
+    text gives the width of the result.
     """
     if not callable(encode):
         raise UserError(f"{encode!r} is not an encoder: give a name, an object with encode, or a function of texts")

@@ -173,7 +173,7 @@ def unordered(examples: Examples) -> list[frozenset[str]]:
 class Stsb(ScoredPairs):
     """An evaluator of STS-B dev and test. The papers' recipes, except DeCLUTR's, select the checkpoint on STS-B dev.
 
-    conf/eval/stsb.yaml explains the settings. A split without STS-B's file is left out.
+    conf/eval/stsb.yaml explains the settings. With allow_partial, a split without STS-B's file is left out.
     """
 
     primary = "spearman"

@@ -54,7 +54,7 @@ class Transfer(Suite):
         return senteval_needs(settings)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Return the scores of every task that has data. One call of `encode` gets the sentences of all tasks."""
+        """Return the scores of every task that has data. One call of `encode` encodes the sentences of all tasks."""
         examples = [examples for parts in self.data.values() for examples in parts.values()]
         return super().__call__(embedded(encode, examples), split)
 

@@ -71,7 +71,7 @@ class LogisticRegression:
     device: Device
 
     def fold(self, train_N: np.ndarray, held_N: np.ndarray) -> Split:
-        """Return a split with these rows. Every such split has a random stream from the same seed."""
+        """Return a split with these rows. The random streams of all splits start from the same seed."""
         return Split(train_N, held_N, np.random.RandomState(self.seed))
 
     def hold_out(self, rows_N: np.ndarray) -> Split:

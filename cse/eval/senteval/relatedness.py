@@ -37,7 +37,8 @@ class Relatedness:
     def run(self, x: dict[str, np.ndarray], y: dict[str, np.ndarray]) -> tuple[dict[str, float], np.ndarray]:
         """Fit the layer to features x and gold scores y of train, with early stopping on dev.
 
-        Return ({name: score}, test's predictions (N,)). Scores: test's correlations x100 and mse, and dev_STOP_ON x100.
+        Return ({name: score}, predictions of test (N,)). The scores are correlations x100 and mse on test, and
+        dev_STOP_ON x100.
         """
         train_NF, target_NC = torch.from_numpy(x["train"]), torch.from_numpy(label_distribution(y["train"]))
         order = np.random.RandomState(self.seed)

@@ -30,8 +30,7 @@ log = logging.getLogger(__name__)
 class Task:
     """One task of a suite.
 
-    scheme: how SentEval trains the classifier and selects the strength of its L2 penalty; split and snli have a dev
-    set. f1: whether to report F1.
+    scheme: how SentEval trains the classifier and selects the strength of its L2 penalty. f1: whether to report F1.
     """
 
     read: Callable[[DataFolder], Parts]
@@ -40,7 +39,8 @@ class Task:
 
 
 class SuiteSource(Source):
-    """The source of a suite's scores. classifier: its settings. folds: {task: accuracy of each outer fold}."""
+    """The source of a suite's scores. classifier: the classifier's settings. folds: {task: accuracy of each outer
+    fold}."""
 
     classifier: dict[str, object]
     folds: dict[str, list[float]]
@@ -126,7 +126,8 @@ def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> Non
         return
 
     def fits(rows: int, folds: int) -> bool:
-        """Return whether each fold gets a row of a class. Nested folds divide the rows of the other folds again."""
+        """Return whether `rows` rows of a class give each fold a row. Nested folds divide the rows of the other folds
+        again."""
         return rows - (math.ceil(rows / folds) if scheme == "nested" else 0) >= folds
 
     fewest = int(np.unique(parts["all" if scheme == "nested" else "train"].labels_N, return_counts=True)[1].min())
@@ -147,7 +148,7 @@ def scored_parts(parts: Parts) -> tuple[Examples, Examples]:
 
 
 def embedded(encode: Encode, examples: Iterable[Examples]) -> MemoizedEncode:
-    """Return a memoized `encode` that has the vectors of all sentences in the examples, from one call."""
+    """Encode all sentences of the examples in one call. Return a memoized `encode` with their vectors."""
     vectors = MemoizedEncode(encode, limit=None)
     vectors.add(text for one in examples for text in one.texts())
     return vectors
