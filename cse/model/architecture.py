@@ -56,7 +56,7 @@ def first_position(config: PretrainedConfig) -> int:
 
 
 def longest_input(config: PretrainedConfig) -> int | None:
-    """Return how many tokens can have positions; None if the layers have no position table (BLOOM, XLNet)."""
+    """Return the largest number of tokens with positions; None if the layers have no position table (BLOOM, XLNet)."""
     positions = getattr(config, "max_position_embeddings", None)
     return None if positions is None or positions < 1 else positions - first_position(config)
 

@@ -20,8 +20,8 @@ BLOCK = 2**21  # b * H * t * t; in bf16 4 MB of scores
 
 @dataclass(frozen=True)
 class Block:
-    """The rows whose tokens are start:stop of the batch. shape: (b, t). index_n: the tokens' indices in the padded
-    block of b * t tokens. keys_b11t: True for real tokens. Without padding index_n and keys_b11t are None."""
+    """The rows with the tokens start:stop of the batch. shape: (b, t). index_n: the tokens' indices in the padded block
+    of b * t tokens. keys_b11t: True for real tokens. Without padding index_n and keys_b11t are None."""
 
     start: int
     stop: int

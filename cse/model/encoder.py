@@ -52,7 +52,7 @@ def as_texts(sentences: str | Iterable[str]) -> list[str]:
 
 
 def shown_prompt(prompt: str) -> str:
-    """Return a prompt for a description: in quotes, and at most SHOWN characters of it."""
+    """Return a prompt in quotes, shortened to SHOWN characters, for a description."""
     return repr(prompt if len(prompt) <= SHOWN else f"{prompt[: SHOWN - 3]}...")
 
 
@@ -64,7 +64,7 @@ class Encoder(nn.Module):
     checkpoint records after the pooling (supervised SimCSE's linear layer and tanh), or None. Training also trains the
     head. unit_length: whether `encode` returns vectors of length 1; some sentence-transformers folders record this.
     settings: the recorded keys and values that an export writes again (cse.model.recorded.KEPT).
-    packed: whether the layers skip, on a CPU, padding and all that the pooling does not read. This saves time, with the
+    packed: whether, on a CPU, the layers skip padding and all that the pooling does not read. This saves time, with the
     same result (cse.model.packing). dropout: the largest dropout probability in training, including adapters.
     own_dropout: the checkpoint's own probabilities by configuration key; best/ records them. lora: whether only an
     adapter is trained. denoising: the bias that is subtracted in training (cse.model.template), or None. full_n: for
@@ -246,7 +246,7 @@ class Encoder(nn.Module):
             return self.head(exact_BD)
 
     def masked_losses(self, hidden_BTD: Tensor, tokens: Tokens) -> dict[str, Tensor]:
-        """Return {"mlm_nll_B": ..., "mlm_count_B": ...} for Encoded.known; {} if the tokens have no labels."""
+        """Return the entries "mlm_nll_B" and "mlm_count_B" of Encoded.known; {} if the tokens have no labels."""
         labels_BT, masked_N = tokens.labels_BT, tokens.masked_N
         if labels_BT is None:
             return {}
@@ -369,8 +369,8 @@ class Encoder(nn.Module):
 def in_batches(keys: Sequence[bytes], texts: int, tokens: int) -> list[Sequence[bytes]]:
     """Split the keys (int32 ids of texts, sorted by length) into batches of `texts` texts.
 
-    A batch may have more texts if it has at most `tokens` tokens, including padding. It has fewer texts if it would
-    otherwise have more tokens than `texts` texts of LONG tokens.
+    A batch gets more texts while it has at most `tokens` tokens, including padding. It gets fewer texts if they are
+    long, so that it has at most texts * LONG tokens.
     """
     batches, start = [], 0
     while start < len(keys):

@@ -40,15 +40,14 @@ def check_exportable(pooling: str) -> None:
 
 
 def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, card: str = "") -> None:
-    """Write the encoder, its tokenizer, its pooling, its own head, and the objective's `head` that stays at test time.
+    """Write the encoder with its tokenizer, pooling and own head. head: the objective's head, if it stays at test time.
 
     SentenceTransformer(folder) and AutoModel.from_pretrained(folder) load the folder. Both compute in float32, as cse
     does. For SentenceTransformer, each module after the pooling is a folder, such as 2_Dense. For AutoModel, the
-    backbone's own pooler (`pooler_output`) is written if the architecture has one: the linear layer and tanh after the
-    pooling or, if other modules or none follow the pooling, the identity matrix. Unit length, prompts and similarity
-    stay as recorded by the checkpoint, except prompts that the prefix changes. An adapter is merged into the float32
-    weights, and also saved alone in adapter/. config.json has the dropout of the checkpoint, which may differ from the
-    run's dropout. card: the text of README.md. Raises FileExistsError for a folder that is not empty.
+    backbone's own pooler (`pooler_output`) is written if the architecture has one (see pooler_of). Unit length, prompts
+    and similarity stay as recorded by the checkpoint, except prompts that the prefix changes. An adapter is merged into
+    the float32 weights, and also saved alone in adapter/. config.json has the dropout of the checkpoint, which may
+    differ from the run's dropout. card: the text of README.md. Raises FileExistsError for a folder that is not empty.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):

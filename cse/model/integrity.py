@@ -31,7 +31,7 @@ BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed ten
 
 @contextmanager
 def loading(name: str, hint: str = "") -> Iterator[None]:
-    """Turn any library's error in the block, which reads a checkpoint, into a MissingResource.
+    """Turn any library's error in the block into a MissingResource. The block reads a checkpoint.
 
     hint: another possible cause, for the message. Errors of cse pass unchanged.
     """
@@ -60,7 +60,7 @@ def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping
 
     name: the name of the model, for messages. model: loaded with ignore_mismatched_sizes. keys: from_pretrained's
     loading info. fewer_layers: whether layers of the checkpoint are left out on purpose. A head or a pooler may be
-    missing or unused. The caller checks the head or pooler that the caller needs.
+    missing or unused. A caller that needs one checks it.
     """
     prefix, stack = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
     own = [key for key in sorted(keys["missing_keys"]) if key.startswith(prefix) or model is model.base_model]
@@ -105,7 +105,7 @@ def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTra
         raise UserError(why, key="name", value=name)
     if not (tokenizer.pad_token or tokenizer.eos_token or tokenizer.bos_token or tokenizer.unk_token):
         raise UserError(
-            "its tokenizer has no padding token, and no end, first or unknown token to use instead",
+            "its tokenizer has no padding token, and no EOS, BOS or unknown token to use instead",
             key="name",
             value=name,
             instead="set pad_token in tokenizer_config.json",
@@ -161,7 +161,7 @@ def check_forward(name: str, backbone: PreTrainedModel) -> None:
 
 
 def check_bidirectional(backbone: PreTrainedModel) -> None:
-    """Raise UserError if transformers cannot make a decoder bidirectional: its first token ignores later tokens."""
+    """Raise UserError if a decoder's first token ignores later tokens: transformers cannot make it bidirectional."""
     pair = torch.tensor([[3, 5], [3, 7]])
     with torch.no_grad():
         first_2D = backbone.eval()(input_ids=pair, attention_mask=torch.ones_like(pair)).last_hidden_state[:, 0]

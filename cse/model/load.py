@@ -311,7 +311,7 @@ def own_pooler(name: str, backbone: Any, missing: Collection[str]) -> nn.Module:
     (linear,) = [module for module in backbone.pooler.modules() if isinstance(module, nn.Linear)]
     is_idle = torch.equal(linear.weight, torch.eye(len(linear.weight), dtype=linear.weight.dtype))
     if is_idle or any(key.startswith("pooler.") for key in missing):
-        instead = "leave this setting out if the folder records its pooling; SimCSE without its head is cls"
+        instead = "leave this setting out if the folder records its pooling; use cls for SimCSE without its head"
         raise UserError(f"{name} has no pooler of its own", key="pooling", value=OWN, instead=instead)
     backbone.pooler = None
     return nn.Sequential(linear, nn.Tanh())

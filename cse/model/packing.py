@@ -111,8 +111,8 @@ def _read_cells(mask_BT: Tensor) -> Tensor:
     """Return the indices, in the flattened batch, of the tokens to compute: real tokens; in bf16 also some padding.
 
     In bf16 oneDNN compiles and keeps a kernel for every new number of tokens. After some hundred batches of texts with
-    different lengths, these kernels took half of a run's memory, and half of a small encoder's time. With some
-    padding there are fewer different numbers.
+    different lengths, these kernels took half of a run's memory, and half of a small encoder's time. With some padding
+    there are fewer different numbers of tokens.
     """
     is_read_BT = mask_BT.bool()
     if torch.is_autocast_enabled(mask_BT.device.type):

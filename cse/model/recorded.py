@@ -103,8 +103,8 @@ def prompts_of(recorded: Json, prefix: str) -> Json:
 def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
     """Return the steps after the transformer that a folder of sentence-transformers records; None for other layouts.
 
-    pooling: replaces the recorded pooling. Then the head is dropped, because it was trained for the recorded pooling.
-    Raises UserError for a module, an order of modules or a pooling that cse does not have.
+    pooling: replaces the recorded pooling. If it is given, the recorded head is dropped, because the head was trained
+    for the recorded pooling. Raises UserError for a module, an order of modules or a pooling that cse does not have.
     """
     if not (folder / "modules.json").is_file():
         file = folder / "config.json"
@@ -192,7 +192,7 @@ def check_reads_mask(file: Path, pooling: str) -> None:
 
 
 def reads_embedding(folder: Path) -> bool:
-    """Return True. Raises UserError if a Normalize module scales other vectors than the embedding."""
+    """Return True. Raises UserError if a Normalize module scales vectors other than the embedding."""
     file = folder / "config.json"  # older releases do not write it
     config = json.loads(file.read_bytes()) if file.is_file() else {}
     if names := {config.get(key) or EMBEDDING for key in ("module_input_name", "module_output_name")} - {EMBEDDING}:

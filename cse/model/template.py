@@ -6,7 +6,8 @@
 
 The tokenizer puts the ids of the template around the ids of a text, like special tokens. In a long row only the text is
 truncated. The template is in tokenizer.json, so every program that loads an export uses the template. A text is
-tokenised separately, as in PromptBERT's train.py. With BERT's tokenizer, tokenising both together gives the same ids.
+tokenised without the template, as in PromptBERT's train.py. With BERT's tokenizer, tokenising both together gives the
+same ids.
 
 Shapes: B rows, T tokens in a row, t tokens in a template, L possible lengths of a text, D the encoder's width.
 """
@@ -51,7 +52,7 @@ class Around:
     types: tuple[tuple[int, ...], int, tuple[int, ...]] | None = None
 
     def is_like(self, other: "Around") -> bool:
-        """Return whether a row could begin and end with the ids of both, although self and `other` differ."""
+        """Return whether self and `other` differ, but one row could begin and end with the ids of both."""
         begin = zip(self.before, other.before, strict=False)
         end = zip(reversed(self.after), reversed(other.after), strict=False)
         return self != other and all(a == b for a, b in (*begin, *end))
@@ -128,7 +129,7 @@ def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool
     last = hf.eos_token_id if asked.get("add_eos_token") and hf.eos_token_id not in own.after else None
     if own.types is not None or (first is None and last is None):
         return False
-    said = " and ".join(["first"] * (first is not None) + ["end"] * (last is not None))
+    said = " and ".join(["BOS"] * (first is not None) + ["EOS"] * (last is not None))
     log.info("tokenizer  the %s token of tokenizer_config.json is added: tokenizer.json lacks it", said)
     before = own.before if first is None else (first, *own.before)
     after = own.after if last is None else (*own.after, last)
@@ -139,8 +140,8 @@ def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool
 def settle_types(hf: "PreTrainedTokenizerBase", reads: bool, is_decoder: bool) -> None:
     """Make the tokenizer return token types if the model reads them and some token has a type other than 0.
 
-    XLNet was trained with type 2 at <cls>, but transformers 5 leaves this type out. GPT's decoders would read type 0 as
-    the id of a word.
+    XLNet was trained with type 2 at <cls>, but transformers 5 leaves this type out. For other decoders, make the
+    tokenizer return no types, because GPT would read type 0 as the id of a word.
     """
     names = [name for name in hf.model_input_names if name != TYPES]
     if reads and any(hf(known_text(hf), return_token_type_ids=True)[TYPES]):
@@ -161,7 +162,7 @@ def surround(hf: "PreTrainedTokenizerBase", parts: Mapping[str, Sequence[int]]) 
 
 
 def pieces(hf: "PreTrainedTokenizerBase") -> dict[str, tuple[int, ...]]:
-    """Return {name: ids} of the ids that a tokenizer puts around a text; {} if these ids have no names."""
+    """Return the ids that a tokenizer puts around a text, as {name: ids}; {} if they have no names."""
     processor = hf.backend_tokenizer.post_processor
     named = {} if processor is None else json.loads(processor.__getstate__()).get("special_tokens", {})
     return {name: tuple(one["ids"]) for name, one in named.items()}
@@ -173,13 +174,13 @@ def length(hf: "PreTrainedTokenizerBase") -> int:
 
 
 def ids_of(hf: "PreTrainedTokenizerBase", key: str, template: str) -> tuple[list[int], list[int]]:
-    """Return the ids of a template before and after the text. Raises UserError, with `key`, for a bad template."""
+    """Return the ids of a template before and after the text. Raises UserError with `key` for a bad template."""
     if template.count(TEXT) != 1:
         raise UserError(f"it needs {TEXT} exactly once, in place of the text", key=key, value=repr(template))
     if MASK in template and hf.mask_token is None:
         raise UserError("this encoder's tokenizer has no mask token", key=key, value=repr(template))
     head, tail = template.replace(MASK, str(hf.mask_token)).split(TEXT)
-    # byte-level tokenizers would make a token from a blank before the text; the authors train without this token [C]
+    # byte-level tokenizers would make a token from a blank before the text; the authors' code trains without it
     return tuple(hf(part, add_special_tokens=False)["input_ids"] for part in (head.rstrip(), tail))
 
 

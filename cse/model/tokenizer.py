@@ -38,7 +38,7 @@ class Tokenizer:
     documents_follow: whether the columns after the first are documents in training. templates: the templates of the
     first view and of the other views, if they differ. changed: whether cse added rules to hf (lower case, BOS, EOS);
     if so, an export names the class PreTrainedTokenizerFast, because hf's own class drops added rules. If hf has no
-    padding token (decoders), its end token or another special token is the padding. Padding is always masked.
+    padding token (decoders), its EOS token or another special token is the padding. Padding is always masked.
     """
 
     def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = "", positions: int | None = None):
@@ -173,7 +173,7 @@ class Tokenizer:
 
     @property
     def room(self) -> int | None:
-        """The most ids of a row in the first template, so that the row's text also fits the second. None: no limit."""
+        """The largest length of a row in the first template whose text also fits in the second. None: no limit."""
         if self.positions is None:
             return None
         lengths = [len(one.before) + len(one.after) for one in (self._around, *self.templates)]
@@ -217,7 +217,8 @@ class Tokenizer:
         """Return 1 at the mask tokens of the template, 0 at all other tokens, (B, T).
 
         A text may also contain mask tokens. So masks of the template before the text are counted from the start of a
-        row, and masks after the text from the end. If two templates have different counts, every mask token is 1.
+        row, and masks after the text from the end. If two templates have different counts, mask tokens of the text are
+        also 1.
         """
         is_mask_BT = (ids_BT == self.hf.mask_token_id) * mask_BT
         counts = {

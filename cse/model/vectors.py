@@ -1,7 +1,7 @@
 """Averaged word vectors from a text file (GloVe, fastText, word2vec): the weak baseline of the papers' STS tables.
 
 The vector of a sentence is the mean of its words' vectors. As in SentEval's bag-of-words example, words are separated
-by blanks, and words without a vector are left out. An empty sentence becomes ".", as in DeCLUTR. If no word has a
+by white space, and words without a vector are left out. An empty sentence becomes ".", as in DeCLUTR. If no word has a
 vector, the vector of the sentence is zero. N is the number of sentences, D the width of a vector.
 """
 
