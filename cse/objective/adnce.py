@@ -34,7 +34,7 @@ def adnce(
 ) -> Tensor:
     """Return the mean of l_i, a scalar.
 
-    weigh_positive: whether the positive is weighted too, in the denominator and in the mean of g; authors' code: True.
+    weigh_positive: whether the positive has a weight in the denominator, and counts in the mean of g (authors: True).
 
     For example:
 

@@ -22,7 +22,7 @@ _PROCESS = ContextVar("the rank of this process and the number of processes that
 
 @contextmanager
 def shared_rows() -> Iterator[None]:
-    """Make `blockwise`, in this `with` block, compute a contiguous share of rows on each process, and join the shares.
+    """In this `with` block, `blockwise` computes a contiguous share of rows on each process, and joins the shares.
 
     Only the loss of the global batch is computed in this block (cse.training.step). All processes must make the same
     calls with the same rows. Every process gets the results of all rows. A process multiplies the gradient of its own
@@ -54,7 +54,8 @@ class _Join(torch.autograd.Function):
 def blockwise(reduce_rows: Callable[[int, int], Tensor], num_rows: int, num_columns: int) -> Tensor:
     """Return reduce_rows(0, num_rows), computed block by block. reduce_rows(start, end) returns (end - start, ...).
 
-    In `shared_rows` a process calls reduce_rows only for its share. Some shares are empty if the rows are too few.
+    In `shared_rows` a process calls reduce_rows only for its share. If there are fewer rows than processes, some shares
+    are empty.
     """
     # torch.compile cannot trace a ContextVar; compiled code computes all rows on every process
     rank, world = (0, 1) if torch.compiler.is_compiling() else _PROCESS.get()

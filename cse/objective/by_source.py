@@ -1,4 +1,4 @@
-"""The objectives of a mixture's sources. All rows of a batch are from one source, whose objective reads the batch."""
+"""The objectives of a mixture's sources. Each batch has rows of one source, and the loss of its objective."""
 
 from collections.abc import Mapping
 

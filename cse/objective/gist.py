@@ -29,7 +29,7 @@ TIE = 1e-6  # cosines that differ by less are equal here: sums and matrix produc
 def of_all_negatives(size: int, known: Known) -> str:
     """Return "" if N is the number of rows in all views after the second, or else what N must be."""
     wanted = (known["M"] - 2) * known["B"]
-    return "" if size == wanted else f"{wanted}, of {known['M'] - 2} hard negatives a row"
+    return "" if size == wanted else f"{wanted}, for {known['M'] - 2} hard negatives a row"
 
 
 @equation(M=at_least(2), N=of_all_negatives, missing_N=real)

@@ -148,7 +148,7 @@ class Rankcse(Objective):
                 return torch.stack([contrastive_b, divergences(p_bB, q_bB), ranking_b], 1)
 
             contrastive_B, *others_B = blockwise(costs, len(x_BD), len(x_BD)).T.contiguous()
-            # nll_loss adds the rows in the order of cross_entropy, mean in another order
+            # nll_loss adds the rows in the same order as cross_entropy; mean does not
             means = (
                 nll_loss(-contrastive_B[:, None], torch.zeros_like(contrastive_B, dtype=torch.long)),
                 *(costs_B.mean() for costs_B in others_B),
