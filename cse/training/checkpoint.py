@@ -127,7 +127,7 @@ def read_last(folder: Path) -> tuple[dict[str, Tensor], Json]:
 
 @contextmanager
 def explain_damage(folder: Path) -> Iterator[None]:
-    """Turn an error in the block, which reads a checkpoint, into a UserError.
+    """Turn an error in the block into a UserError. The block reads a checkpoint.
 
     The message says that the checkpoint is damaged, or from another experiment.
     """

@@ -128,7 +128,7 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
 def average_gradients(modules: Iterable[nn.Module], shrunk: Iterable[nn.Module] = ()) -> None:
     """Replace every gradient by its mean over processes, in one message. A parameter without gradient is left out.
 
-    shrunk: modules that read gathered rows here, but a process's own rows in the papers' code (a head, with
+    shrunk: modules that read all processes' rows here, but only a process's own rows in the papers' code (a head, with
     gather_scale=paper). The mean of their gradients is divided by W. For the encoder, `gather_views` already does this.
     """
     if world_size() == 1:
@@ -172,7 +172,7 @@ class Agreement:
             self.message = dist.all_reduce(self.numbers, dist.ReduceOp.MAX, self.group, async_op=True)
 
     def answer(self) -> list[int]:
-        """Return the maximum of each number of the last `ask`, or on a single process its present numbers."""
+        """Return the maximum of each number that the last `ask` sent; on a single process, its current numbers."""
         if self.group is None:
             return list(self.own_numbers())
         self.message.wait()

@@ -40,7 +40,7 @@ def forecast(training: Training) -> Forecast:
     """Measure the costs of a Training, see Forecast. The Training must have steps left, and run in one process.
 
     The last timed steps read batches sorted by their number of tokens. On a CPU these steps need as much memory as a
-    long run: a tensor longer than all earlier tensors does not fit the memory that the previous step has freed.
+    long run, because a tensor longer than all earlier tensors does not fit the memory that the previous step has freed.
     """
     start, end = training.state.step, training.steps
     batches, aux_batches = training.batches(), training.aux_batches()

@@ -66,7 +66,7 @@ checksum of the exported weights, or None."""
 
 
 def save_seconds(trainer: Trainer, device: torch.device) -> float:
-    """Return the smallest age of last/, in seconds, for a save at a multiple of save_every."""
+    """Return the age, in seconds, that last/ must have for a save at a multiple of save_every."""
     if trainer.save_seconds != "auto":
         return trainer.save_seconds
     return GPU_SAVE_SECONDS if is_gpu(device) and trainer.save_every is None else 0.0
@@ -300,7 +300,7 @@ class Training:
         return {shown: found[shown]}
 
     def _is_best(self, scores: Scores) -> bool:
-        """Return whether this step is the best so far, and keep a best step in the state. Step 0 is never the best."""
+        """Return whether this step is the best so far. If so, keep it in the state. Step 0 is never the best."""
         if self.trainer.select not in scores:
             raise no_such_score(str(self.trainer.select), scores)
         state, score = self.state, scores[self.trainer.select]

@@ -84,7 +84,7 @@ class Parts:
     evaluators: dict[str, Evaluator]
 
     def provenance(self) -> dict[str, object]:
-        """Return a record of the training data, JSON-ready: the text and, under aux_modality, images or sound."""
+        """Return a record of the training data, as JSON types: the text and, in `aux_modality`, images or sound."""
         about = self.batches.provenance()
         return about if self.aux is None else about | {"aux_modality": self.aux.provenance()}
 
@@ -170,7 +170,7 @@ def on_other_processes(trainer: Trainer, parts: Parts) -> str:
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
     """Return the error for a `trainer.select` that is not among these scores."""
     if scores:
-        instead = f"gives this score. Set trainer.select={' or '.join(scores)}, or add its evaluator to eval=[...]"
+        instead = f"gives this score. Set trainer.select={' or '.join(scores)}, or add such an evaluator to eval=[...]"
     else:
         instead = "scores dev. Add an evaluator that does, such as eval=[stsb], or eval.dev=FILE to eval=pairs"
     return UserError(

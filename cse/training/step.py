@@ -81,7 +81,7 @@ def loss_of(objective: nn.Module, views: list[Encoded]) -> Loss:
 
 
 def check_reached(objective: nn.Module, sources: Iterable[Tensor]) -> None:
-    """Raise UserError if no source has a gradient of the loss. sources: the encoder's weights, or its outputs."""
+    """Raise UserError if the loss gives no gradient to any of `sources`: the encoder's weights, or its outputs."""
     if all(source.grad is None for source in sources):
         name = class_name(type(objective))
         raise UserError(f"{name}: the loss does not depend on the embeddings (detach, .item(), torch.no_grad?)")

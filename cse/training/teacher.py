@@ -53,7 +53,7 @@ class Teachers:
 
 
 def check_teachers(objective: Objective) -> None:
-    """Raise MissingResource for a missing teacher, and UserError if neither it nor the objective gives a pooling."""
+    """Raise MissingResource for a missing teacher, and UserError if neither teacher nor objective gives a pooling."""
     for name in objective.teachers:
         if recorded_modules(teacher_folder(name)) is None and objective.teacher_pooling is None:
             raise UserError(f"`teacher`={name} records no pooling: give `teacher_pooling`=mean, or cls")

@@ -68,9 +68,9 @@ class MeanLosses:
 class Update:
     """The optimizers of a run, and the two kinds of update: for the text, and for the second modality.
 
-    modules: already on their device. steps: the length of the schedules. warmup: the warm-up steps of the text's
-    schedule. seed: the seed of the second modality's dropout. With optimizer=separate, as in NonLing-CSE, there are two
-    AdamW objects. Each has its own moments for the encoder.
+    modules: already on their device. steps: the length of the schedules. seed: the seed of the second modality's
+    dropout. With optimizer=separate, as in NonLing-CSE, there are two AdamW objects. Each has its own moments for the
+    encoder.
     """
 
     def __init__(self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, *, steps: int, seed: int):
@@ -229,8 +229,8 @@ def check_settings(
     if beyond > 0 and trainer.schedule in ("linear", "cosine"):
         raise UserError(
             f"trainer.schedule_steps={trainer.schedule_steps}: the learning rate is 0 after these steps, but the run "
-            f"has {beyond} more steps: give the run's number of steps; a run that has begun keeps its schedule, so "
-            "start a new run"
+            f"has {beyond} more steps: give the run's number of steps. If the run has begun, start a new run, because "
+            "a run keeps its schedule"
         )
     if trainer.compile and (trainer.chunk is not None or trainer.chunk_tokens is not None):
         raise UserError(
