@@ -183,15 +183,15 @@ def metric(task: AbsTask) -> str:
 def encoder_digest(encode: Encode) -> str:
     """Return 16 hex digits that identify an encoder: a SHA-256 over the encoder's vectors of PROBES.
 
-    If the encoder encodes documents differently, the digest also includes the vector of a document.
+    If the encoder encodes a query or a document differently, the digest also includes the vector of one.
     """
     short_ND, long_1D = encode(PROBES[:-1]), encode(PROBES[-1:])  # the long text would pad the others
-    vectors = [short_ND, long_1D]
-    document_1D = encode([Document(PROBES[0])])
-    if not np.allclose(document_1D, short_ND[:1], atol=1e-4):
-        vectors.append(document_1D)
-    vectors_ND = np.concatenate(vectors)
-    return hashlib.sha256(np.ascontiguousarray(vectors_ND, np.float32).tobytes()).hexdigest()[:16]
+    digest = hashlib.sha256(np.concatenate([short_ND, long_1D]).astype(np.float32).tobytes())
+    for side in (Query, Document):
+        text_1D = encode([side(PROBES[0])])
+        if not np.allclose(text_1D, short_ND[:1], atol=1e-4):
+            digest.update(side.__name__.encode() + text_1D.astype(np.float32).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _adapter(encode: Encode, name: str, revision: str) -> EncoderProtocol:

@@ -19,15 +19,14 @@ def evaluator(cache: Path, **changes) -> Mteb:
     return Mteb(cache=str(cache), **(options | changes))
 
 
-def test_a_digest_knows_the_prefix_of_documents(bag_of_letters):
-    def with_prefix(prefix):
-        return lambda texts: bag_of_letters(
-            [f"{prefix}{text}" if type(text) is Document else str(text) for text in texts]
-        )
+def test_a_digest_knows_the_prefixes_of_queries_and_documents(bag_of_letters):
+    def with_prefix(side, prefix):
+        return lambda texts: bag_of_letters([f"{prefix}{text}" if type(text) is side else str(text) for text in texts])
 
-    plain, *others = (encoder_digest(with_prefix(prefix)) for prefix in ("", "kadan: ", "lofel: "))
-    assert plain == encoder_digest(bag_of_letters)
-    assert len({plain, *others}) == 3
+    plain = encoder_digest(bag_of_letters)
+    others = [encoder_digest(with_prefix(side, p)) for side in (Query, Document) for p in ("kadan: ", "lofel: ")]
+    assert encoder_digest(with_prefix(Document, "")) == plain
+    assert len({plain, *others}) == 5
 
 
 def test_queries_and_documents_of_a_search_are_encoded_as_such(bag_of_letters):
@@ -141,7 +140,7 @@ def test_a_task_is_scored_cached_and_never_served_to_another_encoder(named, loca
     # again: everything from the cache, except the probes that identify the encoder
     counted.texts = 0
     assert values(ready(evaluator(tmp_path, tasks=[named]))(counted, "test")) == scores
-    assert counted.texts == len(mteb_suite.PROBES) + 1  # one of them as a document too
+    assert counted.texts == len(mteb_suite.PROBES) + 2  # one of them as a query and as a document too
 
     # another encoder with the same evaluator and cache must get its own score
     other = values(suite(lambda texts: counted(texts)[:, ::3], "test"))
