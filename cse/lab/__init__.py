@@ -1,1 +1,1 @@
-"""The laboratory: code that changes no number of an experiment, except by the initial weights (cse.lab.run.build)."""
+"""The laboratory: code that decides no number of a run, except the initial weights (cse.lab.run.build)."""

@@ -57,7 +57,7 @@ def is_same(before: object, now: object) -> bool:
 
 
 def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
-    """Return the first `most` changes as text, with the number of the remaining changes."""
+    """Return the first `most` changes as text, and the number of remaining changes."""
     named = ", ".join(map(str, changed[:most]))
     return f"{named} and {len(changed) - most} more" if len(changed) > most else named
 
@@ -65,7 +65,7 @@ def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
 def changed_settings(before: PlainConfig, now: PlainConfig) -> list[Change]:
     """Return the settings that are in both configs, decide a run's numbers, and have changed.
 
-    before, now: resolved configs. "auto" in `now` is no change: `before` has the machine's value instead of "auto".
+    before, now: resolved configs. "auto" in `now` counts as unchanged, because `before` has the machine's value.
     """
     then, changed = deciding_settings(before), []
     for key, value in deciding_settings(now).items():
@@ -85,7 +85,7 @@ def deciding_settings(config: PlainConfig) -> PlainConfig:
 
 
 def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str, Json]) -> list[Change]:
-    """Return the inputs of a run whose digests differ from the digests in last/.
+    """Return a run's inputs whose digests differ from the digests in the checkpoint last/.
 
     The inputs are the training data, and the dev data that selects the checkpoint. last: the content of last/ without
     tensors. inputs, dev_data: the attributes of the new run's cse.training.loop.Training. Dev data is compared only for
@@ -143,7 +143,7 @@ def changed_contents(run: Run) -> list[Change]:
 def changed_code(results: Results, config: PlainConfig) -> list[Change]:
     """Return the changes in the code of a run: in cse, and in the user's loaded modules.
 
-    The change of cse names the run's commit, because a person cannot read a digest.
+    A change in cse names the run's commit, because a person cannot read a digest.
     """
     own, changed = own_code(config), []
     for name, digest in (results.get("own_code") or {}).items():

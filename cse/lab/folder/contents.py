@@ -49,7 +49,10 @@ class RunFile(TypedDict):
 
 
 class EarlierCode(TypedDict, total=False):
-    """The code that a run used until a resume with changed code. The class Results has these keys for the last code."""
+    """The code that a run used until a resume with changed code.
+
+    Except until_step, Results has the same keys for the last code.
+    """
 
     until_step: int
     git_commit: str | None
@@ -177,7 +180,7 @@ def renamed_facts(about: PlainConfig) -> PlainConfig:
 class CheckedResults(TypedDict):
     """The keys of results.json that are checked when the file is read, because every reader uses them.
 
-    A score is a finite number, or None for NaN. The value true is not a number.
+    A score is a finite number, or None for NaN. The value true does not count as a number.
     """
 
     status: Literal["running", "done", "failed", "interrupted"]
@@ -206,7 +209,7 @@ def read_results(folder: Path) -> Results:
     except FileNotFoundError:
         return {"status": "running"}
     except (OSError, ValueError) as error:
-        log.warning("%s: the run is left out (%s)", folder / RESULTS, error)
+        log.warning("%s: the run counts as failed (%s)", folder / RESULTS, error)
         return {"status": "broken"}
 
 

@@ -65,7 +65,7 @@ class EventFile:
 
 
 def is_final(event: Event) -> bool:
-    """Return whether a run writes this event only at its end, as it writes test scores, pictures and tables."""
+    """Return whether a run writes this event only at its end: test scores, a picture, a table, or the last line."""
     return event["event"] != "metrics" or any(key.startswith("test/") for key in event)
 
 

@@ -81,7 +81,7 @@ def code_by_name(results: Results) -> dict[str, object]:
 
 
 def code_in_short(run: Run) -> str:
-    """Return digests of cse and of the user's modules, each cut to 8 digits, for each code that the run used.
+    """Return digests of cse and of the user's modules, truncated to 8 digits, for each code that the run used.
 
     Return "" if the run recorded no digest.
     """

@@ -61,7 +61,7 @@ BEAT = TypeAdapter(Beat)
 class Heartbeat:
     """A context manager for a run's work. In its block, only this process writes into the run's folder.
 
-    If the folder exists, the process takes the lock at once, else when `take` is called. writes: False for a process
+    If the folder exists, the block starts by taking the lock; else `take` takes the lock. writes: False for a process
     that writes nothing, because it is not the first of several, or because the job makes no folder. Raises UserError if
     another process has the lock.
     """
@@ -100,7 +100,7 @@ class Heartbeat:
             if (beat := read_beat(self.folder)) is None:
                 continue
             if beat != self.own:
-                message = "process %d on %s took the folder %s: this process wrote no heartbeat in time, and stops now"
+                message = "this process stops: it wrote no heartbeat in time, and process %d on %s took its folder %s"
                 log.error(message, beat.pid, beat.host, self.folder)
                 os._exit(1)
             with contextlib.suppress(OSError):  # if the disk refuses, the next write of a run's file raises an error

@@ -45,7 +45,7 @@ def with_log_length(folder: Path, line: Mapping[str, object]) -> Mapping[str, ob
 def add_job_end(folder: Path, job: str, state: str, why: str) -> None:
     """Add a line about the end of a job.
 
-    If the disk is full, nothing is written and no error is raised: the other jobs continue.
+    If the disk refuses the line, no error is raised: the other jobs continue.
     """
     with contextlib.suppress(OSError):
         add_json_lines(folder / PLAN, [{"ended": job, "state": state, "why": why}])
@@ -69,7 +69,7 @@ class PlanEntry:
 
 
 def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
-    """Return each planned job at or below these folders, if the job's own folder has no results.json and no run.yaml.
+    """Return the planned jobs at or below these folders whose own folder has neither results.json nor run.yaml.
 
     Each job is a Run with the settings that its arguments give. The jobs are sorted by folder.
     """
@@ -82,7 +82,10 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
 
 
 def planned_below(place: Path) -> Iterator[tuple[Path, PlanEntry]]:
-    """Yield (folder, job) of the planned jobs at or below a folder. If a job comes twice, the plan's pair is first."""
+    """Yield (folder, job) of the planned jobs at or below a folder.
+
+    A job with a plan and a log comes twice, first as in the plan.
+    """
     if (job := planned_in(place.parent).get(place)) is not None:  # `place` may be the folder of one job
         yield place, job
     for above, _, files in os.walk(place):
@@ -98,7 +101,7 @@ def has_files(folder: Path) -> bool:
 
 
 def planned_in(folder: Path) -> dict[Path, PlanEntry]:
-    """Return {job's folder: job} of a folder's plan. Each trial that a search has not made is a job, too."""
+    """Return {job's folder: job} of a folder's plan. Each trial that a search still has to plan is also a job."""
     jobs: dict[Path, PlanEntry] = {}
     trials: dict[str, int] = {}
     for line in json_lines(folder / PLAN):

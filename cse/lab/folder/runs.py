@@ -226,7 +226,7 @@ def sharing_settings(runs: Iterable[Run]) -> list[Run]:
 
 
 def newest_run(folder: Path) -> str:
-    """Return a hint with the newest run in a folder of runs, such as outputs/ or outputs/DATE; "" without a run."""
+    """Return a hint that names the newest run in a folder, such as outputs/ or outputs/DATE; "" without a run."""
     runs = [*folder.glob(f"*/{RUN}"), *folder.glob(f"*/*/{RUN}")]
     return f"; the newest run in this folder is {max(runs, key=lambda run: run.stat().st_mtime).parent}" if runs else ""
 

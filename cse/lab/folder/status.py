@@ -26,7 +26,7 @@ class State(StrEnum):
     NOT_STARTED = "not started"
     DONE = "done"
 
-    # how a job ends in one start of a command; beside it, the state that the job's folder shows later
+    # how a job ends in one start of a command; each comment is the state that the job's folder shows later
     DONE_BEFORE = "done before"  # done
     KILLED = "killed"  # stopped
     INTERRUPTED = "interrupted"  # stopped
