@@ -11,7 +11,7 @@
 4. build.build makes the parts. instantiate.py makes any part, texts.py pairs the texts with their objectives, and
    evaluators.py makes the evaluators. compatible.py refuses parts that do not fit together.
 5. unchanged.py compares the inputs of a resumed or repeated run with the earlier inputs. announce.py logs the run's
-   plan. With dry_run=true or data.preview=N, dry_run.py logs more, and the run ends. Nothing is written yet.
+   plan. With dry_run=true or data.preview=N, dry_run.py logs more, and the run ends before it writes a file.
 6. train.take_folder makes the folder, and record.begin_folder writes the first files. A Record writes results.json and
    feeds trackers. commit.py finds the commit. best.py saves best/ during training, and scores best/ at the end.
 

@@ -34,7 +34,7 @@ FIRST = 1000  # rows in which a repeated prefix is looked for
 
 
 def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
-    """Log a description of the run. plain: the settings. overlap: the counts of training texts that are also scored."""
+    """Log a description of the run. plain: the settings. overlap: the counts of training texts in evaluation data."""
     parts, choice = training.parts, plain["choices"]["augmentation"]
     batches, evaluators = parts.batches, parts.evaluators
     scored_too = for_each_text(batches, lambda own: overlap_in_words(overlap_of(own, overlap))) if evaluators else ""
@@ -70,7 +70,7 @@ def overlap_of(batches: Batches, overlap: Overlap) -> Overlap:
 
 
 def method_in_words(plain: PlainConfig) -> dict[str, str]:
-    """Return {field: line} for two lines: the choices of the method, and the recipes of the hyper-parameters."""
+    """Return {field: line} for two lines: the choices of the method, and the notes on recipes."""
     choices = plain["choices"]
     second = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
     return {
@@ -80,7 +80,7 @@ def method_in_words(plain: PlainConfig) -> dict[str, str]:
 
 
 def encoder_in_words(name: str, encoder: Encoder) -> str:
-    """Return the encoder's name, pooling, head, size and prompts, and how to train with prompts of search."""
+    """Return the encoder's name, pooling, head, size and prompts, and how to train with these prompts."""
     words = [name, pooling_in_words(name, encoder.pooling)]
     if encoder.head is not None:
         words.append("the checkpoint's dense head")
@@ -91,7 +91,7 @@ def encoder_in_words(name: str, encoder: Encoder) -> str:
     remedy = '\'model.prefix={query:"...",document:"..."}\''
     if max(map(len, both.values())) <= SHOWN:
         remedy = shell_line(spell_argument("model.prefix", both))
-    return f"{line}{NEXT_LINE}training puts no prompt before a text; to train with the prompts of search: {remedy}"
+    return f"{line}{NEXT_LINE}training puts no prompt before a text; to train with these prompts: {remedy}"
 
 
 def pooling_in_words(name: str, pooling: str) -> str:
@@ -104,7 +104,7 @@ def pooling_in_words(name: str, pooling: str) -> str:
 
 
 def rows_in_words(batches: Batches) -> str:
-    """Return a description of the batches' text, with the number of rows that are trained on."""
+    """Return a description of the batches' text, with the number of rows that the run trains on."""
     return text_in_words(batches.text, f", {len(batches.row_numbers):,} rows")
 
 
@@ -147,8 +147,7 @@ def shares_in_words(parts: Parts) -> str:
 def truncation_in_words(batches: Batches) -> str:
     """Return the number of rows with a view that reaches the maximum length in tokens. Longer views are truncated.
 
-    For a large text, the rows are a sample. Return "" if there is no such row, and for text that is tokenised anew for
-    each view.
+    For a large text, the rows are a sample. Return "" if there is no such row, or if each view is tokenised anew.
     """
     lengths_nV, most = batches.views.lengths_nV, batches.views.max_length
     count, kept = int((lengths_nV >= most).any(1).sum()), most - batches.views.tokenizer.template_length
@@ -235,7 +234,7 @@ def device_in_words(training: Training) -> str:
     if training.eval_precision == "bf16":
         words.append("dev scores in bf16, final scores in fp32")
     if training.trainer.compile and not is_gpu(accelerator.device):
-        words.append("compiled (on a CPU the layers of BERT and RoBERTa take twice the time of trainer.compile=false)")
+        words.append("compiled (on a CPU, BERT and RoBERTa layers take twice as long as with trainer.compile=false)")
     if accelerator.num_processes > 1:
         words.append(f"{accelerator.num_processes} processes")
     return ", ".join(words)

@@ -47,10 +47,10 @@ def recover_best(training: Training) -> None:
     """Before the run continues, repair best/ if a kill interrupted a write, and check best/.
 
     If best/ is not the encoder that last/ records, set the state's best score to None: the run then selects the best of
-    its remaining steps. If a kill came between the writes of best/ and last/, the run repeats the step of best/.
+    its remaining steps. After a kill between the writes of best/ and last/, these steps include the step of best/.
 
-    Raises UserError if best/ is missing or damaged. If no steps remain, also raises UserError if best/ is not what
-    last/ records, because the run would report the scores of another step.
+    Raises UserError if best/ is missing or damaged, or if no steps remain and best/ is not the encoder that last/
+    records: the run would report the scores of another step.
     """
     best, state = training.folder / "best", training.state
     recover(best)
@@ -62,12 +62,12 @@ def recover_best(training: Training) -> None:
             pass
     except (OSError, SafetensorError) as error:
         raise UserError(
-            f"{best} should hold the checkpoint of step {state.best_step}, but is missing or damaged ({error}): put a "
-            "copy back, or train again in another folder"
+            f"{best} should hold the checkpoint of step {state.best_step}, but is missing or damaged ({error}): "
+            "restore it from a copy, or train again in another folder"
         ) from error
     if state.best_sum not in (None, checksum(best / "model.safetensors")):
         if training.is_over:
-            raise UserError(f"{best} is not what this run saved at step {state.best_step}: put a copy back")
+            raise UserError(f"{best} is not what this run saved at step {state.best_step}: restore it from a copy")
         log.warning("%s is not from step %d: model selection begins anew at step %d", best, state.best_step, state.step)
         state.best_score = None  # best_step stays, because trainer.patience counts from this step
 
@@ -128,7 +128,7 @@ def score_best(record: Record, training: Training, step: int) -> KeptItems:
     """Load best/ as a user will, and score it on all splits of every evaluator. Return results.json's entry `items`.
 
     step: the step of best/. The training may still have vectors that its encoder made at this step. If a sample of
-    these vectors equals the vectors of best/, all vectors that the training has are used again.
+    these vectors equals the vectors of best/, all these vectors are reused.
     """
     device, known = training.accelerator.device, training.known(step)
     encoder = load_encoder(str(record.folder / "best"), pooling=None).to(device)
@@ -172,7 +172,7 @@ def log_scores(record: Record, before: Mapping[str, float]) -> None:
 
 
 def note_on(config: PlainConfig) -> str:
-    """Return the texts of the setting `note` that hold for this run; "" for a smoke test: its weights are not real."""
+    """Return the texts of the setting `note` that apply to this run; "" for a smoke test: its weights are synthetic."""
     note = config["note"]
     if not note or config["smoke"]:
         return ""

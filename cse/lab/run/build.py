@@ -1,6 +1,6 @@
 """Make the parts of a training from settings. Read `build`, then the functions that make each part, in the same order.
 
-cse.lab.run.compatible refuses settings and parts that do not fit together, if possible before a download or a read.
+cse.lab.run.compatible refuses settings and parts that do not fit together, if possible before any download.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
 def rehearse(cfg: DictConfig) -> None:
     """Make a run's parts as far as possible without data and weights, to find mistakes before the run.
 
-    The encoder's files give the objective's width. The objective's parameters are on the meta device. Raises the
+    The encoder's config gives the objective's width. The objective's parameters are on the meta device. Raises the
     UserError that would end the run, unless only weights or data show the mistake.
     """
     from accelerate import init_empty_weights
@@ -213,8 +213,8 @@ def make_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModa
     aux: AuxModality = make(cfg.aux_modality, dim=encoder.dim)
     if aux.needs_dropout and encoder.dropout == 0:
         log.warning(
-            "aux        both views of a clip are equal: only dropout makes them differ, but the encoder trains without "
-            "dropout (set augmentation.model_dropout=0.1)"
+            "aux        both views of a clip are equal, because the encoder trains without dropout "
+            "(set augmentation.model_dropout=0.1)"
         )
     call(cfg.aux_modality, partial(aux.bind, text_head=objective.head))
     return aux

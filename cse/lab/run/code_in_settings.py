@@ -31,7 +31,7 @@ def refuse_foreign_parts(run: str, config: DictConfig, fresh: DictConfig, argume
     """Raise UserError for a part of `config` that is neither in conf/, nor in a --config-dir, nor in an argument.
 
     run: resume=FOLDER or rerun=FOLDER. fresh: the config that conf/ gives for the run's choices. The parts of `fresh`
-    are allowed too, because such a part may have keys from several files.
+    are also allowed: no single file has a part that Hydra composes from several files.
     """
     known = [part for place in (Path(CONF_DIR), *user_folders()) for part in parts_in_folder(place)]
     known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
@@ -64,7 +64,7 @@ def parts_in_folder(conf: Path) -> Iterator[PlainConfig]:
 
 
 def parts_in(tree: object) -> Iterator[tuple[str, PlainConfig]]:
-    """Yield (dotted key, part) of each part in a tree. A part here has only Hydra's keys, such as `_target_`."""
+    """Yield (dotted key, part) of each part in a tree. Only a part's keys for Hydra, such as `_target_`, are kept."""
     for key, node in nodes_in(tree):
         part = {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))} if isinstance(node, dict) else {}
         if part:

@@ -207,7 +207,7 @@ def check_widths(evaluators: DictConfig | None, width: int) -> None:
 
 
 def check_prompts(evaluators: Mapping[str, Evaluator], encoder: Encoder) -> None:
-    """Refuse a search if the encoder has prompts for queries or documents, but its pooling leaves prompts out."""
+    """Refuse a retrieval task if the encoder has prompts for queries or documents, but its pooling leaves them out."""
     from cse.types import Document, Query
 
     for name, evaluator in evaluators.items():
@@ -236,7 +236,7 @@ def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
         return
     rows, batch = len(batches.row_numbers), batches.batch_size
     if objective.reads_rows:
-        most, why = rows - batch, "the memory has older vectors of a batch's own rows, which are no negatives"
+        most, why = rows - batch, "the memory has older vectors of a batch's own rows, which the loss ignores"
     else:  # DeCLUTR's memory has an anchor and a positive for each span
         spans = batches.views.unmasked(batches.row_numbers[:1], 0)[0]
         why = "the memory has spans of a batch's own documents, which count as negatives"

@@ -41,7 +41,7 @@ SHOWN = 300  # characters of a row's first text
 
 
 def log_forecast(training: Training) -> None:
-    """Log the run's negatives and its measured time, memory and work. The Training cannot be used afterwards."""
+    """Log the number of negatives, and the measured time, memory and work. The Training cannot be used afterwards."""
     trainer, parts, device = training.trainer, training.parts, training.accelerator.device
     done, steps = training.state.step, training.steps
     if training.is_over:
@@ -106,7 +106,7 @@ def log_rows(batches: Steps, count: int, choice: str) -> None:
 def log_row(batches: Batches, row: int) -> None:
     """Log a row, its score, and its views after masking, as text and as token ids.
 
-    "(max)" marks a view that reaches the maximum length: the rest of its text is not read.
+    "(max)" marks a view that reaches the maximum length: any further text is truncated.
     """
     text, views, rows = batches.text, batches.views, np.array([row])
     whole = text.text(row)

@@ -3,7 +3,7 @@
     load_parts      returns the encoder or word vectors, whitened or not, and the evaluators; a dry run then ends
     heartbeat.take  makes the folder and takes its lock; the first write
     begin_folder    writes the settings and the arguments
-    note_training   records the seed of a scored run, and the number of its training texts that are also scored
+    note_training   records the seed of a scored run, and the number of its training texts in evaluation data
     score_subject   computes every score
     report_scores   writes scores.csv, .md and .tex, and gives the scores to the trackers and the log
 
@@ -176,7 +176,7 @@ def whitened(subject: Subject, cfg: DictConfig, sample: list[str], *, fit: bool)
 
 
 def note_training(record: Record, cfg: DictConfig, evaluators: dict[str, Evaluator]) -> None:
-    """Record the seed of the scored run, and the counts of its training texts that are also scored.
+    """Record the seed of the scored run, and the counts of its training texts in evaluation data.
 
     If the encoder is not from a run, both are None.
     """
@@ -197,7 +197,7 @@ def run_of_checkpoint(cfg: DictConfig) -> Run | None:
 
 
 def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
-    """Return the counts of a run's training texts that are scored now; None if the run's texts cannot be found.
+    """Return the counts of a run's training texts in evaluation data; None if the run's texts cannot be found.
 
     Log these counts, and the number of dev pairs that selected the run's checkpoint and are test pairs now.
     """
@@ -208,7 +208,7 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
         nodes, key = config.get("eval") or {}, evaluator_of(config.trainer.select or "")
         selecting = build_evaluators({key: nodes[key]} if key in nodes else {})
     except UserError as error:
-        log_fields(overlap=f"not known, which changes no score: {error}")
+        log_fields(overlap=f"not known, but no score depends on it: {error}")
         return None
     overlap = overlap_of_all(texts, evaluators)
     selection = shared_pairs_in_words(config.trainer.select, selecting, evaluators)

@@ -76,7 +76,7 @@ def choice_of_each_group(
 ) -> dict[str, str]:
     """Return {"objective": "simcse", "eval": "stsb,sts", ...}: the choices in the form that a run records.
 
-    chosen: Hydra's runtime choices. They lack each group with a list of choices, such as eval=[stsb,sts].
+    chosen: Hydra's runtime choices, which lack each group with a list of choices, such as eval=[stsb,sts].
     """
     names = {group: chosen.get(group) for group in groups(kind) if choices(group) != ["default"]}
     given = values_of(arguments)
@@ -109,7 +109,7 @@ def recipe_notes(chosen: Mapping[str, str | None], arguments: Sequence[Argument]
 
 
 def note_of_choice(group: str, choice: str | None) -> str:
-    """Return the first sentence of a choice's file, and the file's path; "" if the group lacks the choice."""
+    """Return the first sentence of the comment in a choice's file, and the path; "" if the group lacks the choice."""
     if choice is None or choice not in choices(group):
         return ""
     return f"{first_sentence(file_of(group, choice))} ({path_of(group, choice)})"

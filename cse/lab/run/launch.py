@@ -35,8 +35,8 @@ PATIENCE = 30.0  # seconds: if a process waits longer for the other processes, i
 def run_in_processes(job: Job) -> Path:
     """Train as one of a launcher's processes, in trainer.devices new processes, or in this process alone.
 
-    Return the run's folder. If a launcher started the processes, it is the first process's folder. Raises UserError, or
-    RunError with the error of the failed process.
+    Return the run's folder; under a launcher, the folder of the first process. Raises UserError, or RunError with the
+    error of the failed process.
     """
     from cse.device import count_gpus
     from cse.lab.run.train import run
@@ -70,7 +70,7 @@ def with_first_folder(job: Job) -> Job:
 
 @contextmanager
 def warning_while_waiting() -> Iterator[None]:
-    """Log a line if the block, in which this process waits for the other processes, takes more than half a minute.
+    """Log a line if the block, a wait for the other processes, takes more than half a minute.
 
     The block continues, because a cluster may start its other nodes later. Raises UserError if RANK is set without the
     other variables of a launcher.
@@ -146,7 +146,7 @@ def worker(job: Job, kept: list[logging.LogRecord]) -> None:
 
 
 def error_of_processes(error: "ChildFailedError", job: Job) -> Interrupted | UserError | RunError:
-    """Return the error for the first cause: a process was killed, was stopped by a signal, or failed."""
+    """Return the error of a killed process, if there is one, else of the first process that was stopped or failed."""
     devices = job.cfg.trainer.devices
     for rank, failure in error.failures.items():
         if failure.exitcode == -signal.SIGKILL:  # the other processes fail because the killed one is gone

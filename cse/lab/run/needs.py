@@ -143,7 +143,7 @@ def encoder_folder(name: str | Path) -> str:
         return str(path / "best")
     if path.exists() and not (path / "config.json").is_file():
         raise UserError(
-            f"checkpoint={path} has no config.json: it is no encoder, or is a run without best/ yet{newest_run(path)}"
+            f"checkpoint={path} has no config.json: it is neither an encoder nor a run with best/{newest_run(path)}"
         )
     return str(path)
 

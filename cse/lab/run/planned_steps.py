@@ -40,7 +40,7 @@ def steps_of(trainer: DictConfig, batches: int) -> int:
 
 
 def expected_rows(data: DictConfig) -> int | None:
-    """Return the number of rows within data.limit: from the settings, else as published for the corpus, else None."""
+    """Return the number of rows within data.limit, as in data.rows or as published for the corpus; None if unknown."""
     published = DATASETS.get(data.name)
     rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
     rows = rows or (published.rows[0] if published and published.rows else None)
@@ -64,7 +64,7 @@ def own_rows(cfg: DictConfig) -> int | None:
 
 @cache
 def rows_of(data: str, required: int | None) -> int | None:
-    """Return the number of usable rows of a text; None if it does not exist. Equal jobs of a command count only once.
+    """Return the number of usable rows of a text; None if it does not exist. Jobs with the same data count it once.
 
     data: the settings of the text as JSON. required: see Text.read.
     """

@@ -7,7 +7,7 @@
    check_idle_arguments refuses an argument without effect. After this step, a smoke test writes its synthetic data.
 4. check_job refuses a folder that another run uses, and settings that contradict each other.
 5. compatible.py refuses parts that do not fit together. unchanged.py refuses data that differs from an earlier run's
-   data. best.py refuses a damaged best/. check_unused is called again, because step 5 may take minutes.
+   data. best.py refuses a damaged best/. check_unused is called again: another run may have used the folder meanwhile.
 """
 
 import os

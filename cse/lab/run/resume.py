@@ -8,7 +8,7 @@
     resume_hint            returns how to continue a stopped run
 
 When all parts are built, check_resumed or check_repeated (cse.lab.run.unchanged) compares the inputs with the record in
-the folder. Hydra composes nothing from the folder, and a reference in run.yaml is refused: reading runs no code.
+the folder. Hydra composes nothing from the folder, and a reference in run.yaml is refused: no code there is executed.
 """
 
 import os
@@ -61,15 +61,15 @@ def earlier_run(arguments: Sequence[Argument], kind: Kind) -> EarlierRun | None:
     continued = EarlierRun("resume", Path(resume)) if resume not in ("", "null", "auto") else None
     repeated = EarlierRun("rerun", Path(rerun)) if rerun not in ("", "null") else None
     if continued and repeated:
-        raise UserError(f"{continued} continues a run, {repeated} starts a new run: give only one of them")
+        raise UserError(f"{continued} continues a run, and {repeated} starts a new run: give only one of them")
     return continued or repeated
 
 
 def config_of_run(run: EarlierRun, arguments: Sequence[Argument]) -> DictConfig:
     """Return the config of an earlier run, changed by the arguments. Only the arguments decide the node `hydra`.
 
-    Raises UserError for a folder without a run, for recorded settings with references, for a part that is neither in
-    conf/ nor in the arguments, and for an argument that is a choice or whose key the config lacks.
+    Raises UserError for a folder without a run, recorded settings with references, a part that is neither in conf/ nor
+    in the arguments, an argument that is a choice, and a key that the config lacks.
     """
     recorded = recorded_settings(run)
     refuse_what_is_set(run, recorded, arguments)
@@ -139,7 +139,7 @@ def recorded_choices(recorded: PlainConfig) -> list[str]:
 
 
 def arguments_about_folder(run: EarlierRun, arguments: Sequence[Argument]) -> list[Argument]:
-    """Return Hydra's arguments, with resume= for a repeated run, and without hydra.run.dir for a resumed run."""
+    """Return Hydra's arguments: for a repeated run also resume=, for a resumed run without hydra.run.dir."""
     of_hydra = [argument for argument in arguments if argument.key.startswith("hydra")]
     if run.key == "rerun":  # with resume=auto, a later start continues the new run in the new run's folder
         return [*of_hydra, *(argument for argument in arguments if argument.key == "resume")]
@@ -149,8 +149,8 @@ def arguments_about_folder(run: EarlierRun, arguments: Sequence[Argument]) -> li
 def laid_over(fresh: DictConfig, recorded: PlainConfig) -> DictConfig:
     """Return the config of recorded settings, with some values of `fresh`.
 
-    fresh: the config that conf/ gives for the run's choices. `fresh` gives the settings that each start decides anew,
-    and a folder of `paths` instead of each recorded folder that does not exist here.
+    fresh: the config that conf/ gives for the run's choices. `fresh` gives the settings that each start decides anew.
+    `fresh` also replaces each recorded folder of `paths` that does not exist here.
     """
     config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
     config.trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # fresh has keys that are newer than the run
@@ -165,7 +165,7 @@ def laid_over(fresh: DictConfig, recorded: PlainConfig) -> DictConfig:
 
 
 def restore_references(config: DictConfig, fresh: DictConfig) -> None:
-    """Restore each reference of conf/ whose value is the value that the run recorded.
+    """Restore each reference of conf/ that still gives the recorded value.
 
     A run records values without references: eval.stsb.senteval has the value of paths.senteval. With the reference,
     eval.stsb.senteval follows a new value of paths.senteval.

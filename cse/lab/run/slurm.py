@@ -75,7 +75,7 @@ def is_wanted_later(number: int) -> bool:
     """
     job = os.environ.get("SLURM_JOB_ID")
     shown = _output_of("scontrol", "show", "job", "--oneliner", job) if job else None
-    # the last job of an array has the array's number, so for this number SLURM also shows the other jobs
+    # the last job of an array has the array's number, so SLURM also shows the array's other jobs
     mine = [line for line in (shown or "").splitlines() if line.startswith(f"JobId={job} ")]
     about = dict(re.findall(r"(\w+)=(\S*)", "".join(mine)))
     if (about.get("BatchFlag"), about.get("Requeue")) != ("1", "1"):

@@ -57,9 +57,9 @@ def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
 
 
 def values_given(cfg: DictConfig, keys: Iterable[str]) -> Json:
-    """Return {key: value} of the values that the user gives, without mappings of a mixture's texts.
+    """Return {key: value} of the values that the user gives.
 
-    Each text in such a mapping becomes small.
+    A mapping of a mixture's texts is left out, because each text in it becomes small.
     """
     given = {key: value_at(cfg, key) for key in keys if not is_group(key)}
     mixtures = [key for key, value in given.items() if key.startswith("data.sources") and isinstance(value, dict)]
@@ -134,7 +134,7 @@ class SmokeTest:
     def node_with_given(self, key: str, node: Json) -> Json:
         """Return a node for a key, with the values that the user gives below the key.
 
-        A given value whose mapping the node lacks is left out.
+        A given value is left out if the node lacks the mapping above it.
         """
         made = OmegaConf.create({key: node})
         for name, value in self.given.items():
@@ -207,7 +207,7 @@ class SmokeTest:
         return "sources" in self.cfg.data or any(map(self.gives_place, places))
 
     def fewer_rows(self, limit: float | None) -> int:
-        """Return a text's limit: `rows` of smoke.yaml or a larger given batch size, but at most the earlier limit."""
+        """Return the larger of `rows` in smoke.yaml and a given batch size, but at most an earlier limit in rows."""
         rows = max(self.sizes.rows, self.given.get("trainer.batch_size", 0))
         return min(limit, rows) if isinstance(limit, int) else rows
 

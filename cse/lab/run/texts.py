@@ -66,7 +66,7 @@ class TextWithObjective:
 
     @property
     def required(self) -> int | None:
-        """The number of first columns in which each row must have a text; None: all. A row may lack a hard negative."""
+        """The number of first columns that no row may leave empty; None: all. A row may lack a hard negative."""
         return 2 if self.objective.further_are_negatives else None
 
     def read(self, found: Found) -> TextRows:

@@ -1,4 +1,4 @@
-"""A run silences libraries and changes the environment of its process, and undoes both changes after the run.
+"""Silence libraries and change the environment of a run's process, and undo both after the run.
 
 prepare_libraries  silences the large libraries before they are imported
 alone              keeps other runs out of this process during a block, then restores the environment

@@ -183,7 +183,7 @@ def start_or_resume(job: Job, training: Training) -> None:
 def take_folder(job: Job, training: Training, heartbeat: Heartbeat) -> None:
     """Take the run's folder, start or resume the training, and then write the folder's first files.
 
-    Raises UserError before these files are written. heartbeat: the lock, which then keeps other runs out of the folder.
+    Raises UserError before these files are written. heartbeat: the lock that then keeps other runs out of the folder.
     """
     is_first = training.accelerator.is_main_process
     heartbeat.take()  # before the folder is read

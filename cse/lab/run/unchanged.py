@@ -91,7 +91,7 @@ def undamaged_last(folder: Path) -> Json:
 
 
 def changed_groups(before: PlainConfig, now: PlainConfig) -> set[str]:
-    """Return the groups with settings that decide training or scores and that differ between two configs.
+    """Return the groups of the settings that differ between two configs and decide training or scores.
 
     If a mixture's source has its own objective, this objective's settings are in the group "objective".
     """
