@@ -102,12 +102,12 @@ def program_in_words(record: Results) -> str:
 
 
 def shareable(command: str) -> str:
-    """Return the command without facts about the machine: without trackers, schedulers, and the folders of paths."""
+    """Return the command without facts about the machine: trackers, schedulers, and the folders in paths."""
     return shell_line(*(LOCAL.sub("", word) for word in shlex.split(command) if repeats_a_run(word)))
 
 
 def training_in_words(record: Results) -> str:
-    """Return sentences on the training data, on its texts that are also scored, and on the encoder's architecture."""
+    """Return sentences on the training data, on its texts in evaluation data, and on the encoder's architecture."""
     sentences = [f"Trained on {learned_from(record['config'], record.get('training_data') or {})}."]
     overlap, architecture = record.get("overlap"), record.get("architecture")
     if overlap and overlap["found"]:
@@ -140,8 +140,7 @@ def sources_named(config: PlainConfig) -> list[str]:
 
 
 def facts_of_own_text(config: PlainConfig, trained: TrainingData) -> list[str]:
-    """Return facts about the user's own text: the numbers of rows and of unusable rows, and the digest, if known; and
-    the licence."""
+    """Return facts about the user's own text: its counts of rows and its digest, if known, and its licence."""
     facts = []
     if "rows" in trained:
         facts.append(f"{trained['rows']:,} rows")
@@ -188,8 +187,8 @@ def score_table(scores: Collection[Score]) -> str:
 
 
 def selection_rule(record: Results, scores: Collection[Score]) -> str:
-    """Return a sentence on model selection; it says so if the selected step is no better than the untrained encoder."""
-    rule = "Model selection uses scores that begin with `dev/`"
+    """Return a sentence on model selection, and on a selected checkpoint no better than the untrained encoder."""
+    rule = "Model selection uses only `dev/` scores"
     select = str(record["config"]["trainer"].get("select"))
     if no_better({score.name: score for score in scores}, select, record.get("untrained") or {}):
         return f"{rule}; the checkpoint selected by {select} is no better than the encoder before training."
@@ -209,7 +208,7 @@ def vectors_of_export(encoder: "Encoder", head: "nn.Module | None") -> ExportedV
 
 def vectors_in_words(about: ExportedVectors) -> str:
     """Return sentences on how the encoder makes a text's vector, and on how to compare two vectors."""
-    sentences = [f"A text's vector has {about['numbers']} numbers: {about['made']}."]
+    sentences = [f"A text's vector has {about['numbers']} dimensions: {about['made']}."]
     if about["kept_head"]:
         sentences.append("After the pooling come a dense layer and tanh (`Dense`), trained with the encoder.")
     sentences.append("All of this is part of the model and needs no setting.")

@@ -85,7 +85,7 @@ def read_license_and_language(name: str) -> Weights:
 
 
 def languages_of(config: PlainConfig, base: str | list[str] | None) -> str | list[str] | None:
-    """Return the languages of the trained encoder: card.languages or, if null, the languages of base model or text.
+    """Return card.languages or, if it is null, the languages of the base model or of the text.
 
     If the base model has the text's language, return the base model's languages, else the text's language. If the
     text's language is unknown, return None. base: the languages on the base model's card.

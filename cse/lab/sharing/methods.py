@@ -26,7 +26,7 @@ def objective_of(source: PlainConfig) -> str:
     """Return the choice of the objective that a mixture's source names; "" if the source has the run's objective.
 
     A run records the settings of this choice, but not its name. So the result is the choice with the same class and, if
-    several choices have this class, with the most equal settings. If no choice has the class, return the class's name.
+    several choices have this class, the most similar settings. If no choice has the class, return the class's name.
     """
     own = source.get("objective")
     if not own:

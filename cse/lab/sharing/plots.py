@@ -50,8 +50,8 @@ def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | Non
 def save_figure(figure: Figure, files: Sequence[Path], dots: int = 200) -> None:
     """Write a figure to files, each in the format of its suffix. dots: the dots per inch of a PNG file.
 
-    A PDF has TrueType fonts, because many conferences refuse the Type 3 fonts that matplotlib writes by default. If the
-    font lacks a sign, a box replaces it. Matplotlib would warn of each box in each file.
+    A PDF has TrueType fonts, because many conferences refuse the Type 3 fonts that matplotlib writes by default. A box
+    replaces each character that the font lacks. Matplotlib's warning about each box is ignored.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)

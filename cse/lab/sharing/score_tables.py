@@ -95,7 +95,7 @@ def write_score_files(
 def suite_tables(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFrame]":
     """Return {"EVALUATOR, SPLIT": table of texts}, with a column for each task, and the average as the last column.
 
-    The encoder is one row. If scores use only the first numbers of the vectors (width64/...), each width is a row.
+    The encoder is one row. If scores use only the first dimensions (width64/...), each width is a row.
     """
     cells: dict[str, dict[tuple[str, str], str]] = {}  # {suite: {(row, column): text}}
     for score in scores:

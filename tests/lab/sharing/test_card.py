@@ -225,7 +225,7 @@ def test_the_card_says_how_many_rows_are_left_out(small_run, cse_train, tmp_path
 def test_the_card_says_how_vectors_are_made_and_compared(tmp_path):
     head = {"kept_head": True, "unit_length": True, "similarity": "dot"}
     plain, other = (made(tmp_path, vectors=VECTORS | more).text for more in ({}, head))
-    assert "768 numbers: cls pooling, at most 512 tokens." in plain
+    assert "768 dimensions: cls pooling, at most 512 tokens." in plain
     assert "not of length 1" in plain
     assert "`Dense`" not in plain
     assert "not of length 1" not in other
