@@ -4,7 +4,7 @@
     a search's axis    KEY=interval(A,B) or KEY=int(interval(A,B)), also in tag(log,...); or KEY=A,B or KEY=choice(A,B)
 
 First come the functions for a grid's axes. Then come the functions for a search's axis: the interval or the choices,
-the checks, and the values that are tried before a start.
+the checks, and the values that are checked before a start.
 """
 
 from collections.abc import Iterable

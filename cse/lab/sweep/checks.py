@@ -139,8 +139,8 @@ def missing_in_all(jobs: Sequence[PlannedJob]) -> list[str]:
 def unlike_jobs(jobs: Sequence[PlannedJob], told: Callable[[Argument], str]) -> list[PlannedJob]:
     """Return the jobs with an argument or a combination of choices that no earlier job has.
 
-    told: a function that returns the compared part of an argument. With `what_composing_depends_on`, Hydra can compose
-    the configs of all jobs if Hydra can compose the configs of the returned jobs.
+    told: a function that returns the compared part of an argument. With `what_composing_depends_on`, if Hydra can
+    compose the configs of the returned jobs, it can compose all configs.
     """
     told, chooses = cache(told), cache(is_group)  # jobs share most arguments
     texts_before: set[str] = set()

@@ -120,7 +120,7 @@ class OnNode(Checkpointable):
             elif job.program == "cse-train":  # cse-eval is one process
                 run_beside_first_task(job, folder, signals)
         if signals.requested is not None and slurm.is_wanted_later(signals.requested):
-            # SLURM sends SIGTERM after submitit's scontrol has requeued the job; SIGTERM would also kill scontrol
+            # after the requeue SLURM sends SIGTERM, which would also kill submitit's scontrol
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.raise_signal(signal.SIGUSR2)
         return outcome

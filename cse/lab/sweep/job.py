@@ -90,7 +90,7 @@ class PlannedJob:
         return steps_in_words(config)
 
     def count_devices(self) -> int:
-        """Return the number of devices; 1 for scoring, a bad number, or a smoke test without trainer.devices."""
+        """Return the number of devices; 1 for scoring, an invalid number, or a smoke test without trainer.devices."""
         trains = self.trains_in_full or (
             self.program == "cse-train" and "trainer.devices" in keys_of_person(self.arguments)
         )

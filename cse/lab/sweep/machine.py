@@ -28,7 +28,7 @@ class Machine:
     def advice(self) -> str:
         """A line on the GPUs that stay idle while jobs like the first job run; "" if no GPU stays idle."""
         idle = len(visible_gpus()) - self.jobs[0].count_devices() * self.parallel
-        more = "jobs.parallel=N runs N jobs at a time, trainer.devices=N runs one job on N GPUs"
+        more = "jobs.parallel=N runs N jobs at a time, and trainer.devices=N runs each job on N GPUs"
         return f"{idle} of this machine's GPUs are idle: {more}" if idle > 0 else ""
 
     def run(self, jobs: Sequence[PlannedJob], start: Start) -> list[Outcome]:

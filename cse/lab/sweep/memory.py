@@ -65,7 +65,7 @@ class Memory:
     fixed: dict[str, str]
 
     def check(self) -> None:
-        """Raise UserError if the folder has a search with other ranges or settings: both searches' trials would mix."""
+        """Raise UserError for a search with other ranges or settings in the folder: the trials of both would mix."""
         for file in self.file.parent.glob("*.jsonl"):
             past = read_memory(file)
             ranges = self.ranges if past.ranges is None else past.ranges

@@ -23,7 +23,7 @@ class Plan(Protocol):
 
     @property
     def examples(self) -> list[PlannedJob]:
-        """The jobs that are checked and shown before a start: all jobs of a grid, and one job of each search."""
+        """The jobs that are checked and shown before a start: all jobs of a grid, or one job of each search."""
 
     @property
     def summary(self) -> str:
@@ -65,7 +65,7 @@ class Grid:
 
     @cached_property
     def examples(self) -> list[PlannedJob]:
-        """A job for each row. Equal jobs (a cse-eval that no axis changes) occur once."""
+        """The jobs of the rows. Several rows may give one job, such as a cse-eval that no axis changes."""
         by_name = {job.name: job for job in map(self.command.job, self.rows)}
         return list(by_name.values())
 

@@ -62,7 +62,7 @@ def known_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
         detail = f"{folder} is done, but with {changes_in_words(changed)}: move it away to run the job again"
         return Outcome(job.name, State.FAILED, detail=detail)
     if job.scores and not read_run(job.scores.folder).is_done:
-        detail = f"it scores {job.scores.folder}, but this run is not done; first: {job.scores.job.command_in_sweep}"
+        detail = f"it scores {job.scores.folder}, which is not done; first run it: {job.scores.job.command_in_sweep}"
         return Outcome(job.name, State.FAILED, detail=detail)
     return None
 
@@ -122,7 +122,7 @@ def running_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
 
 
 def command_of(job: PlannedJob, folder: Path) -> list[str]:
-    """Return the command of a job's process, with the program as sys.argv[0], and with W&B's group and name."""
+    """Return the command of a job's process, which sets sys.argv[0] to the program, and the group and name at W&B."""
     command = f"cse.lab.commands.{job.kind}"
     start = f"import sys; sys.argv[0] = {job.program!r}; from {command} import main; main()"
     names = []

@@ -31,8 +31,8 @@ def names_of_datasets(texts: Sequence[str]) -> list[str]:
 def needs_asked(texts: Sequence[str]) -> list[Need]:
     """Return the data that a command reads, or the named datasets.
 
-    After the names may come settings of the runs that read these datasets (data.rows.language=de). Raises UserError for
-    an unknown name or setting.
+    Settings of the runs that read these datasets may follow the names (data.rows.language=de). Raises UserError for an
+    unknown name or setting.
     """
     if names := names_of_datasets(texts):
         return needs_of_datasets(names, [text for text in texts if text not in names])

@@ -5,7 +5,7 @@
     folder_without_sweep   returns the folder of all jobs of such a command
     folder_name            returns the name of a job's folder, or of the folder of all jobs without a sweep
 
-A name has arguments in short, for people, and then a hash: seed_1-0a1b2c3d. Only the hash identifies the job. Two
+A name has abbreviated arguments for people, and then a hash: seed_1-0a1b2c3d. Only the hash identifies the job. Two
 commands for the same job give the same hash. So a finished job is not run again. The hash is over arguments, in any
 order:
 
@@ -143,7 +143,7 @@ def scored_run(
 ) -> ScoredRun:
     """Return the run that a case of `sweep` scores. place_of_case: the PAPER/TABLE/CASE that trains the run.
 
-    arguments: the arguments of the command that scores the run. The run has these arguments, too, except the arguments
+    arguments: the arguments of the command that scores the run. The run has the same arguments, except the arguments
     for scoring alone. folder: the folder of the command's jobs, and of the run if both sweeps share a folder.
     """
     name, _, case = place_of_case.rpartition("/")
@@ -162,9 +162,9 @@ def for_scored_run(arguments: Sequence[Argument]) -> list[Argument]:
 
 
 def name_of_job(sweep: Sweep, job: CaseJob, case: str, axis_keys: Sequence[str]) -> str:
-    """Return the name of a job's folder: the case, then the other arguments in short, and a hash.
+    """Return the name of a job's folder: the case, then the other arguments, abbreviated, and a hash.
 
-    The case replaces the arguments that it sets. The sweep's axes come first, then the seed, then the other keys.
+    The case stands for the arguments that it sets. The sweep's axes come first, then the seed, then the other keys.
     """
     shown = [argument for argument in decisive(job.shown, axis_keys) if argument.key != "case"]
     hashed = [argument for argument in decisive(job.hashed, axis_keys) if argument.key != "case"]
@@ -213,7 +213,7 @@ def decisive(arguments: Iterable[Argument], axis_keys: Sequence[str]) -> list[Ar
 
 
 def folder_name(shown: Sequence[Argument], hashed: Iterable[str], first: str = "") -> str:
-    """Return a folder's name: `first`, the arguments `shown` in short, and a hash."""
+    """Return a folder's name: `first`, the arguments `shown`, abbreviated, and a hash."""
     lasts = [argument.key.split(".")[-1] for argument in shown]
     parts = [first] if first else []
     for last, argument in zip(lasts, shown, strict=True):

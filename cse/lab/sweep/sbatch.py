@@ -136,7 +136,7 @@ def advice_on_parameters(command: SweepCommand, parameters: Mapping[str, Any]) -
     if parameters.get("cpus_per_task") is None:
         yield "sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more"
     if "setup" in parameters and "python" not in parameters:
-        yield f"jobs run {sys.executable}: hydra.launcher.python=python runs the Python of setup's environment"
+        yield f"jobs run {sys.executable}: hydra.launcher.python=python runs the Python that setup activates"
     if values_of(command.start_arguments).get("hydra.launcher.timeout_min", "null") == "null":
         yield f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more"
 

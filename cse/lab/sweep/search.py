@@ -54,7 +54,7 @@ class Searches:
 
     @cached_property
     def examples(self) -> list[PlannedJob]:
-        """A job of each search."""
+        """One example job of each search."""
         by_name = {job.name: job for job in (search.example for search in self.searches)}
         return list(by_name.values())
 
@@ -78,12 +78,12 @@ class Searches:
 
     @property
     def summary(self) -> str:
-        """See Plan. The text also has the ranges that the trials vary."""
+        """See Plan. The text also has the range of each axis."""
         count = len(self.examples)
         jobs = f"{count} {'job' if count == 1 else 'jobs'} x {self.settings.n_trials} trials"
         return (
             f"{self.command.name}: {jobs}, in {self.command.folder}\n"
-            f"each trial has values of {self.searches[0].memory.ranges_in_words()}"
+            f"each trial takes values from {self.searches[0].memory.ranges_in_words()}"
         )
 
     def run(self, place: Place, start: Start) -> list[str]:

@@ -114,7 +114,7 @@ def print_best(outcomes: Sequence[Outcome]) -> None:
 
 
 def report_command(command: SweepCommand, start: Start) -> str:
-    """Return the command that reports the runs: beside the paper's table, if the sweep's report names their scores."""
+    """Return the command that reports the runs, beside the paper's table if the sweep's report names their scores."""
     scores = {name for run in start.runs_done() for name in run.metrics}
     sweep = command.sweep
     if sweep is None or scores.isdisjoint(sweep.names_in_report):

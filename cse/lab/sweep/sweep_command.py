@@ -155,9 +155,9 @@ def refuse_arguments_of_one_job(command: Command) -> None:
 
 
 def options_of(arguments: Sequence[Argument], sweep: Sweep | None) -> tuple[DictConfig, DictConfig | None]:
-    """Return (the options of a command's start, hydra.sweeper or, for a grid, None). arguments: the start's arguments.
+    """Return (the options of a command's start, hydra.sweeper). hydra.sweeper is None for a grid.
 
-    Raises UserError for an unknown or invalid setting.
+    arguments: the start's arguments. Raises UserError for an unknown or invalid setting.
     """
     keys = (*Starting.__annotations__, "hydra.sweeper")
     texts = [argument.text for argument in arguments if argument.key.replace("/", ".").startswith(keys)]

@@ -127,7 +127,7 @@ class Sweep(BaseModel):
         return Case() if name is None else self.cases[name]
 
     def further_arguments(self, arguments: Sequence[Argument]) -> list[Argument]:
-        """Return the arguments of a run that change a table, without the sweep's axes and the arguments of the case."""
+        """Return a run's arguments that change a table's numbers, without the axes and the arguments of the case."""
         axis_keys = {"case", "checkpoint", *self.params}
         case = self.cases.get(values_of(arguments).get("case", ""), Case())
         rest = [argument for argument in arguments if not argument.deletes and argument.text not in case.set]

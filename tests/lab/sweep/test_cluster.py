@@ -213,7 +213,7 @@ def line_of(*launch: str) -> SweepCommand:
     ("seed=1 trainer.devices=8 hydra.launcher.nodes=2 hydra.launcher.gpus_per_node=4",
      ["hydra.launcher.tasks_per_node=4 without trainer.devices uses all 4 of each node"]),
     ("seed=1 trainer.devices=2 hydra.launcher.gpus_per_node=1 hydra.launcher.setup=hostname",
-     ["trainer.devices=2 needs as many GPUs", "\nhostname\n", "hydra.launcher.python=python runs the Python of setup"]),
+     ["trainer.devices=2 needs as many GPUs", "\nhostname\n", "hydra.launcher.python=python"]),
     ("seed=1 hydra.launcher.cpus_per_task=4 'hydra.launcher.srun_args=[\"-l\"]'",
      ["#SBATCH --cpus-per-task=4", " --cpus-per-task=4 -l "]),
 ])  # fmt: skip
