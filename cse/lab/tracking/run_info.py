@@ -13,10 +13,9 @@ LONGEST_TAG = 64  # characters; W&B would not start with a longer tag
 
 @dataclass(frozen=True)
 class RunInfo:
-    """The facts of a run that a tracker shows in addition to its numbers.
+    """kind: "train" for cse-train, "eval" for cse-eval. config: the resolved settings. command: the run's command.
 
-    kind: "train" for cse-train, "eval" for cse-eval. config: the resolved settings. command: the command that started
-    the run. commit: the commit of this code; None if unknown. versions: the versions of packages.
+    commit: the commit of this code; None if unknown. versions: the versions of packages.
     """
 
     kind: Literal["train", "eval"]

@@ -52,7 +52,7 @@ Call = Callable[[EventSink], None]
 class BackgroundTracker:
     """A tracker whose methods are called in a separate thread, so that the run waits for the tracker only at the end.
 
-    If the tracker raises an error, or if `end` waits in vain for the queued calls, one warning is logged, and the
+    If the tracker raises an error, or if `end` waits too long for the queued calls, one warning is logged, and the
     tracker is abandoned. A later error of the tracker gives no further warning.
     """
 
@@ -126,7 +126,7 @@ class EventLog:
         self._call(lambda tracker: tracker.table(name, columns, rows))
 
     def finish(self, exit_code: int, summary: Json, patience: float = math.inf) -> None:
-        """End the logs, see EventSink.finish. patience: seconds for each tracker; Tracker.patience may be less."""
+        """End the logs, see EventSink.finish. patience: seconds for each tracker, if Tracker.patience is not less."""
         try:
             self._call(lambda tracker: tracker.finish(exit_code, summary))
         finally:
@@ -138,7 +138,7 @@ class EventLog:
             background.end(min(patience, background.tracker.patience))
 
     def _call(self, call: Call) -> None:
-        """Make a call of metrics.jsonl and, even if the disk refuses it, queue the same call for each tracker."""
+        """Call a method of `jsonl` and, even if the disk refuses a line, queue the same call for each tracker."""
         try:
             call(self.jsonl)
         finally:

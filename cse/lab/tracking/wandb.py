@@ -3,7 +3,7 @@
 A warning then says so, and the log has the `wandb sync` command for a later upload. W&B's own step counter drops the
 steps that a resumed run repeats. Therefore, `train/step` is a logged metric, and the x axis of all other metrics. The
 config of a W&B run has the choice of each group under the group's name, so that dashboards can group runs by
-`objective`, and all settings below `settings`. The summary has the best value so far of each dev score, which W&B's
+`objective`. The key `settings` has the settings. The summary has the best value so far of each dev score, which W&B's
 sweeps can read.
 """
 

@@ -52,7 +52,7 @@ def file_of_kept(folder: Path) -> Path:
 
 
 def sync_line(folder: Path, names: Iterable[str]) -> str:
-    """Return the command that uploads the offline logs of these runs; "" without logs. folder: contains the runs."""
+    """Return the command that uploads the offline logs of these runs in `folder`; "" without logs."""
     pieces: list[Path] = []
     for run in (folder / name for name in names):
         if kept := KeptRun.read(run):
