@@ -98,8 +98,8 @@ def _positive(
         length = _length(rng, 2, 4, min_length, anchor_end - anchor_start)
         start = _integer(rng, anchor_start, anchor_end - length + 1)
     elif strategy == "adjacent":
-        # The authors also limit the length to the larger space beside the anchor. This space is always lmax or more,
-        # because n >= 2 lmax and an anchor stays in its block. The authors' `before > 0` skips the document's start.
+        # The authors also limit the length to max(units before the anchor, units after it). That limit has no effect:
+        # one side always has max_length units. The authors' `before > 0` never starts a span at the document's start.
         length = _length(rng, 2, 4, min_length, max_length)
         before = anchor_start - length
         starts = [before] if (before > 0 if adjacent_bug else before >= 0) else []

@@ -276,8 +276,8 @@ class Encoder(nn.Module):
         vectors, after the encoder's own head if there is one. precision: "fp32" or "bf16". With bf16 the layers run
         under autocast, and a batch may have more texts, up to TOKENS tokens. Vectors and head stay float32.
         normalize_embeddings: scale to length 1, even if `unit_length` is false. show_progress_bar: True shows a bar, on
-        a terminal or in a notebook. Raises TypeError if a sentence is not text, and ValueError for a batch_size below 1
-        or another precision.
+        a terminal or in a notebook. Raises TypeError if a sentence is not text, and ValueError for an unknown
+        precision or a batch_size below 1.
         """
         texts = as_texts(sentences)
         self.check_prompts(map(type, texts))

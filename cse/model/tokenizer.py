@@ -135,7 +135,7 @@ class Tokenizer:
         return made
 
     def _plain(self, texts: list[str]) -> list[bytes]:
-        """Return the ids of texts, without special tokens and not truncated, as bytes of int32, to save memory."""
+        """Return the ids of each text, not truncated and without special tokens. Bytes of int32 save memory."""
         core = self.hf.backend_tokenizer
         core.no_truncation()
         core.no_padding()

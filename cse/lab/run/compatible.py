@@ -85,7 +85,7 @@ def check_views(learned: TextWithObjective, augmentation: Augmentation) -> None:
     wants = f"{name} needs {views} view{'s' * (views > 1)} of a row"
     if augmentation.positives > 1 and views > 1 and not objective.averages_positives:
         raise UserError(
-            f"{name} takes one positive of an anchor: set augmentation.positives=1, not {augmentation.positives}"
+            f"{name} takes one positive per anchor: set augmentation.positives=1, not {augmentation.positives}"
         )
     if augmentation.positives > 1 and columns > 1:
         raise UserError(

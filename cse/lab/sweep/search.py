@@ -232,5 +232,5 @@ def value_in_digits(value: object) -> str:
 
 
 def as_python(value: object) -> object:
-    """Return a value of SMAC (a NumPy type) as a Python type."""
+    """Return a value from SMAC, which has a NumPy type, as a Python type."""
     return value.item() if isinstance(value, np.generic) else value
