@@ -17,6 +17,8 @@ from cse.errors import UserError
 EMPTY = " "  # as SimCSE's code reads an empty cell
 LARGEST = 3e38  # scores are kept as float32
 
+SHOWN_ITEMS = 5  # a message names at most so many items of a list
+
 ITEM = re.compile("_[1-9][0-9]*$")
 """The end of the name of a list's item: `negative_2` is the second item of `negative`."""
 
@@ -107,7 +109,7 @@ def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row
             cell = row[name] if name in row else cell_of(row, name)
         except LookupError as error:
             raise UserError(f"{where} has no column {name}") from error
-        cells.append(text_of_cell(cell, where, name) if isinstance(column, str) else column.cell(cell, where))
+        cells.append(text_of_cell(cell, where, name, columns) if isinstance(column, str) else column.cell(cell, where))
     return tuple(cells)
 
 
@@ -143,16 +145,17 @@ def column_of(name: str, header: Collection[str]) -> str | None:
     return next((column for column in candidates if column in header), None)
 
 
-def text_of_cell(cell: object, where: str, name: str) -> str:
-    """Return a cell as text; see `cells_of_row`."""
+def text_of_cell(cell: object, where: str, name: str, columns: Columns) -> str:
+    """Return a cell of the column `name` as text; see `cells_of_row`. The message names all `columns`."""
     if cell is None or cell == "":
         return EMPTY
     if not isinstance(cell, str):
-        instead = ""
-        if isinstance(cell, list):
-            instead = f"name its items in `columns`: {name}_1, {name}_2, ..."
-        elif isinstance(cell, Mapping) and cell:
-            instead = f"name the key of the text in `columns`: {name}.{next(iter(cell))}"
+        instead, inside = "", names_inside(cell, name)
+        if inside != [name]:
+            texts = [column for column in columns if isinstance(column, str)]
+            place = texts.index(name)
+            named = ",".join([*texts[:place], *inside, *texts[place + 1 :]])
+            instead = f"name the texts inside {name}: `columns`=[{named}]"
         raise UserError(f"{where}: {name} holds {reprlib.repr(cell)}, not text", instead=instead)
     if not cell.isascii():
         try:
@@ -161,3 +164,18 @@ def text_of_cell(cell: object, where: str, name: str) -> str:
             why = f"{where}: {name} holds half of a surrogate pair ({error.reason}): repair the text"
             raise UserError(why) from error
     return cell
+
+
+def names_inside(cell: object, name: str) -> list[str]:
+    """Return the names of the texts in a cell, see `cell_of`: the first items of a list, the first key of an object.
+
+    >>> names_inside([{"text": "a"}, {"text": "b"}], "passages")
+    ['passages_1.text', 'passages_2.text']
+    """
+    if isinstance(cell, list):
+        items = enumerate(cell[:SHOWN_ITEMS] or [""], 1)
+        return [inside for number, item in items for inside in names_inside(item, f"{name}_{number}")]
+    if isinstance(cell, Mapping) and cell:
+        key, value = next(iter(cell.items()))
+        return names_inside(value, f"{name}.{key}")
+    return [name]

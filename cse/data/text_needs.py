@@ -38,7 +38,7 @@ class TextNeed(FilesNeed):
     split: str = field(default="train", compare=False, kw_only=True)
 
     def check(self) -> None:
-        """See Need. Opens only the first file. Raises UserError if this file cannot be read or lacks a column."""
+        """See Need. Reads only the first row of the first file. Raises the errors of read_rows for this file."""
         if self.repo is not None:
             return
         with naming(path=self.key):
@@ -48,7 +48,7 @@ class TextNeed(FilesNeed):
                 text_encoding(self.encoding)
             except ValueError as error:
                 raise UserError(str(error), key="encoding", value=self.encoding) from error
-            read_rows(first, self.columns, self.encoding)
+            next(read_rows(first, self.columns, self.encoding), None)
 
     def find(self) -> Place:
         """See Need."""

@@ -173,6 +173,8 @@ def test_an_item_of_a_list_and_a_key_of_an_object_are_columns(tmp_path, name, co
     ):
         with pytest.raises(UserError, match=said):
             read(tmp_path, name, content, [wrong])
+    with pytest.raises(UserError, match=r"\[query.text,passages_1.text,passages_2.text,pos_1\]"):
+        read(tmp_path, name, content, ["query.text", "passages", "pos_1"])
 
 
 def test_a_column_with_the_name_of_an_item_or_key_is_itself(tmp_path):

@@ -49,6 +49,7 @@ FILES: dict[str, bytes | str] = {
     "plain.txt": TEXT, "empty.txt": "", "folder.txt/inside": "x",
     "bom16.csv": CSV.encode("utf-16"), "mixed/1.csv": CSV, "mixed/2.csv": "c,d\n1,2\n",
     "nan.jsonl": '{"a": "x"}\n{"a": NaN}\n', "twice.jsonl": '{"a": "x", "a": "y"}\n',
+    "list.jsonl": '{"a": "x", "b": "y", "neg": ["z", "w"]}\n',
     "norows.parquet": parquet(a=pa.array([], pa.string())),
     "code.pth": torch_file(Payload()), "list.pth": torch_file([1, 2]), "shapes.pth": torch_file(SSAST),
     "text.pth": torch_file({key: "x" for key in SSAST}),
