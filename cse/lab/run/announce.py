@@ -191,11 +191,10 @@ def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str
 
 
 def partial_in_words(evaluators: Mapping[str, Evaluator], plain: PlainConfig) -> str:
-    """Return the first problem of the evaluators' data, and the number of problems; "" without problems."""
-    lines = problems_of({name: evaluator.source() for name, evaluator in evaluators.items()})
-    if lines and plain["smoke"] and plain["paths"]["senteval"] is None:
-        return "smoke=true has small synthetic benchmarks, so its scores mean nothing"
-    return f"{lines[0].removeprefix('partial: ')}; problems in results.json: {len(lines)}" if lines else ""
+    """Return the first problem of the evaluators' data, and the number of several problems; "" without problems."""
+    lines = problems_of({name: evaluator.source() for name, evaluator in evaluators.items()}, plain)
+    more = f"; problems in results.json: {len(lines)}" if len(lines) > 1 else ""
+    return "".join(lines[:1]).removeprefix("partial: ") + more
 
 
 def schedule_in_words(training: Training) -> str:

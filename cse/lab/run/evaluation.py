@@ -269,11 +269,12 @@ def report_scores(
     )
     frame = score_tables.csv_frame(scores, sources, cfg.dtype, subject.described, record.results["versions"])
     notes = score_tables.footnotes(frame)
-    problems = score_tables.problems_of(sources)
+    problems = score_tables.problems_of(sources, record.results["config"])
     problems += [f"{scored.name} is not a number" for scored in scores if math.isnan(scored.value)]
     score_tables.write_score_files(record.folder, scores, frame, [*notes, *problems], cfg.label or "")
     record.trackers.log(values(scores), 0)
     record.trackers.table("scores", list(frame.columns), frame.to_numpy().tolist())
-    place = f"all {len(scores)} scores and {len(problems)} problems: {record.folder / 'scores.md'}"
+    all_problems = f" and {len(problems)} problems" if len(problems) > 1 else ""
+    place = f"all {len(scores)} scores{all_problems}: {record.folder / 'scores.md'}"
     headline = [scored for scored in scores if scored.headline]
     log.info("\n%s", score_tables.terminal_table(headline, [*notes, *problems[:1], place]))

@@ -47,7 +47,8 @@ def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
             if value_at(cfg, key) != value:
                 OmegaConf.update(cfg, key, value, merge=False)
     if left_out:
-        log_fields(smoke=f"eval={','.join(left_out)} left out")
+        names = ",".join(left_out)
+        log_fields(smoke=f"eval={names} is left out, because it has no synthetic data; eval={','.join(cfg.eval)} remains")
     for key, value in given.items():
         if (now := value_at(cfg, key)) != value:
             before, after = spell_value(value, quotes=False), spell_value(now, quotes=False)
@@ -161,7 +162,7 @@ class SmokeTest:
     def evaluators(self) -> Json:
         """Return the node `eval` with the evaluators of SCORED. Their data is synthetic if paths.senteval is not given.
 
-        If the settings name any evaluator, STS-B is added, because its score selects the checkpoint.
+        STS-B is added for a training, because its score selects the checkpoint, and if no other evaluator remains.
         """
         senteval = self.cfg.paths.senteval
         if "paths.senteval" not in self.given:
@@ -169,10 +170,11 @@ class SmokeTest:
         shared = {"senteval": senteval, "allow_partial": True}
         widths = {name: value_at(self.cfg, f"eval.{name}.widths") or [] for name in SCORED}
         evaluators: Json = {}
-        if self.cfg.eval:
+        asked = [name for name in SCORED if name in self.cfg.eval]
+        if "stsb" in asked or (self.cfg.eval and ("trainer" in self.cfg or not asked)):
             stsb = {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, "widths": widths["stsb"]}
             evaluators["stsb"] = stsb | shared
-        if "sts" in self.cfg.eval:
+        if "sts" in asked:
             evaluators["sts"] = {"_target_": "cse.eval.sts.Sts", "widths": widths["sts"], **shared}
         return self.node_with_given("eval", evaluators)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from cse.files import write_text
 from cse.lab.folder.facts import LIBRARIES, data_digest
 from cse.lab.sections import Section, latex
+from cse.lab.settings.values import PlainConfig, flattened
 from cse.lab.text_columns import to_columns
 from cse.score import Score, Source, evaluator_of, in_short
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MODIFIED = "†"
 MODIFIED_MEANS = "on incomplete or modified data (allow_partial), or by SentEval's fast settings"
 IS_MODIFIED = f"{MODIFIED}: {MODIFIED_MEANS}."
+SYNTHETIC = "smoke=true has small synthetic benchmarks, so its scores mean nothing"
 COLUMNS = ("score", "value", "rows")
 
 
@@ -49,9 +51,17 @@ def csv_frame(
     return pd.DataFrame(rows).assign(dtype=dtype, encoder=encoder, versions=libraries)
 
 
-def problems_of(sources: Mapping[str, Source]) -> list[str]:
-    """Return a line for each problem of the evaluators' data."""
-    return [f"partial: {name}: {problem}" for name, source in sources.items() for problem in source.get("problems", [])]
+def problems_of(sources: Mapping[str, Source], config: PlainConfig) -> list[str]:
+    """Return a line for each problem of the evaluators' data, or one line if a smoke test made the data.
+
+    config: the settings of the run.
+    """
+    lines = [
+        f"partial: {name}: {problem}" for name, source in sources.items() for problem in source.get("problems", [])
+    ]
+    own = flattened(config).get("paths.senteval")
+    is_synthetic = config.get("smoke") and all(source.get("place") != own for source in sources.values())
+    return [SYNTHETIC] if lines and is_synthetic else lines
 
 
 def footnotes(frame: "pd.DataFrame") -> list[str]:

@@ -12,6 +12,7 @@ import torch
 from made_up import Rows, pairs
 from run_folders import results_of
 from scipy.stats import spearmanr
+from typed import exit_code
 
 from cse.eval.items import read_items
 from cse.lab.folder.facts import data_digest
@@ -166,6 +167,15 @@ def test_data_of_splits_that_are_not_chosen_is_not_needed(cse_eval, word_vectors
         assert cse_eval(*moved, *words) == 0
         assert {name.partition("/")[0] for name in results_of(folder)["metrics"]} == {split}
         assert not [one for one in results_of(folder)["data"]["stsb"]["problems"] if "missing" in one]
+
+
+def test_a_smoke_test_lists_problems_of_given_data_but_not_of_synthetic_data(tmp_path, monkeypatch, senteval):
+    words = ["smoke=true", "model=minilm", "eval=stsb", f"paths.cache={tmp_path}/cache"]
+    monkeypatch.setenv("CSE_SENTEVAL", str(senteval))  # a smoke test reads only a folder that the command gives
+    for name, more in (("synthetic", []), ("given", [f"paths.senteval={senteval}"])):
+        assert exit_code("cse-eval", *words, *more, f"hydra.run.dir={tmp_path / name}") == 0
+        assert results_of(tmp_path / name)["data"]["stsb"]["problems"]
+        assert ("partial: stsb: " in (tmp_path / name / "scores.md").read_text()) is (name == "given")
 
 
 @pytest.mark.parametrize("kind", ["llama", "modernbert"])

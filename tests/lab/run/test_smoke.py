@@ -123,6 +123,19 @@ def test_what_is_deleted_on_the_line_stays_away(tmp_path):
     assert (list(config.eval), list(config.tracker)) == (["stsb"], [])
 
 
+@pytest.mark.parametrize(("command", "asked", "scored"), [
+    ("evaluate", "sts", ["sts"]), ("evaluate", "sts,transfer", ["sts"]), ("evaluate", "transfer", ["stsb"]),
+    ("train", "sts", ["stsb", "sts"]),
+])  # fmt: skip
+def test_only_what_is_asked_is_scored_and_what_is_left_out_is_named(tmp_path, caplog, command, asked, scored):
+    words = ["smoke=true", "model=bert", f"eval=[{asked}]", f"paths.cache={tmp_path}"]
+    with caplog.at_level("INFO", "cse"):
+        assert list(fitted(*words, command=command).eval) == scored
+    assert [all(name in message for name in ("transfer", *scored)) for message in caplog.messages] == [
+        True for name in asked.split(",") if name == "transfer"
+    ]
+
+
 @pytest.mark.parametrize("program", ["train", "evaluate"])
 def test_score_sets_that_are_typed_are_used(tmp_path, program):
     words = ["smoke=true", "model=bert", "eval=[stsb,sts]", f"paths.cache={tmp_path}"]

@@ -241,7 +241,7 @@ def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed_key: str) ->
 def data_problems(runs: Sequence[Run]) -> list[str]:
     """Return the problems of the data behind scores that have the mark of modified data."""
     marked = [run for run in runs if run.modified]
-    problems = list(dict.fromkeys(line for run in marked for line in problems_of(run.data)))
+    problems = list(dict.fromkeys(line for run in marked for line in problems_of(run.data, run.config)))
     more = [f"partial: {len(problems) - MOST_PROBLEMS} more problems"] if len(problems) > MOST_PROBLEMS else []
     return problems[:MOST_PROBLEMS] + more
 
