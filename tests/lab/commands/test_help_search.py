@@ -18,7 +18,10 @@ from cse.lab.settings.lookup import answer_to, keys_of_command
     "temp", "pad_to_max_length", "optimizer", "MultipleNegativesRankingLoss", "fp16", "TripletEvaluator",
     "CachedMultipleNegativesSymmetricRankingLoss", "similarity_fn_name", "learning_rate_mapping", "router_mapping",
     "NanoBEIREvaluator", "RerankingEvaluator", "encode_query", "mine_hard_negatives", "normalize_embeddings",
-    "cosine_ndcg@10", "include_prompt", "num_negatives", "range_min",
+    "cosine_ndcg@10", "include_prompt", "num_negatives", "range_min", "SentenceTransformerTrainer", "CrossEncoder",
+    "SentenceTransformerTrainingArguments", "SentenceTransformer", "SimilarityFunction", "InputExample", "losses",
+    "BatchSamplers", "MultiDatasetBatchSamplers", "EmbeddingSimilarityEvaluator", "EarlyStoppingCallback", "CLTrainer",
+    "ModelArguments", "DataTrainingArguments", "mlp_only_train", "do_mlm", "pooler_type",
 ])  # fmt: skip
 def test_help_answers_with_the_table(name):
     lines = " ".join(search_help("train", name, 100).split())
