@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from docutils import nodes
 from latex2mathml.converter import convert
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
@@ -90,9 +91,23 @@ def on_this_site(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = re.sub(r"\((?:\.\./)+benchmarks/RESULTS\.md#", "(/measured.md#", source[0])
 
 
+def rows_in_index(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Add each row with an anchor, such as `learning_rate`, to the index of the search, if no page has this entry.
+
+    Sphinx calls this function after it has read every page.
+    """
+    entries = app.env.get_domain("index").data["entries"].values()
+    taken = {entry.lower() for of_page in entries for _, entry, _, main, _ in of_page if main}
+    for tag in [*doctree.findall(nodes.raw)]:
+        anchor = re.fullmatch(r'<span id="([^"]+)">', tag.astext())
+        if anchor and anchor[1].lower() not in taken:
+            tag.parent.append(addnodes.index(entries=[("single", anchor[1], anchor[1], "main", None)]))
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.add_html_math_renderer("mathml", (renders("inline"), None), (renders("block"), None))
     app.connect("source-read", on_this_site)
+    app.connect("doctree-resolved", rows_in_index)
     app.connect("autodoc-process-docstring", as_written)
     app.connect("autodoc-process-signature", readable)

@@ -50,7 +50,12 @@ def test_no_page_loads_from_another_host(site):
         ("use trained encoder", "own-encoder"), ("load model in another program", "own-encoder"),
         ("p value", "sweeps"), ("multiple seeds", "sweeps"), ("paper table", "sweeps"), ("overfitting", "trouble"),
         ("compare objectives", "first-study"), ("compare two runs", "runs"), ("image folder", "images-and-sound"),
-        ("folder of images", "images-and-sound"),
+        ("folder of images", "images-and-sound"), ("early stopping", "settings"), ("hard negatives", "own-text"),
+        ("max length", "settings"), ("multi gpu", "devices"), ("fp16", "devices"), ("prompt", "own-text"),
+        ("matryoshka", "papers/matryoshka"), ("save best model", "own-encoder"), ("csv", "own-text"),
+        ("seed", "sweeps"), ("offline", "offline"), ("lora", "own-encoder"), ("pooling", "own-encoder"),
+        ("dropout", "own-encoder"), ("push to hub", "sharing"), ("batch size out of memory", "trouble"),
+        ("evaluate my own pairs", "evaluation"), ("significance", "sweeps"), ("latex table", "sweeps"),
     ],
 )  # fmt: skip
 def test_the_search_leads_first_to_the_section_that_answers(site, query, page):
@@ -59,6 +64,24 @@ def test_the_search_leads_first_to_the_section_that_answers(site, query, page):
     found = {entry: places for entry, places in index["indexentries"].items() if query in entry}
     nearest = min(found, key=len)
     assert [index["docnames"][file] for file, _, is_main in found[nearest] if is_main] == [page]
+
+
+def test_the_search_leads_to_the_row_of_a_setting_or_of_another_trainers_argument(site):
+    index = json.loads((site / "searchindex.js").read_text(encoding="utf-8").partition("(")[2].rpartition(")")[0])
+    for name, page in (("pooler_type", "coming-from"), ("TripletLoss", "coming-from"), ("trainer.clip", "settings")):
+        ((file, anchor, is_main),) = index["indexentries"][name.lower()]
+        assert (index["docnames"][file], anchor, is_main) == (page, name, True)
+        assert f'id="{name}"' in (site / f"{page}.html").read_text(encoding="utf-8")
+
+
+@chromium.needed
+def test_the_search_shows_the_row_of_an_anchor(site, tmp_path):
+    with chromium.Page(site / "search.html", tmp_path) as page:
+        row = "<table><tr><td><span id='trainer.clip'></span>the largest norm</td></tr></table>"
+        html = f"<main role='main'><span id='index-0'></span>{'start ' * 99}{row}</main>"
+        call = "Search.makeSearchSummary({}, new Set(['largest']), '{}').textContent"
+        assert page.run(call.format(json.dumps(html), "#trainer.clip")) == "the largest norm"
+        assert "start start" in page.run(call.format(json.dumps(html), "#index-0"))
 
 
 @chromium.needed
