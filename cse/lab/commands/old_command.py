@@ -120,6 +120,7 @@ def refuse_translated(
         raise UserError(f"{unknown}; a setting is KEY=VALUE, without dashes")
     leave_out_without_effect(old)
     wrap_in_widths(old)
+    keep_one_loss(old)
     if has_defaults:
         old += [*defaults_of_trainers(old, kind), *data_parallel(old, variables, kind)]
     multiply(old)
@@ -346,6 +347,14 @@ def wrap_in_widths(old: Sequence[Old]) -> None:
             one.is_left, one.note = False, "see objective.widths"
 
 
+def keep_one_loss(old: Sequence[Old]) -> None:
+    """Set is_left for each loss that is an objective of cse, except the last one."""
+    losses = [one for one in old if simplified(one.given[0]) == "loss" and "objective" in one.here]
+    for one in losses[:-1]:
+        one.here, one.is_left = {}, True
+        one.note = "a text has one loss: data=mixture trains on several texts, each with its own loss"
+
+
 def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
     """Yield the trainers' default for each of their flags that is not given, or that is given as false.
 
@@ -530,7 +539,8 @@ def lines_about(old: Sequence[Old], command: Sequence[str]) -> Iterator[str]:
         indent = " " * (COLUMN if is_beside else 6)
         lines = textwrap.wrap(right, width - len(indent), break_long_words=False, break_on_hyphens=False)
         yield f"\n{indent}".join([left.ljust(COLUMN) + lines[0], *lines[1:]] if is_beside else [left.rstrip(), *lines])
-    left_out = [" ".join(one.given[: 1 + (one.given[0] == WITHOUT)]) for one in old if one.is_left]
+    names = [one.given[: 2 if simplified(one.given[0]) in (WITHOUT, "loss") else 1] for one in old if one.is_left]
+    left_out = [" ".join(name) for name in names]
     if any(one.here for one in old):
         what = "The nearest command in cse, without the untranslated flags" if left_out else "The same command in cse"
         yield f"\n{what}:\n\n{command_at_width([*map(shell_argument, command)], '  ', width)}"

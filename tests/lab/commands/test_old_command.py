@@ -349,10 +349,17 @@ def test_a_loss_inside_matryoshka_loss_is_translated_and_needs_widths(losses):
     line = f"{losses} --max_seq_length 64"
     assert "objective=cosent" in offered("cse-train", line)
     assert "set objective.widths=" in " ".join(refusal("cse-train", line).split())
-    assert "Not translated: --loss." in refusal("cse-train", line)
+    assert "Not translated: --loss MatryoshkaLoss." in refusal("cse-train", line)
     widths = f"{line} --matryoshka_dims 96 48"
     assert {"objective=cosent", "objective.widths=[96,48]"} <= {*offered("cse-train", widths)}
     assert "Not translated" not in refusal("cse-train", widths)
+
+
+def test_of_two_losses_that_do_not_wrap_each_other_the_last_one_is_translated():
+    line = "--loss CoSENTLoss --loss GISTEmbedLoss --max_seq_length 64"
+    assert {text for text in offered("cse-train", line) if text.startswith("objective=")} == {"objective=gist"}
+    assert "Not translated: --loss CoSENTLoss." in refusal("cse-train", line)
+    assert "data=mixture" in refusal("cse-train", line)
 
 
 def test_a_default_that_depends_on_the_encoder_is_not_translated():
