@@ -24,6 +24,7 @@ PATIENCE = 10  # seconds to wait for an answer of the hub
 ADDRESS = "https://huggingface.co"
 PORTS = {"http": HTTP_PORT, "https": HTTPS_PORT}
 TO_CONNECT = 2.0  # seconds that the first connection may take
+UNREACHABLE = "cannot be reached"
 REFUSED = (401, 403, 429, *range(500, 600))  # HTTP: no permission, too many requests, errors of the hub
 SETTINGS = ["*.json", "*.txt", "*.model", "*.vocab", "*.bpe", "*.codes", "*.jinja"]  # files of settings and tokenizers
 WEIGHTS = {  # the only names of weights; .bin if a repository has no .safetensors
@@ -188,7 +189,7 @@ def refusal(repo: Repo, error: BaseException) -> str:
             return f"was refused ({first_line(one)}): log in (hf auth login, or HF_TOKEN), or run again later"
     unreachable = (ConnectionError, TransportError, errors.LocalEntryNotFoundError)
     if is_offline() or any(isinstance(one, unreachable) for one in raised):
-        return f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT} cannot be reached"
+        return f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT} {UNREACHABLE}"
     return f"could not be loaded ({in_short(error)})"
 
 

@@ -4,13 +4,14 @@ Each part of a config lists its needs (cse.needs). The other needs come from the
 
     needs_in_order, needs_before_torch  yield the needs of a config
     check_needs                         refuses a missing file or encoder before a run's work
+    error_on_all                        names everything that is missing in one error
     check_text                          refuses an incomplete copy of a corpus before several processes start
     needs_of, look_for, fetch_need      list needs, look for a need and fetch a need, for cse-data
 
 The content of the files is checked later, when a run reads them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -203,3 +204,24 @@ def lacking(needs: Iterable[Need]) -> tuple[list[str], list[str]]:
         elif place is None:
             missing.append(need.name)
     return missing, mistakes
+
+
+def error_on_all(error: MissingResource, needs: Sequence[Need]) -> MissingResource:
+    """Return one error with everything that is missing. If the hub does not answer, one line names several needs."""
+    names, mistakes = lacking(needs)
+    lines, listed = error.in_full().splitlines(), ", ".join(names)
+    others = [line for line in lines if hub.UNREACHABLE not in line]
+    if len(names) > 1 and len(others) < len(lines):
+        copies = " ".join(f"{need.key}=PLACE" for need in needs if need.key and need.name in names)
+        mistakes.append(
+            f"the hub {hub.UNREACHABLE}, and this machine lacks {listed}; fetch them where the hub answers, with "
+            f"cse-data fetch and the same arguments (docs/offline.md), or give copies, {copies}; cse-train "
+            "experiment=demo needs no hub"
+        )
+        return combine(map(MissingResource, [*others, *mistakes]))
+    if len(names) > 1:
+        mistakes.append(
+            f"all that is missing: {listed}; cse-data fetch with the same arguments fetches what is on the hub; "
+            "cse-train experiment=demo needs no hub"
+        )
+    return combine([error, *map(MissingResource, mistakes)])

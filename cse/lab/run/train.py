@@ -26,7 +26,7 @@ from omegaconf import DictConfig
 
 from cse.data.overlap import Overlap, overlap_of_all
 from cse.device import device_name
-from cse.errors import Interrupted, MissingResource, UserError, combine
+from cse.errors import Interrupted, MissingResource, UserError
 from cse.lab.folder.changes import changed_code
 from cse.lab.folder.contents import EarlierCode, Results, TrainingData
 from cse.lab.folder.heartbeat import Heartbeat
@@ -37,7 +37,7 @@ from cse.lab.run.best import finish_run, recover_best, save_best
 from cse.lab.run.build import build
 from cse.lab.run.dry_run import log_forecast, log_plan, log_rows
 from cse.lab.run.job import Job
-from cse.lab.run.needs import lacking, needs_of
+from cse.lab.run.needs import error_on_all, needs_of
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.refusals import check_unused
 from cse.lab.run.resume import resume_hint
@@ -146,13 +146,7 @@ def build_parts(job: Job, accelerator: Accelerator) -> Parts:
         except MissingResource as error:
             if job.cfg.dry_run and accelerator.is_main_process:
                 log_plan(job.cfg, job.folder)
-            names, more = lacking(needs_of(job.cfg))
-            if len(names) > 1:
-                more.append(
-                    f"all that is missing: {', '.join(names)}; cse-data fetch with the same arguments fetches what is "
-                    "on the hub; cse-train experiment=demo needs no hub"
-                )
-            raise combine([error, *map(MissingResource, more)]) from error
+            raise error_on_all(error, needs_of(job.cfg)) from error
 
 
 def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training, Overlap | None]:
