@@ -216,9 +216,9 @@ def with_lines_of_spread(
 def booktabs(section: Section) -> str:
     """Return a booktabs table, at most as wide as the text; "" for a table without columns.
 
-    A table that is too wide for one column spans both columns. If it is too wide for both columns, its rows become
-    columns, if it then fits. The column `folder` is left out. So is the column `runs` if all its values are equal, and
-    an empty column without a name.
+    A table that is too wide for one column spans both columns. A table that is too wide for both columns is
+    transposed if it then fits. The column `folder` is left out. So is the column `runs` if all its values are equal,
+    and an empty column without a name.
     """
     table = section.shown
     left_out = ["folder"]

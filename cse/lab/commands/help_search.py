@@ -121,7 +121,7 @@ def meets(entry: Entry, given: str) -> bool:
 
 
 def with_name(entries: Sequence[Entry], word: str) -> list[Entry]:
-    """Return the entries whose name, or the last part of whose name, is this word."""
+    """Return the entries that have this word as their name, or as the last part of their name."""
     return [entry for entry in entries if word.lower() in (entry.name.lower(), last_part(entry.name.lower()))]
 
 

@@ -226,7 +226,7 @@ def each_loss(old: Old) -> list[Old]:
 
 
 def trainers_named(old: Sequence[Old], known: Collection[str], kind: Kind) -> set[str]:
-    """Return the trainers with `choose`, from which the command has an argument, and the trainer of `--loss`."""
+    """Return the trainers whose arguments the command has: each trainer with `choose`, and the trainer of `--loss`."""
     answers = [(simplified(one.given[0]), answer_to(one.given[0], known, kind)) for one in old]
     of_name = [(name, row) for name, row in answers if row and name in map(simplified, row.arguments)]
     return {row.trainer for name, row in of_name if row.choose or name == "loss"}
@@ -283,7 +283,7 @@ def refuse_several(old: Old, several: Sequence[Mapping[str, str]]) -> None:
 
 
 def takes_true(key: str) -> bool:
-    """Return whether a setting's type has the value true. A key without an annotation, such as a folder, has not."""
+    """Return whether a setting's type has the value true. A key without an annotation, such as a folder, does not."""
     annotation = annotations_in_choices(key, tuple(folders_of(key.partition(".")[0])))[-1]
     return any(last_part(name) == "bool" for name in annotation or ())
 
@@ -307,7 +307,7 @@ def in_grammar(key: str, value: str) -> str:
 def merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Return one dict from several. The lists of a key are joined; of its other values, the last counts.
 
-    In a joined list, each text occurs once. Numbers may be equal, such as two weights.
+    In a joined list, each text occurs once. A number may occur again, such as the weights 1 and 1.
     """
     result: dict[str, str] = {}
     for key, value in (pair for settings in several for pair in settings.items()):
@@ -478,7 +478,7 @@ def leave_out_absent_copy(old: Sequence[Old]) -> None:
 
 
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
-    """Return the choices that the command lacks and that rows need, for flags that have a row's complete name."""
+    """Return the choices that rows need in groups without a choice, for flags that are a row's complete name."""
     free = {*groups(kind)} - {key_of(text) for text in [*settings_of(old), *ours]}
     rows = [
         one.answer for one in old if one.answer and simplified(one.given[0]) in map(simplified, one.answer.arguments)
@@ -510,7 +510,7 @@ def leave_out_unfitting(
 ) -> None:
     """Remove each setting that the command's choices, or the program, do not have.
 
-    A setting of an evaluator that is not chosen has no effect in the other trainer either.
+    For a setting of an evaluator that is not chosen there is no note: it has no effect in the other trainer either.
     """
     other = next(program for other, program in PROGRAMS.items() if other != kind)
     for one in old:

@@ -112,8 +112,8 @@ def report_folder(config: PlainConfig, folders: list[Path]) -> Path:
 def name_of(folders: list[Path]) -> str:
     """Return the name of a report on these folders, such as A+B.
 
-    A and B are the last parts of the folders' paths: as many parts as A and B need to differ. The name has no sign of a
-    glob. An underscore replaces a sign that LaTeX does not accept in the path of report.tex.
+    A and B are the last parts of the folders' paths: as many parts as A and B need to differ. The name has no * and
+    no ?. An underscore replaces a sign that LaTeX does not accept in the path of report.tex.
     """
     from cse.lab.report.any_runs.names import short_names
 

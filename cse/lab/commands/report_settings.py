@@ -68,7 +68,7 @@ def default_settings() -> PlainConfig:
 
 
 def changed_settings(config: PlainConfig) -> PlainConfig:
-    """Return the settings that are not the defaults. An empty list of runs is the default."""
+    """Return the settings that are not the defaults. An empty list of runs counts as the default."""
     defaults = default_settings()
     return {key: value for key, value in config.items() if value not in (defaults[key], [])}
 

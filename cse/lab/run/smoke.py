@@ -48,7 +48,7 @@ def shrink(cfg: DictConfig, keys: Iterable[str] = ()) -> None:
                 OmegaConf.update(cfg, key, value, merge=False)
     if left_out:
         names = ",".join(left_out)
-        log_fields(smoke=f"eval={names} is left out, because it has no synthetic data; eval={','.join(cfg.eval)} remains")
+        log_fields(smoke=f"eval={names} is left out: there is no synthetic data for it; scored: {','.join(cfg.eval)}")
     for key, value in given.items():
         if (now := value_at(cfg, key)) != value:
             before, after = spell_value(value, quotes=False), spell_value(now, quotes=False)

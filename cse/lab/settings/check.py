@@ -83,7 +83,7 @@ def check_nodes(settings: PlainConfig, types: type, helpers: Collection[str]) ->
 
 
 def unread_keys(settings: PlainConfig, helpers: Collection[str], referred: Collection[str]) -> Iterator[Violation]:
-    """Yield a Violation for each key in or below `helpers` or added to `paths`, if no value refers to the key.
+    """Yield a Violation for each key to which no value refers: in or below `helpers`, or added to `paths`.
 
     helpers: see check_nodes. referred: the keys to which values refer.
     """
@@ -113,8 +113,8 @@ def sentences_of(violations: Iterable[Violation], config: DictConfig) -> Iterato
 def with_converted(config: DictConfig, nodes: Sequence[CheckedNode], written: PlainConfig) -> DictConfig:
     """Return a copy of the config with the converted values of its checked nodes.
 
-    written: the config's values with unresolved references. A reference remains if its value is right after all
-    other conversions.
+    written: the config's values with unresolved references. A reference remains if the conversion of all other
+    values gives its value the right type.
     """
     checked = deepcopy(config)
     converted = {key: value for node in nodes for key, value in node.converted.items()}

@@ -309,7 +309,7 @@ def simplified(name: str) -> str:
 def answer_to(
     name: str, ours: Collection[str] = (), kind: Kind | None = None, named: Collection[str] = ()
 ) -> Answer | None:
-    """Return the table's row on a name; else a row on its last part, if the row's key has another last part; else None.
+    """Return the table's row on a name; else a row on its last part, unless the row's key ends in this part; else None.
 
     Of several rows, prefer a row for this kind of command, then a row of a trainer in `named`, then a row whose setting
     is in `ours`.

@@ -144,12 +144,12 @@ def fields_of(taker: Callable[..., object]) -> dict[str, object]:
 
 
 def null_for_none(value: object) -> object:
-    """Return the value of an optional part, with None for the word "none", which is a group's choice of no part."""
+    """Return the value of an optional part: None for "none", the choice of a group for no part."""
     return None if value == "none" else value
 
 
 def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
-    """Return the type. For a type that pydantic cannot check, such as a Protocol, return `object`: any value passes."""
+    """Return the type, or `object`, which any value fits, for a type that pydantic cannot check, such as a Protocol."""
     try:
         TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
     except (PydanticUserError, SchemaError):
