@@ -1,7 +1,6 @@
 """Plain text in columns, and text that is wrapped at the terminal's width.
 
-`to_columns` writes rows as lines. `in_column` wraps a text in a column after its head. `say` prints a text, which
-`as_shown` wraps. The other functions wrap lines of help, a command, a list and YAML at the terminal's width.
+`to_columns` writes rows as lines. `in_column` wraps a text in a column after its head. `say` prints a wrapped text.
 """
 
 import os
