@@ -114,15 +114,16 @@ class Run:
     @property
     def untrained(self) -> float | None:
         """The untrained encoder's value of the score that selects the checkpoint; None if unknown."""
-        return self._before_training.get(self.select)
+        return self.before_training.get(self.select)
 
     @property
     def no_better(self) -> bool:
         """Whether the selected checkpoint scores no better than `untrained`."""
-        return no_better(self.scored, self.select, self._before_training)
+        return no_better(self.scored, self.select, self.before_training)
 
     @property
-    def _before_training(self) -> Mapping[str, float | None]:
+    def before_training(self) -> Mapping[str, float | None]:
+        """The dev scores of the untrained encoder, by name."""
         return self.results.get("untrained") or {}
 
     @property

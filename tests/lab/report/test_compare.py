@@ -20,6 +20,7 @@ from cse.lab.report.any_runs.runs_table import runs_frame
 from cse.lab.report.any_runs.settings_table import notes_on_settings, score_text, settings_frame, settings_section
 from cse.lab.report.any_runs.which_runs import places, runs_having, with_origin
 from cse.lab.report.show.terminal import show_report
+from cse.lab.report.show.write import html_of_report
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
 
@@ -249,6 +250,19 @@ def test_runs_that_are_no_better_than_untrained_are_named(leave, compared):
     )
     latex = settings_section(comparison, "a").latex()
     assert latex.count(r"$\ddagger$") == 2  # the score, and in the caption
+
+
+@pytest.mark.parametrize(("level", "is_said"), [(73.0, True), (72.5, True), (72.4, False)])
+def test_a_report_says_that_no_trained_setting_is_better_than_the_untrained_encoder(leave, compared, level, is_said):
+    """The mean decides, not a single seed."""
+    for lr, score in ((1e-5, 72.0), (3e-5, 70.0)):
+        for seed in (0, 1):
+            leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": score + seed}, untrained={"dev/x": level})
+    leave("reference", {"checkpoint": "bert"}, {"dev/x": 80.0})
+    report, out = whole_report(compared()), io.StringIO()
+    show_report(report, Path(), Console(file=out, width=200))
+    for text in (out.getvalue(), html_of_report(report, Path())):
+        assert (f"No trained setting scores better than the untrained encoder ({level:.2f})." in text) is is_said
 
 
 def test_more_seeds_are_put_into_a_searchs_folder_but_not_among_its_trials(leave, compared):

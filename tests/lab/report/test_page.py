@@ -226,7 +226,25 @@ def test_an_axis_of_scores_has_words_and_a_unit_and_a_menu_has_keys(leave, compa
     assert chart.layout.yaxis.title.text == "STS test, average (points)"
     assert [button.label for button in chart.layout.updatemenus[0].buttons] == ["test/sts/average", "dev/stsb/spearman"]
     (_, second) = chart.layout.updatemenus[0].buttons
-    assert second.args[1] == {"yaxis.title.text": "STS-B dev, Spearman<br>(points)"}
+    assert second.args[1]["yaxis.title.text"] == "STS-B dev, Spearman<br>(points)"
+
+
+@pytest.mark.parametrize("models", [["<a>"], ["<a>", "b"]])
+def test_a_chart_of_scores_has_a_line_with_a_name_for_each_untrained_encoder(leave, compared, models):
+    """Only for the score whose level is known. A heat map has the levels in the text below it."""
+    for number, model in enumerate(models):
+        for lr in (1e-5, 3e-5):
+            config = {"trainer.lr": lr, "model.name": model, "seed": 1}
+            leave(f"{number}{lr}", config, {"dev/x/y": 70.0, "test/x/y": 60.0}, untrained={"dev/x/y": 72.0 + number})
+    chart = charts_of(compared(metrics=["dev/*", "test/*"]))["Score by setting"]
+    if len(models) == 2:
+        assert chart.layout.meta == "Untrained <a> 72.00 (x dev, y), untrained b 73.00 (x dev, y)."
+        return
+    shown = {button.label: button.args[1]["shapes"] for button in chart.layout.updatemenus[0].buttons}
+    assert shown["test/x/y"] == []
+    (line,) = shown["dev/x/y"]
+    assert (line["y0"], line["y1"], line["label"]["text"]) == (72.0, 72.0, "untrained encoder")
+    assert len(chart.layout.shapes) == (chart.layout.updatemenus[0].buttons[0].label == "dev/x/y")
 
 
 def test_a_browser_may_break_the_name_of_a_score_in_the_head_of_a_table():

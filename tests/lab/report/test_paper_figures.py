@@ -81,6 +81,18 @@ def test_scores_are_means_with_deviations_of_distinct_seeds_the_best_first(two_l
     assert colours == list(colours_of(compared()).values())  # as on the page
 
 
+@pytest.mark.parametrize("rates", [2, 8])
+def test_scores_have_a_line_with_a_name_at_the_level_of_the_untrained_encoder(leave, figures, rates):
+    """Also if numbers are the x axis."""
+    for number in range(rates):
+        config = {"trainer.lr": 1e-5 * 2**number, "seed": 1}
+        leave(f"{number}", config, {DEV: 70.0 + number}, untrained={DEV: 65.0})
+    (axes,) = figures()["scores"].axes
+    assert "untrained encoder" in texts(axes)
+    places = [line.get_ydata() if rates == 8 else line.get_xdata() for line in axes.lines]
+    assert [65.0, 65.0] in [list(place) for place in places]
+
+
 def test_the_cells_of_a_heat_map_are_those_of_the_page(two_losses, figures):
     axes, scale = figures()["heat_map"].axes
     assert scale.get_xlabel() == f"{TEST_IN_WORDS} (points)"

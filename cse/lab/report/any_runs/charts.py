@@ -20,7 +20,7 @@ from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
 from cse.lab.report.any_runs.curves import equal_lines, lines_by_metric, panels_of, title_of_curves
 from cse.lab.report.any_runs.scores import axis_name
 from cse.lab.report.any_runs.settings_table import marks
-from cse.lab.report.formats import first_few, folded
+from cse.lab.report.formats import capitalised, first_few, folded, score_in_words
 from cse.lab.report.show import look
 from cse.lab.report.show.look import PLUS_MINUS
 from cse.lab.settings.values import number_in
@@ -32,6 +32,7 @@ TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradien
 BOX = "A box has the median and the quartiles. The dashed line is the mean. Each dot is a seed."
 DOTS = "Each dot is a seed. It has the colour of its setting in the table of settings."
 TRIALS = "Each dot is a trial. The line is the best score so far."
+DASHED = {"color": look.GREY, "dash": "dash", "width": 1.5}
 LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # at the right of the chart
 AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e", "title": {"standoff": 12}}
 TEMPLATE = go.layout.Template(
@@ -115,7 +116,7 @@ def chart_by_number(
         ]
     scale = "log" if is_log_axis(numbers.values()) else "linear"
     layout = {"xaxis": {"title": escape(key.short), "type": scale}, "meta": DOTS}
-    return with_menu(traces, layout, axis_titles(comparison, scored))
+    return with_menu(traces, layout, axes_of(comparison, scored))
 
 
 def is_log_axis(numbers: Iterable[float]) -> bool:
@@ -143,7 +144,7 @@ def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
             so_far = list(accumulate((trial.run.metrics[score] for trial in of_search), best))
             numbers = [trial.number for trial in of_search]
             traces[score].append(go.Scatter(x=numbers, y=so_far, mode="lines", line=steps))
-    return with_menu(traces, {"xaxis_title": "trial", "meta": TRIALS}, axis_titles(comparison, scored))
+    return with_menu(traces, {"xaxis_title": "trial", "meta": TRIALS}, axes_of(comparison, scored))
 
 
 def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.Figure:
@@ -160,17 +161,21 @@ def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.
             )
             for value, points in seeds_of(comparison, score, [key]).groupby(key.dotted, observed=True)
         ]
-    return with_menu(traces, {"xaxis": category_axis(comparison, key), "meta": BOX}, axis_titles(comparison, scored))
+    return with_menu(traces, {"xaxis": category_axis(comparison, key), "meta": BOX}, axes_of(comparison, scored))
 
 
 def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence[str]) -> go.Figure:
-    """Return a chart with a heat map for each score. A cell shows mean and sd for a pair of values of two keys."""
+    """Return a chart with a heat map for each score. A cell shows mean and sd for a pair of values of two keys.
+
+    The text below the chart gives the scores of the untrained encoders.
+    """
     traces = {score: [heat_map_of(comparison, across, down, score)] for score in scored}
     rows = len({setting.values[down.dotted] for setting in comparison.settings})
     layout: dict[str, object] = {
         "xaxis": category_axis(comparison, across) | {"showgrid": False},
         "yaxis": category_axis(comparison, down) | {"showgrid": False, "autorange": "reversed"},
         "height": min(look.CHART_HEIGHT, look.CHART_MARGINS + rows * look.CHART_ROW),
+        "meta": "".join(f"{levels}." for levels in levels_in_words(comparison, scored)),
     }
     return with_menu(traces, layout, {})
 
@@ -249,6 +254,30 @@ def axis_titles(comparison: Comparison, scores: Sequence[str]) -> dict[str, str]
     return {score: "<br>".join(map(escape, of_score)) for score, of_score in lines.items()}
 
 
+def axes_of(comparison: Comparison, scores: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Return {score: the title of its axis, and a dashed line with a name at the level of each untrained encoder}."""
+    axes: dict[str, dict[str, object]] = {}
+    for score, title in axis_titles(comparison, scores).items():
+        highest = seeds_of(comparison, score)["score"].max()
+        lines = [
+            {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": level, "y1": level, "line": DASHED}
+            | {"label": {"text": escape(name), "textposition": "end", "yanchor": "top" if level > highest else "bottom"}}
+            for name, level in comparison.untrained(score)
+        ]
+        axes[score] = {"yaxis.title.text": title, "shapes": lines}
+    return axes
+
+
+def levels_in_words(comparison: Comparison, scores: Sequence[str]) -> list[str]:
+    """Return a text with the scores of the untrained encoders; [] if they are unknown."""
+    levels = [
+        f"{name} {level:{comparison.formats[score]}} ({score_in_words(score)})"
+        for score in scores
+        for name, level in comparison.untrained(score)
+    ]
+    return [capitalised(", ".join(levels))] if levels else []
+
+
 def colours_of(comparison: Comparison) -> dict[Setting, str]:
     """Return the colour of each setting."""
     return dict(zip(comparison.ranked, look.setting_colours(len(comparison.ranked)), strict=True))
@@ -257,11 +286,11 @@ def colours_of(comparison: Comparison) -> dict[Setting, str]:
 def with_menu(
     traces: Mapping[str, Sequence[go.Scatter | go.Box | go.Heatmap]],
     layout: Mapping[str, object],
-    titles: Mapping[str, str],
+    axes: Mapping[str, Mapping[str, object]],
 ) -> go.Figure:
     """Return a figure with a menu that selects the score to show.
 
-    traces: {score: plotly's traces}. titles: {score: the title of the y axis}; {} if y is no score.
+    traces: {score: plotly's traces}. axes: {score: further parts of the layout}; {} if y is no score.
     """
     owners = [name for name, lines in traces.items() for _ in lines]
     figure = go.Figure([trace for lines in traces.values() for trace in lines], go.Layout(template=TEMPLATE, **layout))
@@ -269,14 +298,11 @@ def with_menu(
         trace.visible = owner == owners[0]
     buttons = []
     for name in traces:
-        title = {"yaxis.title.text": titles[name]} if titles else {}
         shown = {"visible": [owner == name for owner in owners]}
-        buttons.append({"label": escape(name), "method": "update", "args": [shown, title]})
+        buttons.append({"label": escape(name), "method": "update", "args": [shown, axes.get(name, {})]})
     menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
     menu |= {"bgcolor": look.CLEAR, "bordercolor": look.GREY}
-    if titles:
-        figure.update_layout(yaxis_title=titles[owners[0]])
-    return figure.update_layout(updatemenus=[menu], margin_t=60)
+    return figure.update_layout(axes.get(owners[0], {}), updatemenus=[menu], margin_t=60)
 
 
 def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.Figure]:
@@ -301,7 +327,8 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
     if lines:
         first = [name for name in (comparison.scores.best_by, comparison.scores.leading) if name in lines]
         ordered = {name: lines[name] for name in dict.fromkeys([*first, *lines])}
-        chart = with_menu(ordered, about, axis_titles(comparison, list(lines)))
+        titles = axis_titles(comparison, list(lines))
+        chart = with_menu(ordered, about, {name: {"yaxis.title.text": title} for name, title in titles.items()})
         charts[title_of_curves(comparison)] = chart.update_layout(meta=equal_lines(lines, comparison))
     for chart in charts.values():
         if max(line.x.max() for line in chart.data) <= 10:

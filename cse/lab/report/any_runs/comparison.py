@@ -17,17 +17,19 @@ from cse.lab.folder.runs import Run, score_named
 from cse.lab.report.any_runs.names import (
     OWN_COLUMNS,
     format_settings,
+    format_short,
     label_of,
     short_names,
 )
 from cse.lab.report.any_runs.scores import ScoreNames, pick_scores
 from cse.lab.report.any_runs.trials import Trial, first_trials, runs_included
-from cse.lab.report.formats import format_of
+from cse.lab.report.formats import FEW, first_few, format_of
 from cse.lab.report.numbers.groups import Group, groups_of_scores
 from cse.lab.report.numbers.keys_that_differ import fewest_keys, keys_of_settings, value_in_words
 from cse.lab.report.numbers.statistics import Value, mean_and_sd
 from cse.lab.report.numbers.unlike import differences_in_number
 from cse.lab.settings.values import in_one_form
+from cse.score import in_short
 
 MANY_KEYS = 6  # text tables have at most this many columns of keys, unless labels need more
 
@@ -102,6 +104,11 @@ class Setting:
         """Whether an included run is no better than its untrained encoder."""
         return any(run.no_better for run in self.included)
 
+    def untrained(self, score: str) -> float | None:
+        """Return the mean score of the untrained encoders of the included runs; None if it is unknown."""
+        known = [value for run in self.included if (value := run.before_training.get(score)) is not None]
+        return mean_and_sd(known).mean if known else None
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -143,6 +150,23 @@ class Comparison:
         """The number format of each score and of its standard deviation. All tables use this format."""
         means = {score: [setting.means.get(score) for setting in self.settings] for score in self.scores.all}
         return {score: format_of(mean.mean for mean in of_score if mean) for score, of_score in means.items()}
+
+    def untrained(self, score: str) -> list[tuple[str, float]]:
+        """Return (name, score) of each untrained encoder; [] if there are more than FEW, too many lines for a chart."""
+        known = [(setting, level) for setting in self.settings if (level := setting.untrained(score)) is not None]
+        levels = {in_short(level): (format_short(setting.runs[0].get("model.name")), level) for setting, level in known}
+        names = [f"untrained {name if len(levels) > 1 else 'encoder'}" for name, _ in levels.values()]
+        return list(zip(names, (level for _, level in levels.values()), strict=True)) if len(levels) <= FEW else []
+
+    def below_untrained(self) -> str:
+        """Return a sentence if no trained setting scores better than its untrained encoder, by `best_by`; else ""."""
+        by = self.scores.best_by or ""
+        trained = [(setting.means[by].mean, setting.untrained(by)) for setting in self.settings if by in setting.means]
+        known = [(mean, level) for mean, level in trained if level is not None]
+        if not known or any(mean < level if self.lower_is_better(by) else mean > level for mean, level in known):
+            return ""
+        levels = first_few(list(dict.fromkeys(in_short(level) for _, level in known)))
+        return f"No trained setting scores better than the untrained encoder ({levels})."
 
     def lower_is_better(self, score: str | None) -> bool:
         """Return whether a lower score is better."""

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
-from cse.lab.report.any_runs.charts import TRAINING, cells_of, colours_of, is_log_axis, keys_as_axes
+from cse.lab.report.any_runs.charts import TRAINING, cells_of, colours_of, is_log_axis, keys_as_axes, levels_in_words
 from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
 from cse.lab.report.any_runs.curves import NAMED, equal_curves, name_of, over_seeds, panels_of
 from cse.lab.report.any_runs.scores import axis_name
@@ -32,6 +32,7 @@ from cse.lab.sharing.score_tables import MODIFIED
 ROWS, DOTS = 20, 500  # the most settings that a figure shows as rows, or as dots over numbers
 LETTER, LINE = 0.058, 0.14  # the width of a letter and the height of a line, in inches
 MEAN_AND_SD = f"mean {PLUS_MINUS} standard deviation over seeds"
+DASHED = {"color": look.GREY, "linestyle": "--", "linewidth": 0.8, "zorder": 0}
 ACROSS, DOWN = 12, 30  # the most values of a heat map's two keys; with more values there is no heat map
 
 Captioned = tuple[Figure | None, str]  # a figure and its caption
@@ -86,6 +87,7 @@ def figure_of_rows(comparison: Comparison, scored: Sequence[Setting], score: str
         if len(seeds) > 1:
             axes.plot(seeds, [row + 0.3] * len(seeds), ".", color=colour, alpha=look.FAINT, markersize=4)
         axes.errorbar(mean.mean, row, xerr=mean.sd, color=colour, marker=marker, markersize=4.5, capsize=2.5)
+    draw_untrained(comparison, axes, score, is_upright=True)
     axes.set_yticks(range(len(shown)), names)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.annotate(plain(keys), (0, 1), (-4, 2), "axes fraction", "offset points", ha="right", va="bottom")
@@ -127,6 +129,7 @@ def figure_over_numbers(
         )
     axes.set_xscale("log" if is_log_axis(numbers.values()) else "linear")
     axes.set(xlabel=plain(key.dotted), ylabel=axis_label(comparison, score, 1.6))
+    draw_untrained(comparison, axes, score, is_upright=False)
     part = the_best_of(min(DOTS, len(numbers)), len(numbers), "settings")
     if len(series) > 1:
         add_legend(figure, [axes], others)
@@ -169,7 +172,8 @@ def heat_map_figure(comparison: Comparison, keys: Sequence[Key]) -> Captioned:
     joined = ", ".join(key.short for key in comparison.keys if key not in keys)
     statistic = MEAN_AND_SD if cells["sd"].notna().any() else "mean over seeds" if joined else ""
     facts = [f"{statistic}, {joined}" if joined else statistic]
-    captioned = finished(figure, comparison, f"{score_in_words(score)} by {down.short} and {across.short}", facts)
+    about, levels = f"{score_in_words(score)} by {down.short} and {across.short}", levels_in_words(comparison, [score])
+    captioned = finished(figure, comparison, about, facts, levels)
     axes.grid(visible=False)
     return captioned
 
@@ -206,6 +210,19 @@ def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> C
     logging = curves.loc[curves["metric"] == metric, "setting"].nunique()
     facts = [MEAN_AND_SD if has_band else "", the_best_of(len(drawn), logging, "settings")]
     return finished(figure, comparison, f"{score_in_words(metric)} over the steps", facts, equal_curves(means))
+
+
+def draw_untrained(comparison: Comparison, axes: Axes, score: str, *, is_upright: bool) -> None:
+    """Draw a dashed line, with its name, at the score of each untrained encoder. is_upright: whether x is the score."""
+    for name, level in comparison.untrained(score):
+        if is_upright:
+            axes.axvline(level, **DASHED)
+            side = "left" if level < sum(axes.get_xlim()) / 2 else "right"  # the name is above the axes, not beside them
+            place, system = (level, 1), axes.get_xaxis_transform()
+        else:
+            axes.axhline(level, **DASHED)
+            side, place, system = "right", (1, level), axes.get_yaxis_transform()
+        axes.annotate(plain(name), place, (0, 2), system, "offset points", ha=side, va="bottom")
 
 
 def axis_label(comparison: Comparison, score: str, inches: float) -> str:

@@ -114,7 +114,7 @@ def best_of(comparison: Comparison, verdict: str, *, is_part: bool) -> Best | No
         return None
     again = "" if is_part else more_seeds_command(comparison, setting)
     shown = score_text(comparison, setting, str(scores.leading))
-    return Best(setting.label, str(scores.best_by), str(scores.leading), shown, verdict, again)
+    return Best(setting.label, str(scores.best_by), str(scores.leading), shown, verdict, comparison.below_untrained(), again)
 
 
 def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[tuple[str, str, str]]:

@@ -43,6 +43,7 @@ class Best:
     leading: the name of the score that is shown.
     score: the value of the shown score, as text.
     verdict: whether the setting is significantly better than others (`Differences.verdict`); "" if it is than all.
+    untrained: a sentence if no trained setting scores better than the untrained encoder; else "".
     again: the command that trains more seeds of the setting.
     """
 
@@ -51,6 +52,7 @@ class Best:
     leading: str
     score: str
     verdict: str
+    untrained: str
     again: str
 
 

@@ -167,6 +167,8 @@ def show_best(best: Best, console: Console) -> None:
     console.print()
     named = Text.assemble(f"* best by {best.by}: {best.setting} (", (score, "bold"), ")")
     console.print(named, soft_wrap=not console.is_terminal)  # a pipe gets a whole line
+    if best.untrained:
+        console.print(Text(f"  {best.untrained}", style="bold"))
     if best.verdict:
         console.print(Text(f"  {best.verdict}"))
     if best.again:
