@@ -1,9 +1,14 @@
 """Which score leads where a dev score selects."""
 
+import pytest
+
+from cse.lab.report.any_runs.curves import curves_of
 from cse.lab.report.any_runs.differences import compare_settings
-from cse.lab.report.any_runs.differences_table import differences_frame
+from cse.lab.report.any_runs.differences_table import differences_frame, differences_section
+from cse.lab.report.any_runs.paper_figures import draw_paper_figures
 from cse.lab.report.any_runs.runs_report import best_of
 from cse.lab.report.any_runs.runs_table import runs_frame
+from cse.lab.report.any_runs.settings_table import settings_section
 
 
 def test_a_test_score_leads_and_the_dev_score_selects(leave, compared):
@@ -27,6 +32,20 @@ def test_a_test_score_leads_and_the_dev_score_selects(leave, compared):
     assert compared(metrics=["*/a"]).scores.leading == "test/x/a"
     assert compared(metrics=["dev/*"]).scores.leading == "dev/x/a"
     assert list(runs_frame([found]))[5:7] == ["test/z/average", "dev/x/a"]
+
+
+@pytest.mark.parametrize(("metrics", "is_said"), [(["*"], True), (["test/*"], False)])
+def test_a_caption_with_the_dev_scores_that_selected_the_checkpoints_says_so(leave, compared, metrics, is_said):
+    for lr in (1, 2):
+        for seed in (1, 2, 3):
+            scores = {"dev/x/a": 70.0 + lr + seed, "test/x/a": 60.0 + seed}
+            leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed, "trainer.select": "dev/x/a"}, scores)
+    found, said = compared(metrics=metrics), "x dev, a also selected the checkpoint of each run."
+    assert (said in settings_section(found, "a").latex()) is is_said
+    on_dev = compared(metrics=["dev/*"])
+    assert said[:-1] in differences_section(compare_settings(on_dev, None, 0.95), "a").latex()
+    (caption,) = (one.caption for one in draw_paper_figures(on_dev, curves_of(on_dev)) if one.name == "scores")
+    assert said in caption
 
 
 def test_a_test_score_that_a_run_lacks_does_not_lead(leave, compared):

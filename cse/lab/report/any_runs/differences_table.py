@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from cse.lab.report.any_runs.differences import Differences, Tested, sides_with_seeds
+from cse.lab.report.any_runs.scores import selection_in_words
 from cse.lab.report.formats import bounds, capitalised, counted_noun, digits_of, probability, score_in_words, signed
 from cse.lab.report.numbers.groups import Group
 from cse.lab.report.numbers.notes import detectable_difference
@@ -39,13 +40,14 @@ def differences_section(differences: Differences, label: str = "") -> Section:
         note_on_pairs(comparison.seed_key, differences.base, [line.group for line in differences.lines]),
         note_on_lower(differences.lower),
     ]
+    selection = selection_in_words(comparison.runs, [differences.score])
     return Section(
         title_of(differences, str),
         differences_table(differences),
         [note for note in notes if note],
         legend_of_tests(differences),
         label_columns=len(comparison.shown_keys),
-        caption=capitalised(title_of(differences, score_in_words)),
+        caption="; ".join(filter(None, [capitalised(title_of(differences, score_in_words)), selection])),
         label=label,
     )
 

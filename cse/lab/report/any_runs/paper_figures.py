@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from cse.lab.report.any_runs.charts import TRAINING, cells_of, colours_of, is_log_axis, keys_as_axes, levels_in_words
 from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
 from cse.lab.report.any_runs.curves import NAMED, equal_curves, name_of, over_seeds, panels_of
-from cse.lab.report.any_runs.scores import axis_name
+from cse.lab.report.any_runs.scores import axis_name, selection_in_words
 from cse.lab.report.any_runs.settings_table import marks, smoke_words
 from cse.lab.report.formats import capitalised, folded, score_in_words
 from cse.lab.report.show import look
@@ -94,7 +94,7 @@ def figure_of_rows(comparison: Comparison, scored: Sequence[Setting], score: str
     axes.set_xlabel(axis_label(comparison, score, figure.get_figwidth()), loc="right")  # may reach below the names
     spread = spread_of(shown, score)
     facts = [spread, "a dot for each seed" if spread else "", the_best_of(len(shown), len(scored), "settings")]
-    return finished(figure, comparison, f"{score_in_words(score)} by {keys}", facts)
+    return finished(figure, comparison, score, f"by {keys}", facts)
 
 
 def figure_over_numbers(
@@ -135,7 +135,7 @@ def figure_over_numbers(
         add_legend(figure, [axes], others)
         part = the_best_of(min(NAMED, len(series)), len(series), "lines")
     facts, equal = [spread_of(list(numbers), score), part], equal_curves(lines, f"values of {key.short}")
-    return finished(figure, comparison, f"{score_in_words(score)} over {key.short}", facts, equal)
+    return finished(figure, comparison, score, f"over {key.short}", facts, equal)
 
 
 def heat_map_figure(comparison: Comparison, keys: Sequence[Key]) -> Captioned:
@@ -172,8 +172,8 @@ def heat_map_figure(comparison: Comparison, keys: Sequence[Key]) -> Captioned:
     joined = ", ".join(key.short for key in comparison.keys if key not in keys)
     statistic = MEAN_AND_SD if cells["sd"].notna().any() else "mean over seeds" if joined else ""
     facts = [f"{statistic}, {joined}" if joined else statistic]
-    about, levels = f"{score_in_words(score)} by {down.short} and {across.short}", levels_in_words(comparison, [score])
-    captioned = finished(figure, comparison, about, facts, levels)
+    about = f"by {down.short} and {across.short}"
+    captioned = finished(figure, comparison, score, about, facts, levels_in_words(comparison, [score]))
     axes.grid(visible=False)
     return captioned
 
@@ -209,7 +209,7 @@ def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> C
     has_band = points.groupby("setting")["seed"].nunique().max() > 1
     logging = curves.loc[curves["metric"] == metric, "setting"].nunique()
     facts = [MEAN_AND_SD if has_band else "", the_best_of(len(drawn), logging, "settings")]
-    return finished(figure, comparison, f"{score_in_words(metric)} over the steps", facts, equal_curves(means))
+    return finished(figure, comparison, metric, "over the steps", facts, equal_curves(means))
 
 
 def draw_untrained(comparison: Comparison, axes: Axes, score: str, *, is_upright: bool) -> None:
@@ -258,17 +258,19 @@ def add_legend(figure: Figure, grid: Sequence[Axes], keys: Sequence[Key]) -> Non
 
 
 def finished(
-    figure: Figure, comparison: Comparison, about: str, facts: Sequence[str], sentences: Sequence[str] = ()
+    figure: Figure, comparison: Comparison, score: str, about: str, facts: Sequence[str], sentences: Sequence[str] = ()
 ) -> Captioned:
     """Give a figure a faint grid and the size of tick labels, and return the figure with its caption.
 
-    Matplotlib draws tick labels later, without the style look.PAPER. about: the beginning of the caption. The facts,
-    the sentences and the meaning of the signs follow.
+    Matplotlib draws tick labels later, without the style look.PAPER. The caption begins with the score and `about`. The
+    facts, the sentences, whether the score selected checkpoints, and the meaning of the signs follow.
     """
     for axes in figure.axes:
         axes.tick_params(labelsize=look.PAPER["xtick.labelsize"], length=2)
         axes.grid(alpha=0.3, linewidth=0.5)
     drawn = "".join(text.get_text() for text in figure.findobj(Text))
     signs = look.legend_of({sign: sign in drawn for sign in (MODIFIED, NO_BETTER)})
-    caption = ": ".join(filter(None, [capitalised(about), ", ".join(filter(None, facts))])) + smoke_words(comparison)
-    return figure, " ".join([*(f"{sentence}." for sentence in (caption, *sentences)), *signs])
+    title = capitalised(f"{score_in_words(score)} {about}")
+    caption = ": ".join(filter(None, [title, ", ".join(filter(None, facts))])) + smoke_words(comparison)
+    selection = selection_in_words(comparison.runs, [score])
+    return figure, " ".join([*(f"{line}." for line in (caption, *sentences, selection) if line), *signs])

@@ -78,6 +78,12 @@ def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
     return [*averages(tests), *(name for name in tests if without_split(name) == selecting), *tests]
 
 
+def selection_in_words(runs: Sequence[Run], scores: Sequence[str]) -> str:
+    """Return which of these scores selected checkpoints, for a caption; "" for none. Selection makes them optimistic."""
+    selecting = [score_in_words(score) for score in scores if any(run.select == score for run in runs)]
+    return f"{' and '.join(selecting)} also selected the checkpoint of each run" if selecting else ""
+
+
 def axis_name(runs: Sequence[Run], name: str) -> str:
     """Return the name of an axis: a score's name in words, with its unit; for the key of a setting, the key.
 

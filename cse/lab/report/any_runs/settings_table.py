@@ -16,6 +16,7 @@ from cse.lab.folder.status import counted
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.evaluations import notes_on_evaluations
 from cse.lab.report.any_runs.names import folders_below
+from cse.lab.report.any_runs.scores import selection_in_words
 from cse.lab.report.formats import counted_noun, first_few, place_in_words, score_in_words
 from cse.lab.report.numbers.groups import few_seeds
 from cse.lab.report.numbers.notes import nearest_captions, no_better_remarks, seen_in_training
@@ -62,7 +63,8 @@ def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
     caption += f"; runs per setting: {next(iter(numbers))}" if len(numbers) == 1 else ""
     best_by = str(comparison.scores.best_by)
     caption += f"; *: the best by {score_in_words(best_by)}" if comparison.best else ""
-    return caption + smoke_words(comparison)
+    selection = selection_in_words(comparison.runs, comparison.scores.shown)
+    return f"{caption}{smoke_words(comparison)}{selection and '. '}{selection}"
 
 
 def unranked_section(comparison: Comparison) -> Section:
