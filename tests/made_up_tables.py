@@ -75,7 +75,7 @@ def whole_report(comparison):
     return Report(
         "",
         "",
-        [settings_section(comparison, "")],
+        [settings_section(comparison, "", 0.95)],
         {},
         best=best_of(comparison, "", is_part=False),
         pending=unfinished(comparison, []),

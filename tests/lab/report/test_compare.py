@@ -52,7 +52,7 @@ def test_a_copy_of_a_run_is_no_further_seed(leave, compared):
     for name, seed, score in (("a", 1, 70.0), ("a copy", 1, 70.0), ("b", 2, 73.0)):
         leave(name, {"trainer.lr": 1e-5, "seed": seed}, {"dev/stsb/spearman": score})
     comparison = compared()
-    assert settings_section(comparison, "").table["dev/stsb/spearman"].tolist() == ["71.50 ± 2.12"]
+    assert settings_section(comparison, "", 0.95).table["dev/stsb/spearman"].tolist() == ["71.50 ± 2.12"]
     assert [note for note in notes_on_settings(comparison) if "3 runs of 2 seeds" in note]
 
 
@@ -75,7 +75,7 @@ def test_a_score_that_a_seed_lacks_says_over_how_many_seeds_its_mean_is(leave, c
     for seed, score in ((1, 70.0), (2, 71.0), (3, None)):
         leave(f"{seed}", {"trainer.lr": 1e-5, "seed": seed}, {"dev/x": 60.0 + seed, "test/y": score})
     comparison = compared()
-    assert settings_section(comparison, "").table[["runs", "test/y"]].values.tolist() == [["3", "70.50 ± 0.71"]]
+    assert settings_section(comparison, "", 0.95).table[["runs", "test/y"]].values.tolist() == [["3", "70.50 ± 0.71"]]
     assert notes_on_settings(comparison) == ["all: only 2 of 3 seeds have test/y"]
     assert settings_frame(comparison)["remarks"].tolist() == ["only 2 of 3 seeds have test/y"]
 
@@ -143,7 +143,7 @@ def test_a_setting_is_named_by_what_tells_it_apart(leave, compared):
     found = compared()
     names = {setting.label for setting in found.settings}
     assert names == {"objective=simcse, lr=1", "objective=simcse, lr=2", "objective=barlow, lr=1"}
-    assert "max_steps" in settings_section(found, "").table
+    assert "max_steps" in settings_section(found, "", 0.95).table
 
 
 def test_each_setting_has_a_name_though_some_lack_a_key(leave, compared):
@@ -168,7 +168,7 @@ def test_a_key_named_like_a_column_of_ours_keeps_its_longer_name(leave, compared
     found = compared()
     assert settings_frame(found)["aux_modality.data.folder"].tolist() == ["2", "1"]
     assert settings_frame(found)["folder"].tolist() == ["2-*", "1-*"]
-    latex = settings_section(found, "a").latex()
+    latex = settings_section(found, "a", 0.95).latex()
     assert "data.folder & augmentation.p & x" in latex
     other = differences_section(compare_settings(found, None, 0.95)).table
     assert other[["data.folder", "augmentation.p"]].to_numpy().tolist() == [["1", "1"]]
@@ -196,7 +196,7 @@ def test_a_test_score_marks_no_best(leave, compared):
         leave(f"{lr}", {"trainer.lr": lr, "trainer.select": "test/sts/average"}, {"test/sts/average": 70.0 + lr})
     comparison = compared()
     assert (comparison.best, comparison.scores.best_by, comparison.scores.leading) == (None, None, "test/sts/average")
-    assert settings_section(comparison, "").table[""].tolist() == ["", ""]
+    assert settings_section(comparison, "", 0.95).table[""].tolist() == ["", ""]
     assert [note for note in notes_on_settings(comparison) if "needs a dev score" in note]
 
 
@@ -231,7 +231,7 @@ def test_modified_data_is_marked(leave, compared):
     ):  # fmt: skip
         leave(name, config, {"dev/stsb/spearman": 70.0, "test/stsb/spearman": 60.0}, **more)
     comparison = compared()
-    table = settings_section(comparison, "").table.set_index(["checkpoint", "lr"])
+    table = settings_section(comparison, "", 0.95).table.set_index(["checkpoint", "lr"])
     assert table.loc[("", "1e-05"), "dev/stsb/spearman"] == "70.00 †"
     assert table.loc[("", "1e-05"), "test/stsb/spearman"] == "60.00"
     assert table.loc[("b", ""), "dev/stsb/spearman"] == "70.00"
@@ -248,7 +248,7 @@ def test_runs_that_are_no_better_than_untrained_are_named(leave, compared):
         "all: 1 of 2 runs score no better than the untrained encoder (72.00) on the selection metric"
         in notes_on_settings(comparison)
     )
-    latex = settings_section(comparison, "a").latex()
+    latex = settings_section(comparison, "a", 0.95).latex()
     assert latex.count(r"$\ddagger$") == 2  # the score, and in the caption
 
 
@@ -299,7 +299,7 @@ def test_a_trial_that_is_left_out_marks_no_score(leave, compared):
     since = compared()
     assert score_text(since, since.settings[0], "dev/x") == "76.00"
     assert settings_frame(since)["partial"].tolist() == [""]
-    assert not [line for line in settings_section(since, "").legend if line.startswith(("†", "‡"))]
+    assert not [line for line in settings_section(since, "", 0.95).legend if line.startswith(("†", "‡"))]
 
 
 def test_a_copy_of_a_trial_is_no_seed_trained_since(leave, compared):

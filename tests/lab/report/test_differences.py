@@ -11,7 +11,7 @@ from typed import exit_code
 from cse.lab.report.any_runs import differences
 from cse.lab.report.any_runs.differences import compare_settings
 from cse.lab.report.any_runs.differences_table import differences_frame, differences_section
-from cse.lab.report.any_runs.settings_table import notes_on_settings, settings_frame
+from cse.lab.report.any_runs.settings_table import notes_on_settings, settings_frame, settings_section
 from cse.lab.report.numbers.statistics import seeds_for
 
 SCORES = {
@@ -57,6 +57,21 @@ def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
     assert by_lr["1e-05"]["seeds_to_tell"] == ""
     texts = found.table.set_index("lr")["difference"]
     assert texts["0.0001"].endswith(" ≈")
+
+
+@pytest.mark.parametrize(("far", "bold"), [(60.0, ["close", "best"]), (None, ["close", "best"])])
+def test_the_best_mean_and_all_that_do_not_differ_from_it_significantly_are_bold(leave, compared, far, bold):
+    """In each column. A setting with one seed has no test and is not bold."""
+    for name, base in (("close", 70.0), ("best", 70.5), ("far", far)):
+        for seed in (1, 2, 3)[: None if base else 1]:
+            score = (base or 70.0) + seed
+            leave(f"{name}-{seed}", {"objective": name, "seed": seed}, {"dev/x": score, "test/x": -score})
+    found = compared(metrics=["dev/x", "test/x"])
+    section = settings_section(found, "a", 0.95)
+    shown = {(section.shown["objective"][row], section.shown.columns[column]) for row, column in section.bold}
+    assert {name for name, score in shown if score == "dev/x"} == set(bold)
+    assert {name for name, score in shown if score == "test/x"} == (set() if far is None else {"far"})
+    assert "bold: the best of each score, and means not significantly different" in section.caption
 
 
 def test_each_p_is_named_as_raw_or_by_holm(three_rates, compared):

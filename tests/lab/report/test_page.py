@@ -306,7 +306,7 @@ def test_charts_count_a_copy_once_and_mark_modified_scores_as_the_table_does(lea
         leave(name, config, {"dev/x/average": score}, events=events, modified="dev/x" if name == "copy" else None)
     comparison = compared()
     charts = charts_of(comparison)
-    shown = settings_section(comparison, "").shown.iloc[:, -2].tolist()
+    shown = settings_section(comparison, "", 0.95).shown.iloc[:, -2].tolist()
     if other == "b":
         assert "47.00 ± 1.41 †" in shown
         (heat,) = charts["Score by setting"].data

@@ -41,7 +41,7 @@ def test_a_caption_with_the_dev_scores_that_selected_the_checkpoints_says_so(lea
             scores = {"dev/x/a": 70.0 + lr + seed, "test/x/a": 60.0 + seed}
             leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed, "trainer.select": "dev/x/a"}, scores)
     found, said = compared(metrics=metrics), "x dev, a also selected the checkpoint of each run."
-    assert (said in settings_section(found, "a").latex()) is is_said
+    assert (said in settings_section(found, "a", 0.95).latex()) is is_said
     on_dev = compared(metrics=["dev/*"])
     assert said[:-1] in differences_section(compare_settings(on_dev, None, 0.95), "a").latex()
     (caption,) = (one.caption for one in draw_paper_figures(on_dev, curves_of(on_dev)) if one.name == "scores")

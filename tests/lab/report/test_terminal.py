@@ -18,7 +18,9 @@ from cse.lab.sections import Section
 def terminal_lines(comparison, width):
     """The lines of the table on a terminal of this width."""
     out = io.StringIO()
-    show_section(settings_section(comparison, ""), Console(file=out, width=width, force_terminal=True, no_color=True))
+    show_section(
+        settings_section(comparison, "", 0.95), Console(file=out, width=width, force_terminal=True, no_color=True)
+    )
     return [line for line in out.getvalue().splitlines() if "\x1b" not in line]
 
 
@@ -30,15 +32,15 @@ def test_of_many_keys_tables_show_those_that_tell_the_settings_apart(leave, comp
         words = [f"{key}={value}" for key, value in config.items()]
         leave(f"{number:02}", {"seed": 1, **config}, {"dev/x": 70.0 + number}, overrides=words)
     found = compared()
-    assert list(settings_section(found, "").shown) == ["", "objective", "lr", "warmup", "runs", "dev/x", "folder"]
-    assert not settings_section(found, "").shown.iloc[:, 1:4].duplicated().any()
+    assert list(settings_section(found, "", 0.95).shown) == ["", "objective", "lr", "warmup", "runs", "dev/x", "folder"]
+    assert not settings_section(found, "", 0.95).shown.iloc[:, 1:4].duplicated().any()
     assert len(found.keys) == 3 + 18
     assert {key.dotted for key in found.keys} <= set(settings_frame(found))
     (note,) = (note for note in notes_on_settings(found) if "own_5_c" in note)
     assert "lr" not in note.partition(":")[0]
     section = differences_section(compare_settings(found, None, 0.95))
     assert list(section.table)[:4] == ["objective", "lr", "warmup", "difference"]
-    assert best_cells(found) == []  # of one seed
+    assert best_cells(found, 0.95) == []  # of one seed
     assert max(map(len, terminal_lines(found, 80))) <= 80
 
 

@@ -32,7 +32,7 @@ TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradien
 BOX = "A box has the median and the quartiles. The dashed line is the mean. Each dot is a seed."
 DOTS = "Each dot is a seed. It has the colour of its setting in the table of settings."
 TRIALS = "Each dot is a trial. The line is the best score so far."
-DASHED = {"color": look.GREY, "dash": "dash", "width": 1.5}
+UNTRAINED = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "line": {"color": look.GREY, "dash": "dash"}}
 LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # at the right of the chart
 AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e", "title": {"standoff": 12}}
 TEMPLATE = go.layout.Template(
@@ -259,11 +259,10 @@ def axes_of(comparison: Comparison, scores: Sequence[str]) -> dict[str, dict[str
     axes: dict[str, dict[str, object]] = {}
     for score, title in axis_titles(comparison, scores).items():
         highest = seeds_of(comparison, score)["score"].max()
-        lines = [
-            {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": level, "y1": level, "line": DASHED}
-            | {"label": {"text": escape(name), "textposition": "end", "yanchor": "top" if level > highest else "bottom"}}
-            for name, level in comparison.untrained(score)
-        ]
+        lines = []
+        for name, level in comparison.untrained(score):
+            label = {"text": escape(name), "textposition": "end", "yanchor": "top" if level > highest else "bottom"}
+            lines.append(UNTRAINED | {"y0": level, "y1": level, "label": label})
         axes[score] = {"yaxis.title.text": title, "shapes": lines}
     return axes
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from cse.lab.report.any_runs.comparison import Comparison, Setting
+from cse.lab.report.any_runs.comparison import Comparison, Setting, cost_of
 from cse.lab.report.any_runs.typed_names import setting_named
 from cse.lab.report.formats import probability
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
@@ -162,6 +162,21 @@ def compare_settings(
     lines, lower = differences_to(base, groups, terms), len(ranked) - len(others) - 1
     few = why_not_judged(base, list(groups.values()))
     return Differences(comparison, score, reference, is_best, terms, lines, lower, no_verdict=few)
+
+
+def best_and_tied(comparison: Comparison, score: str, confidence: float) -> list[Setting]:
+    """Return the setting with the best mean of a score, and the settings that differ from it without significance.
+
+    At most MOST settings are compared. Return [] for a single setting, and if the best has too few seeds for a verdict.
+    """
+    lower_is_better = comparison.lower_is_better(score)
+    scored = [setting for setting in comparison.ranked if score in setting.means]
+    best, *others = sorted(scored, key=lambda setting: cost_of(setting, score, lower_is_better))[:MOST] or [None]
+    if best is None or not others or few_seeds([best.compared[score]]):
+        return []
+    terms = Terms(confidence, None, 1 - confidence, SeedSpread(0.0, 0))
+    lines = differences_to(best.compared[score], {setting: setting.compared[score] for setting in others}, terms)
+    return [best, *(line.setting for line in lines if line.tied)]
 
 
 def why_not_any(comparison: Comparison, reference: Setting) -> str:

@@ -53,7 +53,7 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
     differences = compare_settings(comparison, baseline, confidence, config["within"])
     is_tested = differences.lines and (baseline or not comparison.is_smoke)  # smoke runs only if the user asks for it
 
-    settings = settings_section(comparison, name)
+    settings = settings_section(comparison, name, confidence)
     if differences.no_verdict and not differences.lines:
         why_none = f"No differences to {differences.reference.label}: {differences.no_verdict}."
         settings = replace(settings, notes=[*settings.notes, why_none])
@@ -114,7 +114,9 @@ def best_of(comparison: Comparison, verdict: str, *, is_part: bool) -> Best | No
         return None
     again = "" if is_part else more_seeds_command(comparison, setting)
     shown = score_text(comparison, setting, str(scores.leading))
-    return Best(setting.label, str(scores.best_by), str(scores.leading), shown, verdict, comparison.below_untrained(), again)
+    return Best(
+        setting.label, str(scores.best_by), str(scores.leading), shown, verdict, comparison.below_untrained(), again
+    )
 
 
 def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[tuple[str, str, str]]:

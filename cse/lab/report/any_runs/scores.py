@@ -79,7 +79,7 @@ def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
 
 
 def selection_in_words(runs: Sequence[Run], scores: Sequence[str]) -> str:
-    """Return which of these scores selected checkpoints, for a caption; "" for none. Selection makes them optimistic."""
+    """Return which of these scores selected checkpoints, for a caption; "" for none. Such a score is optimistic."""
     selecting = [score_in_words(score) for score in scores if any(run.select == score for run in runs)]
     return f"{' and '.join(selecting)} also selected the checkpoint of each run" if selecting else ""
 

@@ -14,11 +14,11 @@ import pandas as pd
 from cse.lab.folder.runs import Run, grouped
 from cse.lab.folder.status import counted
 from cse.lab.report.any_runs.comparison import Comparison, Setting
+from cse.lab.report.any_runs.differences import best_and_tied
 from cse.lab.report.any_runs.evaluations import notes_on_evaluations
 from cse.lab.report.any_runs.names import folders_below
 from cse.lab.report.any_runs.scores import selection_in_words
 from cse.lab.report.formats import counted_noun, first_few, place_in_words, score_in_words
-from cse.lab.report.numbers.groups import few_seeds
 from cse.lab.report.numbers.notes import nearest_captions, no_better_remarks, seen_in_training
 from cse.lab.report.numbers.unlike import notes_on_unlike_runs, remarks_on_number
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of, setting_colours
@@ -30,11 +30,11 @@ MOST_PROBLEMS = 12  # this many problems of data have a line each; one more line
 SMOKE = " (smoke runs: all sizes are tiny, so scores mean nothing)"
 
 
-def settings_section(comparison: Comparison, label: str) -> Section:
+def settings_section(comparison: Comparison, label: str, confidence: float) -> Section:
     """Return the section of settings. A star marks the best setting. label: the label for LaTeX."""
     shown = comparison.scores.shown
     shared = os.path.commonpath([score.rpartition("/")[0] for score in shown]) if shown else ""
-    bold = best_cells(comparison)
+    bold = best_cells(comparison, confidence)
     return Section(
         "Settings, the best first" if comparison.best else "Settings",
         settings_table(comparison),
@@ -58,7 +58,7 @@ def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
     caption = f"Scores on {place_in_words(shared)}" if shared else "Scores"
     caption += f" by {names}" if names else ""
     caption += ": mean ± standard deviation over seeds" if any(mean and mean.sd is not None for mean in means) else ""
-    caption += ", the best of each score in bold" if has_bold else ""
+    caption += "; bold: the best of each score, and means not significantly different from it" if has_bold else ""
     numbers = {runs_in_words(setting) for setting in comparison.ranked}
     caption += f"; runs per setting: {next(iter(numbers))}" if len(numbers) == 1 else ""
     best_by = str(comparison.scores.best_by)
@@ -69,7 +69,7 @@ def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
 
 def unranked_section(comparison: Comparison) -> Section:
     """Return the section with the settings of smoke runs. No star marks a best setting."""
-    section = settings_section(comparison, "")
+    section = settings_section(comparison, "", 0.95)  # smoke runs have no bold means
     states = [run.state for run in comparison.runs]
     unmarked = section.table.assign(**{"": ""})
     return replace(section, title=f"{counted(states)}{SMOKE}", table=unmarked, bold=(), layout="rows")
@@ -147,24 +147,13 @@ def marks(settings: Iterable[Setting], name: str) -> str:
     return f"{modified} {NO_BETTER}" if any(setting.no_better for setting in settings) else modified
 
 
-def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
-    """Return the (row, column) of each score's best mean, which is bold. Several settings must have the score.
-
-    Means over too few seeds for a verdict and means of smoke runs are not bold.
-    """
-    if comparison.is_smoke:
-        return []
-    cells = []
-    for column, name in enumerate(comparison.scores.shown, 2 + len(comparison.shown_keys)):
-        sign = 1 if comparison.lower_is_better(name) else -1
-        means = [
-            (sign * setting.means[name].mean, row)
-            for row, setting in enumerate(comparison.ranked)
-            if name in setting.means
-        ]
-        row = min(means)[1] if len(means) > 1 else None
-        if row is not None and not few_seeds([comparison.ranked[row].compared[name]]):
-            cells.append((row, column))
+def best_cells(comparison: Comparison, confidence: float) -> list[tuple[int, int]]:
+    """Return the (row, column) of each bold mean: see `best_and_tied`. Means of smoke runs are not bold."""
+    cells: list[tuple[int, int]] = []
+    scores = [] if comparison.is_smoke else comparison.scores.shown
+    for column, name in enumerate(scores, 2 + len(comparison.shown_keys)):
+        bold = best_and_tied(comparison, name, confidence)
+        cells += [(row, column) for row, setting in enumerate(comparison.ranked) if setting in bold]
     return cells
 
 

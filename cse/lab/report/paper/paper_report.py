@@ -61,7 +61,7 @@ def beside_each_other(sweep: SweepRuns) -> Section | None:
     label, expected = (f"{sweep.name}-runs", []) if sweep.block.table else (sweep.name, sweep.expected)
     begun = [run for run in sweep.runs if run.has_results or run.state in (State.RUNNING, State.STOPPED)]
     comparison = compared_by_figures(sweep, begun or sweep.runs)
-    section = settings_section(comparison, label)
+    section = settings_section(comparison, label, sweep.confidence)
     departures = notes_on_departures([run for run in sweep.runs if run.is_done], {})
     return replace(
         section,
