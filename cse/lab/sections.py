@@ -216,9 +216,9 @@ def with_lines_of_spread(
 def booktabs(section: Section) -> str:
     """Return a booktabs table, at most as wide as the text; "" for a table without columns.
 
-    A table that is too wide for one column spans both columns. A table that is too wide for both columns is
-    transposed if it then fits. The column `folder` is left out. So is the column `runs` if all its values are equal,
-    and an empty column without a name.
+    A table that is too wide for one column spans both columns. A table that is too wide for both columns, or a single
+    row that is too wide for one column, is transposed if it then fits. The column `folder` is left out. So is the
+    column `runs` if all its values are equal, and an empty column without a name.
     """
     table = section.shown
     left_out = ["folder"]
@@ -236,7 +236,8 @@ def booktabs(section: Section) -> str:
 
     width = characters_in_a_row([*lines_of_head(name), *column] for name, *column in zip(names, *rows, strict=True))
     width_turned = characters_in_a_row([names, *rows])
-    if width > BOTH_COLUMNS >= width_turned:
+    is_long_row = len(rows) == 1 and width > COLUMN >= width_turned
+    if is_long_row or width > BOTH_COLUMNS >= width_turned:
         width, heads, alignment = width_turned, labels, "l" + "r" * len(rows)
         lines = [list(line) for line in zip(map(latex_cell, names), *rows_of_cells, strict=True)]
     else:

@@ -74,6 +74,19 @@ def test_the_best_mean_and_all_that_do_not_differ_from_it_significantly_are_bold
     assert "bold: the best of each score, and means not significantly different" in section.caption
 
 
+def test_in_latex_a_difference_fits_in_one_column_and_its_caption_has_two_sentences(leave, compared):
+    """The remaining sentences are comments."""
+    for number in range(2):
+        for seed in (1, 2, 3):
+            config = {"trainer.lr": 1e-5 * (number + 1), "seed": seed, "trainer.select": "dev/x"}
+            leave(f"{number}-{seed}", config, {"dev/x": 70.0 + seed + 0.1 * seed * number})
+    latex = differences_section(compare_settings(compared(), None, 0.95), "a").latex()
+    assert r"\begin{table}" in latex
+    caption = latex.partition(r"\caption{")[2].partition("}\n")[0]
+    assert caption.count(". ") + caption.endswith(".") == 2
+    assert "% paired: paired t-tests over the seeds." in latex
+
+
 def test_each_p_is_named_as_raw_or_by_holm(three_rates, compared):
     """In the file both, of every test; the table says which it shows, and one comparison needs no correction."""
     differences = compare_settings(compared(), "lr=3e-05", 0.95, within=0.5)
@@ -328,7 +341,7 @@ def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
     assert row["equivalent_p"] > 0.05 > row["paired_equivalent_p"]
     assert (row["equivalent"], row["paired_equivalent"]) == ("not shown", "yes")
     assert {"paired p", "equivalent", "paired equivalent"} <= set(found.table)
-    assert not [note for note in found.notes if "paired" in note]
+    assert not [note for note in found.notes if "No paired test" in note]
     leave("fp32-9", {"trainer.precision": "fp32", "seed": 9}, {"dev/stsb/spearman": 71.0})
     (note,) = (
         note

@@ -197,7 +197,7 @@ def test_two_checkpoints_are_compared_over_items_whatever_seed_they_were_trained
     (row,) = differences_frame(differences).to_dict("records")
     assert (row["test"], row["of"], row["tied"]) == (resampling.OVER_ITEMS, "700 items", False)
     assert row["low"] < row["difference"] < row["high"]
-    assert any("other seeds" in line for line in told.legend)
+    assert any("other seeds" in line for line in told.notes)
 
 
 def test_seeds_of_a_case_are_seeds_though_cse_eval_scored_them(leave, compared):

@@ -1,7 +1,8 @@
 """The table of differences: a row for each setting that is compared with the reference.
 
-Start at `differences_section`. The section has the table as text (`differences_table`), notes, and the meaning of the
-signs and tests (`legend_of_tests`). `differences_frame` returns the table of differences.csv.
+Start at `differences_section`. The section has the table as text (`differences_table`), notes (`notes_on_tests`), and
+the meaning of the sign and of p (`legend_of_tests`), which is also in the caption. `differences_frame`
+returns the table of differences.csv.
 """
 
 import math
@@ -44,7 +45,7 @@ def differences_section(differences: Differences, label: str = "") -> Section:
     return Section(
         title_of(differences, str),
         differences_table(differences),
-        [note for note in notes if note],
+        [note for note in (*notes_on_tests(differences), *notes) if note],
         legend_of_tests(differences),
         label_columns=len(comparison.shown_keys),
         caption="; ".join(filter(None, [capitalised(title_of(differences, score_in_words)), selection])),
@@ -137,21 +138,26 @@ def note_on_pairs(seed_key: str, base: Group, others: Sequence[Group]) -> str:
 
 
 def legend_of_tests(differences: Differences) -> list[str]:
-    """Return what the signs and the p values of the table mean."""
-    notes = [f"{TIED}: not significantly different."] if any(line.tied for line in differences.lines) else []
+    """Return the meaning of the sign and of p in one sentence; [] without a test."""
     tested = [line.unpaired for line in differences.lines if line.unpaired.effect.is_tested]
     names = ", ".join(dict.fromkeys(TEST_NAMES.get(test.effect.test, test.effect.test) for test in tested))
-    if len(tested) > 1:
-        notes.append(
-            f"p (Holm): {names}, corrected by Holm for {len(tested)} comparisons. Intervals and the column p of "
-            "differences.csv are not corrected."
-        )
-    elif tested:
-        notes.append(f"p: {names}.")
-    if any(line.unpaired.effect.test == OVER_ITEMS for line in differences.lines):
+    if not tested:
+        return []
+    of_p = f"{names}, corrected by Holm for {len(tested)} comparisons" if len(tested) > 1 else names
+    is_tied = any(line.tied for line in differences.lines)
+    return [f"{TIED}: not significantly different (p by {of_p})." if is_tied else f"p: {of_p}."]
+
+
+def notes_on_tests(differences: Differences) -> list[str]:
+    """Return notes on intervals, and on tests over items, of pairs and of equivalence."""
+    lines = differences.lines
+    notes = []
+    if number_of_tests([line.unpaired for line in lines]) > 1:
+        notes.append("Intervals and the column p of differences.csv are not corrected.")
+    if any(line.unpaired.effect.test == OVER_ITEMS for line in lines):
         notes.append(OF_CHECKPOINTS)
-    if number_of_tests([line.paired for line in differences.lines]):
+    if number_of_tests([line.paired for line in lines]):
         notes.append(PAIRED)
-    if not all(math.isnan(line.unpaired.equivalent_p) for line in differences.lines):
+    if not all(math.isnan(line.unpaired.equivalent_p) for line in lines):
         notes.append(EQUIVALENT.format(differences.terms.within))
     return notes

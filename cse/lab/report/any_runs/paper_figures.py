@@ -217,9 +217,7 @@ def draw_untrained(comparison: Comparison, axes: Axes, score: str, *, is_upright
     for name, level in comparison.untrained(score):
         if is_upright:
             axes.axvline(level, **DASHED)
-            side = (
-                "left" if level < sum(axes.get_xlim()) / 2 else "right"
-            )  # the name is above the axes, not beside them
+            side = "left" if level < sum(axes.get_xlim()) / 2 else "right"  # the name stays above the axes
             place, system = (level, 1), axes.get_xaxis_transform()
         else:
             axes.axhline(level, **DASHED)
