@@ -8,6 +8,7 @@ import yaml
 from cse.lab.folder.runs import read_runs
 from cse.lab.report.any_runs.charts import draw_charts
 from cse.lab.report.any_runs.curves import curves_of
+from cse.lab.report.any_runs.differences import compare_settings
 from cse.lab.report.any_runs.runs_report import best_of, hint_at_hidden, unfinished
 from cse.lab.report.any_runs.runs_table import runs_section
 from cse.lab.report.any_runs.settings_table import settings_section
@@ -77,7 +78,7 @@ def whole_report(comparison):
         "",
         [settings_section(comparison, "", 0.95)],
         {},
-        best=best_of(comparison, "", is_part=False),
+        best=best_of(compare_settings(comparison, None, 0.95), is_part=False),
         pending=unfinished(comparison, []),
         hint=hint_at_hidden(comparison),
         charts=charts_of(comparison),

@@ -73,8 +73,9 @@ def parts_in(tree: object) -> Iterator[tuple[str, PlainConfig]]:
 
 def functions_in(plain: PlainConfig) -> list[str]:
     """Return the names of the evaluators that are Python functions of the user."""
-    evaluators = plain.get("eval") or {}
-    targets = {name: node.get("_target_") for name, node in evaluators.items() if isinstance(node, dict)}
+    evaluators = plain.get("eval")
+    pairs = evaluators.items() if isinstance(evaluators, dict) else ()  # a damaged file may hold anything
+    targets = {name: node.get("_target_") for name, node in pairs if isinstance(node, dict)}
     return [name for name, target in targets.items() if target == FUNCTION]
 
 

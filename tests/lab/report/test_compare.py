@@ -27,7 +27,7 @@ TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelat
 
 def again(comparison):
     """The command that trains more seeds of the best setting."""
-    return best_of(comparison, "", is_part=False).again
+    return best_of(compare_settings(comparison, None, 0.95), is_part=False).again.get("this setting", "")
 
 
 @pytest.fixture
@@ -103,6 +103,24 @@ def test_the_command_for_more_seeds_is_quoted_once_and_has_new_seeds(grid_of_run
     assert several[-1] == f"hydra.sweep.dir='{folder / one}'"  # a folder of its own
     odd = folder.rename(tmp_path / "a=b")
     assert last_words(odd)[-1] == f"hydra.sweep.dir='{odd}'"
+
+
+def test_each_setting_that_may_be_as_good_as_the_best_has_a_command_for_more_seeds(leave, compared):
+    """At most four settings. A setting that is significantly worse has no command."""
+    for number, score in enumerate((72.0, 71.9, 60.0)):
+        for seed in (1, 2, 3):
+            lr = 1e-5 * (number + 1)
+            words = [f"trainer.lr={lr:g}", f"seed={seed}"]
+            leave(f"{number}-{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": score + seed}, overrides=words)
+    report, out = whole_report(compared()), io.StringIO()
+    assert list(report.best.again) == ["this setting", "lr=2e-05"]
+    show_report(report, Path(), Console(file=out, width=500))
+    for text in (out.getvalue(), html_of_report(report, Path())):
+        assert text.count("cse-train -m trainer.lr=2e-05 seed=4,5,6") == 1
+        assert "ore seeds of lr=2e-05" in text
+    for number in range(3, 9):
+        leave(f"{number}-1", {"trainer.lr": 1e-5 * (number + 1), "seed": 1}, {"dev/x": 60.0})
+    assert len(whole_report(compared()).best.again) == 4
 
 
 def test_a_key_of_seeds_that_holds_no_whole_numbers_has_no_more_seeds(leave, compared):

@@ -25,7 +25,7 @@ def test_a_test_score_leads_and_the_dev_score_selects(leave, compared):
     found = compared()
     assert (found.scores.best_by, found.scores.leading) == ("dev/x/a", "test/z/average")
     assert found.best.label == "lr=1"
-    best = best_of(found, "", is_part=False)
+    best = best_of(compare_settings(found, None, 0.95), is_part=False)
     assert (best.leading, best.score) == ("test/z/average", "62.00 ± 1.00")
     frame = differences_frame(compare_settings(found, None, 0.95))
     assert frame["difference"].tolist() == [5.0]

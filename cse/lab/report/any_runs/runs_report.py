@@ -31,7 +31,7 @@ from cse.lab.report.any_runs.settings_table import (
     unranked_section,
 )
 from cse.lab.report.any_runs.which_runs import Asked, asked_for
-from cse.lab.report.formats import first_few, suite_of
+from cse.lab.report.formats import FEW, first_few, suite_of
 from cse.lab.report.show.document import Best, Report
 from cse.lab.settings.values import PlainConfig, flattened
 
@@ -70,7 +70,7 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
             "settings.csv": settings_frame(comparison),
             "differences.csv": frame_with_gate(differences, gate) if is_tested else None,
         },
-        best=best_of(comparison, differences.verdict, is_part=is_part),
+        best=best_of(differences, is_part=is_part),
         pending=unfinished(comparison, asked.jobs),
         hint=hint_at_hidden(comparison),
         charts=draw_charts(comparison, curves),
@@ -103,19 +103,27 @@ def check_metrics(comparison: Comparison, asked: Asked, patterns: Sequence[str])
         raise UserError(f"metrics={patterns}: none of the {len(asked.runs)} runs has such a score; they have {have}")
 
 
-def best_of(comparison: Comparison, verdict: str, *, is_part: bool) -> Best | None:
+def best_of(differences: Differences, *, is_part: bool) -> Best | None:
     """Return the best setting; None without a dev score.
 
-    verdict: see `Differences`. is_part: whether `where=` selected some of the runs. The report then does not know all
-    seeds of a setting, so it shows no command for more seeds.
+    At most FEW settings have a command for more seeds. is_part: whether `where=` selected some of the runs. The report
+    then does not know all seeds of a setting, so it shows no command.
     """
-    setting, scores = comparison.best, comparison.scores
+    comparison, scores = differences.comparison, differences.comparison.scores
+    setting = comparison.best
     if setting is None:
         return None
-    again = "" if is_part else more_seeds_command(comparison, setting)
-    shown = score_text(comparison, setting, str(scores.leading))
+    not_worse = [line.setting for line in differences.lines if differences.is_best and line.tied is not False]
+    names = {setting: "this setting"} | {other: other.label for other in not_worse if not other.trial}
+    again = {name: more_seeds_command(comparison, one) for one, name in [*names.items()][: 0 if is_part else FEW]}
     return Best(
-        setting.label, str(scores.best_by), str(scores.leading), shown, verdict, comparison.below_untrained(), again
+        setting.label,
+        by=str(scores.best_by),
+        leading=str(scores.leading),
+        score=score_text(comparison, setting, str(scores.leading)),
+        verdict=differences.verdict,
+        untrained=comparison.below_untrained(),
+        again={name: command for name, command in again.items() if command},
     )
 
 

@@ -44,7 +44,7 @@ class Best:
     score: the value of the shown score, as text.
     verdict: whether the setting is significantly better than others (`Differences.verdict`); "" if it is than all.
     untrained: a sentence if no trained setting scores better than the untrained encoder; else "".
-    again: the command that trains more seeds of the setting.
+    again: {"this setting", or the label of a setting that is not significantly worse: the command for more seeds}.
     """
 
     setting: str
@@ -53,7 +53,7 @@ class Best:
     score: str
     verdict: str
     untrained: str
-    again: str
+    again: Mapping[str, str]
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ def show_claims(section: Section, console: Console) -> None:
 
 
 def show_best(best: Best, console: Console) -> None:
-    """Print the best setting, with its leading score, and the command for more seeds."""
+    """Print the best setting, with its leading score, and the commands for more seeds."""
     score = best.score if best.leading == best.by else f"{best.leading} {best.score}"
     console.print()
     named = Text.assemble(f"* best by {best.by}: {best.setting} (", (score, "bold"), ")")
@@ -171,8 +171,8 @@ def show_best(best: Best, console: Console) -> None:
         console.print(Text(f"  {best.untrained}", style="bold"))
     if best.verdict:
         console.print(Text(f"  {best.verdict}"))
-    if best.again:
-        line = f"  more seeds of this setting: {best.again}"
+    for name, command in best.again.items():
+        line = f"  more seeds of {name}: {command}"
         if console.is_terminal and len(line) > console.width:
-            line = "  more seeds of this setting:\n" + command_at_width(WORD.findall(best.again), "    ", console.width)
+            line = f"  more seeds of {name}:\n" + command_at_width(WORD.findall(command), "    ", console.width)
         console.print(Text(line), soft_wrap=True)
