@@ -4,6 +4,7 @@ A `Section` is a table. Its docstring lists the parts of a section that each med
 of a paper. `markdown` and `latex` write a list of sections. cse.lab.report.show shows sections on a terminal or a page.
 """
 
+import hashlib
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ SPREAD = re.compile(r" ± (\S+ \(\d+\))")
 BEYOND_PDFLATEX = re.compile(r"[^\x00-\u017f–—‘-”†‡•…]|[«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ]")
 """A sign that pdfLaTeX cannot print without a further package."""
 
+LABEL = 32  # the most characters of a report's name in a label
 COLUMN, BOTH_COLUMNS = 54, 96
 """The most characters in a row of a table that fits in one column, or in both columns, of a two-column paper.
 
@@ -313,6 +315,12 @@ def latex_text(text: str) -> str:
 def latex_label(name: str) -> str:
     """Return a name for \\label. A hyphen replaces all signs but letters, digits, underscores and dots."""
     return re.sub(r"[^\w.]+", "-", name).strip("-")
+
+
+def short_label(name: str) -> str:
+    """Return `latex_label` of a name. A label of more than LABEL characters is cut and ends in a digest of the name."""
+    label = latex_label(name)
+    return label if len(label) <= LABEL else f"{label[: LABEL - 9]}-{hashlib.sha1(name.encode()).hexdigest()[:8]}"
 
 
 def latex_head(name: str, side: str) -> str:

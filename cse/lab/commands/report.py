@@ -74,11 +74,12 @@ def make_report(config: PlainConfig) -> None:
     from cse.lab.report.paper.paper_report import report_of_sweep
     from cse.lab.report.show.terminal import open_console, show_report
     from cse.lab.report.show.write import write_report
+    from cse.lab.sections import short_label
 
     if config["sweep"]:
         report = report_of_sweep(config, [place for folder in folders for place in places(folder)])
     else:
-        report = report_of_runs(config, folders, out.name)
+        report = report_of_runs(config, folders, short_label(out.name))
     show_report(report, out, open_console())
     say(write_report(report, out))
     if report.gate:

@@ -1,5 +1,6 @@
 """cse-report as a person uses it: what it prints, writes and refuses."""
 
+import re
 import shutil
 from functools import partial
 from itertools import product
@@ -69,6 +70,23 @@ def test_a_report_is_named_by_all_that_it_compares(three_runs):
     for name in "AB":
         (three_runs / name).rename(three_runs / f"{name * 10}{'日' * 80}")
     assert cse_report("runs=[{0}{2},{1}{2}]".format("A" * 10, "B" * 10, "日" * 80)) == 0  # which has 511 bytes
+
+
+def test_long_names_of_folders_have_a_short_title_and_short_unequal_labels(three_runs, capsys):
+    labels = []
+    for end in "ab":
+        name = f"{'objective+seed-' * 8}{end}"
+        shutil.copytree(three_runs / "runs", three_runs / name)
+        capsys.readouterr()
+        assert cse_report(name) == 0
+        title = capsys.readouterr().out.splitlines()[0].partition("  ")[0]
+        assert "…" in title
+        assert len(title) <= 60
+        assert title in (three_runs / "reports" / name / "report.html").read_text()
+        labels += re.findall(r"\\label{([^}]*)}", (three_runs / "reports" / name / "report.tex").read_text())
+    assert len(set(labels)) == len(labels) >= 6
+    assert max(map(len, labels)) <= 50
+    assert {label.partition(":")[2][:9] for label in labels} == {"objective"}
 
 
 @pytest.mark.parametrize(
@@ -267,7 +285,8 @@ def test_latex_says_once_what_names_of_scores_share_and_has_signs_for_hyphens(le
         leave(f"{lr}", {"trainer.lr": lr}, {"dev/x/loss-1": -lr * 1e5, "dev/x/y/z": -0.00001})
     assert cse_report("runs=runs", "metrics=[dev/x/y/z,dev/x/loss-1]", "out=out") == 0
     latex = (folder / "out/report.tex").read_text()
-    assert r"by lr, the best of each score in bold; runs per setting: 1; *: the best by x y dev, z.}" in latex
+    bold = "bold: the best of each score, and means not significantly different from it"
+    assert f"by lr; {bold}; runs per setting: 1; *: the best by x y dev, z.}}" in latex
     assert r"& lr & \shortstack[r]{y \\ z} & loss-1 " in latex
     assert "1e-05 & " in latex
     assert "$-$3.00" in latex

@@ -31,9 +31,11 @@ from cse.lab.report.any_runs.settings_table import (
     unranked_section,
 )
 from cse.lab.report.any_runs.which_runs import Asked, asked_for
-from cse.lab.report.formats import FEW, first_few, suite_of
+from cse.lab.report.formats import FEW, first_few, folded, suite_of
 from cse.lab.report.show.document import Best, Report
 from cse.lab.settings.values import PlainConfig, flattened
+
+TITLE = 60  # the most characters of a folder in a title
 
 
 def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> Report:
@@ -62,7 +64,7 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
     sections += map(unranked_section, of_smoke)
     is_part = config["where"] is not None  # settings may then lack some of their seeds
     return Report(
-        title=", ".join(map(str, comparison.folders)) + smoke_words(comparison),
+        title=", ".join(folded(str(folder), TITLE) for folder in comparison.folders) + smoke_words(comparison),
         subtitle=f"{counted([run.state for run in [*comparison.runs, *asked.jobs]])}.",
         sections=sections,
         csv={

@@ -32,10 +32,10 @@ from cse.lab.sections import (
     in_two_lines,
     latex,
     latex_comments,
-    latex_label,
     latex_text,
     markdown,
     markdown_text,
+    short_label,
 )
 from cse.lab.sharing.plots import save_figure
 
@@ -112,7 +112,7 @@ def latex_of_report(report: Report, out: Path) -> str:
             width, file = picture.figure.get_figwidth(), Path(picture.file).with_suffix(".pdf").as_posix()
             fitted = f"\\ifdim\\linewidth<{width:g}in\\linewidth\\else{width:g}in\\fi"
             environment = "figure*" if width > look.COLUMN else "figure"  # of both columns of a paper, or of one
-            caption, label = latex_text(picture.caption), latex_label(f"{out.name}-{picture.name}")
+            caption, label = latex_text(picture.caption), f"{short_label(out.name)}-{picture.name}"
             parts.append(
                 f"{latex_comments(font_needed(caption))}\\begin{{{environment}}}\n\\centering\n"
                 f"\\includegraphics[width={fitted}]{{{BESIDE}{file}}}\n"
