@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from made_up_tables import charts_of, filled, parsed, whole_report
 from run_folders import leave_heartbeat
+from scipy import stats
 
 from cse.lab.report.any_runs.charts import colours_of
 from cse.lab.report.any_runs.curves import POINTS, curves_of, thinned
@@ -313,7 +314,7 @@ def test_charts_count_a_copy_once_and_mark_modified_scores_as_the_table_does(lea
         assert "47.00<br>± 1.41 †" in heat.text.flat
         assert "48.00" in heat.text.flat  # of the other model, and not modified
     else:
-        boxes = {box.x[0]: list(box.y) for box in charts["Score by setting"].data}
+        boxes = {box.x[0]: list(box.y) for box in charts["Score by setting"].data if box.type == "box"}
         assert boxes == {"1 †": [46.0, 48.0, 48.0], "2": [40.0]}
         assert charts["Score by setting"].layout.meta  # which explains the box
     curves = [line for line in charts["Curves"].data if line.mode == "lines"]
@@ -337,6 +338,22 @@ def test_a_cell_of_a_heat_map_has_the_marks_of_all_settings_that_it_joins(leave,
     assert [text for text in heat.text.flat if text] == ["46.00<br>± 0.00 † ‡", "46.00"]
 
 
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_few_seeds_are_dots_with_their_mean_and_its_interval_and_no_box(leave, compared, seeds):
+    for lr, base in ((1e-5, 70.0), (3e-5, 72.0)):
+        for seed in range(seeds):
+            leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": base + seed})
+    chart = charts_of(compared())["Score by setting"]
+    boxes = [trace for trace in chart.data if trace.type == "box"]
+    assert [list(box.y) for box in boxes] == [[base + seed for seed in range(seeds)] for base in (70.0, 72.0)]
+    assert ("quartiles" in chart.layout.meta) is (seeds == 5)
+    assert {box.line.width for box in boxes} == ({0} if seeds == 3 else {None})
+    means = [trace for trace in chart.data if trace.type == "scatter"]
+    assert [list(mean.y) for mean in means] == ([[71.0], [73.0]] if seeds == 3 else [])
+    for mean in means:
+        assert mean.error_y.array == pytest.approx([stats.t.ppf(0.975, 2) / 3**0.5])
+
+
 def test_a_sweep_without_runs_says_what_starts_it():
     page = page_of_sweep("whitenedcse/table4", link="https://x.test", start="cse-train x")
     assert "<code>cse-train x</code>" in page
@@ -350,7 +367,7 @@ def test_many_numbers_are_no_categories_beside_another_key(leave, compared):
     for number in range(8):
         leave(f"{number}", {"data.limit": 10 + number % 2, "trainer.lr": 1e-5 * 2**number}, {"dev/x": 70.0 + number})
     charts = charts_of(compared())
-    assert [box.x[0] for box in charts["Score by setting, over all lr"].data] == ["10", "11"]
+    assert list(dict.fromkeys(box.x[0] for box in charts["Score by setting, over all lr"].data)) == ["10", "11"]
     assert "Score by lr" in charts
 
 

@@ -21,6 +21,7 @@ from cse.lab.report.any_runs.curves import equal_lines, lines_by_metric, panels_
 from cse.lab.report.any_runs.scores import axis_name
 from cse.lab.report.any_runs.settings_table import marks
 from cse.lab.report.formats import capitalised, first_few, folded, score_in_words
+from cse.lab.report.numbers.statistics import one_sample
 from cse.lab.report.show import look
 from cse.lab.report.show.look import PLUS_MINUS
 from cse.lab.settings.values import number_in
@@ -29,7 +30,9 @@ TICK = 24  # the most characters of a value at an axis
 TITLE = 26  # the most characters of a line in the title of an axis or of a colour scale
 CATEGORIES = 7  # a key with more different numbers than this has a numeric axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
+BOXED = 5  # with fewer seeds than this, quartiles say little
 BOX = "A box has the median and the quartiles. The dashed line is the mean. Each dot is a seed."
+FEW_SEEDS = "The diamond is the mean with its {:.0%} interval (Student's t). Each dot is a seed."
 DOTS = "Each dot is a seed. It has the colour of its setting in the table of settings."
 TRIALS = "Each dot is a trial. The line is the best score so far."
 UNTRAINED = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "line": {"color": look.GREY, "dash": "dash"}}
@@ -46,14 +49,14 @@ TEMPLATE = go.layout.Template(
 )  # fmt: skip
 
 
-def draw_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.Figure]:
+def draw_charts(comparison: Comparison, curves: pd.DataFrame, confidence: float) -> dict[str, go.Figure]:
     """Return {title: chart} of the charts that have data. curves: the points that `curves_of` returns."""
     scored = [name for name in comparison.scores.shown if any(name in setting.means for setting in comparison.settings)]
-    charts = score_charts(comparison, scored) if scored else {}
+    charts = score_charts(comparison, scored, confidence) if scored else {}
     return charts | curve_charts(comparison, curves)
 
 
-def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.Figure]:
+def score_charts(comparison: Comparison, scored: Sequence[str], confidence: float) -> dict[str, go.Figure]:
     """Return {title: chart} for the scores: a chart for each key with many different numbers, a chart for a search's
     trials, and a chart for the other keys.
     """
@@ -67,8 +70,10 @@ def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.
         drawn = categorical[:2]
         joined = [escape(key.short) for key in comparison.keys if key not in drawn]
         title = f"Score by setting, over all {first_few(joined)}" if joined else "Score by setting"
-        draw = heat_map if len(drawn) > 1 else box_chart
-        charts[title] = draw(comparison, *drawn, scored=scored)
+        if len(drawn) > 1:
+            charts[title] = heat_map(comparison, *drawn, scored=scored)
+        else:
+            charts[title] = box_chart(comparison, *drawn, scored, confidence)
     return charts
 
 
@@ -147,21 +152,30 @@ def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
     return with_menu(traces, {"xaxis_title": "trial", "meta": TRIALS}, axes_of(comparison, scored))
 
 
-def box_chart(comparison: Comparison, key: Key, *, scored: Sequence[str]) -> go.Figure:
-    """Return a chart with a box for each value of a key, and a text that explains the box: the layout's `meta`."""
+def box_chart(comparison: Comparison, key: Key, scored: Sequence[str], confidence: float) -> go.Figure:
+    """Return a chart with a box for each value of a key, and a text that explains the box: the layout's `meta`.
+
+    If a value has fewer than BOXED seeds, the mean with its interval replaces each box.
+    """
     colours, traces = colours_of(comparison), {}
-    for score in scored:
-        traces[score] = [
-            go.Box(
-                x=[escape(value) + marks(points["setting"], score)] * len(points),
-                y=points["score"],
-                marker_color=colours[points["setting"].iloc[0]],
-                boxmean=True,  # with "sd", plotly would add the deviation of a population
-                boxpoints="all",
-            )
-            for value, points in seeds_of(comparison, score, [key]).groupby(key.dotted, observed=True)
-        ]
-    return with_menu(traces, {"xaxis": category_axis(comparison, key), "meta": BOX}, axes_of(comparison, scored))
+    by_score = {score: seeds_of(comparison, score, [key]).groupby(key.dotted, observed=True) for score in scored}
+    is_boxed = min(points.size().min() for points in by_score.values()) >= BOXED
+    for score, by_value in by_score.items():
+        traces[score] = []
+        for value, points in by_value:
+            name, values = escape(value) + marks(points["setting"], score), points["score"].to_numpy()
+            colour = colours[points["setting"].iloc[0]]
+            box = go.Box(x=[name] * len(points), y=values, marker_color=colour, boxpoints="all")
+            if is_boxed:
+                traces[score].append(box.update(boxmean=True))  # with "sd", plotly would add a population's deviation
+                continue
+            mean, high = values.mean(), one_sample(values, np.zeros(1), confidence, 0.0).high
+            error = {"type": "data", "array": [] if high is None else [high - mean]}
+            diamond = {"symbol": "diamond", "size": 11, "color": colour}
+            box.update(line_width=0, fillcolor=look.CLEAR, hoveron="points")  # only its dots
+            traces[score] += [box, go.Scatter(x=[name], y=[mean], error_y=error, mode="markers", marker=diamond)]
+    about = BOX if is_boxed else FEW_SEEDS.format(confidence)
+    return with_menu(traces, {"xaxis": category_axis(comparison, key), "meta": about}, axes_of(comparison, scored))
 
 
 def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence[str]) -> go.Figure:
