@@ -6,7 +6,8 @@ import pytest
 from run_folders import leave_heartbeat
 
 from cse.lab.report.any_runs.settings_table import notes_on_settings
-from cse.lab.report.numbers.notes import seen_in_training
+from cse.lab.report.numbers.notes import detectable_differences, seen_in_training
+from cse.lab.report.numbers.statistics import SeedSpread
 from cse.lab.report.numbers.unlike import (
     are_scored_on_other_data,
     changed_training_data,
@@ -18,6 +19,14 @@ from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.missing_jobs import missing_jobs
 
 SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
+
+
+def test_columns_with_equally_many_seeds_share_one_note_on_what_their_seeds_detect():
+    spreads = {"a ": SeedSpread(0.2, 3, [0.2]), "b ": SeedSpread(0.4, 3, [0.3, 0.5]), "c ": SeedSpread(0.2, 5, [0.2])}
+    first, second = detectable_differences(spreads | {"d ": SeedSpread(0.0, 3, [0.0])}, 0.05)
+    assert "is a 0.61 (0.2), b 1.2 (0.4, pooled from 0.3 to 0.5). Half" in first
+    assert "With 5 seeds" in second
+    assert "c 0.4 (0.2)" in second
 
 
 def test_libraries_data_and_settings_that_move_a_score_are_named_with_their_values(leave, runs):

@@ -14,7 +14,7 @@ from cse.lab.report.any_runs.differences import Differences, Tested, sides_with_
 from cse.lab.report.any_runs.scores import selection_in_words
 from cse.lab.report.formats import bounds, capitalised, counted_noun, digits_of, probability, score_in_words, signed
 from cse.lab.report.numbers.groups import Group
-from cse.lab.report.numbers.notes import detectable_difference
+from cse.lab.report.numbers.notes import detectable_differences
 from cse.lab.report.numbers.resampling import OVER_ITEMS
 from cse.lab.report.numbers.statistics import TEST_NAMES
 from cse.lab.report.show.look import TIED
@@ -36,7 +36,7 @@ def differences_section(differences: Differences, label: str = "") -> Section:
     comparison, terms = differences.comparison, differences.terms
     sides = [sides_with_seeds(differences.base, line.group) for line in differences.lines]
     notes = [
-        detectable_difference(terms.spread, terms.level, max(1, *sides)),
+        *detectable_differences({"": terms.spread}, terms.level, max(1, *sides)),
         f"No verdict: {differences.no_verdict}." if differences.no_verdict else "",
         note_on_pairs(comparison.seed_key, differences.base, [line.group for line in differences.lines]),
         note_on_lower(differences.lower),

@@ -9,21 +9,27 @@ from cse.lab.report.numbers.statistics import SeedSpread, seeds_for, smallest_di
 from cse.score import in_short
 
 
-def detectable_difference(spread: SeedSpread, level: float, sides: int = 2) -> str:
-    """Return a line: the smallest difference that the seeds of `spread` detect, and the seeds for half that difference.
+def detectable_differences(spreads: Mapping[str, SeedSpread], level: float, sides: int = 2) -> list[str]:
+    """Return a line for each number of seeds: the smallest differences that they detect, and the seeds for half of it.
 
-    Return "" if the scores do not vary. level: the test's significance level. sides: the number of sides with seeds.
+    spreads: {the beginning of a column's text: the variation over seeds}. A column whose scores do not vary is left
+    out. level: the test's significance level. sides: the number of sides with seeds.
     """
-    if not spread.sd:
-        return ""
-    least = smallest_difference(spread.sd, spread.num_seeds, level, sides)
-    needed = seeds_for(least / 2, spread.sd, level, sides)
     each = " per setting" if sides == 2 else ""
-    pooled = f" (pooled from SDs {min(spread.each):.2g} to {max(spread.each):.2g})" if len(spread.each) > 1 else ""
-    return (
-        f"SD over seeds {spread.sd:.2g}{pooled}. With {spread.num_seeds} seeds{each}, the smallest detectable "
-        f"difference (80% power) is {least:.2g}; to detect {least / 2:.2g} takes {needed} seeds."
-    )
+    lines = []
+    for num_seeds in dict.fromkeys(spread.num_seeds for spread in spreads.values() if spread.sd):
+        parts = []
+        for name, spread in spreads.items():
+            if spread.sd and spread.num_seeds == num_seeds:
+                least = smallest_difference(spread.sd, num_seeds, level, sides)
+                sds = f", pooled from {min(spread.each):.2g} to {max(spread.each):.2g}" if len(spread.each) > 1 else ""
+                parts.append(f"{name}{least:.2g} ({spread.sd:.2g}{sds})")
+        half = seeds_for(smallest_difference(1.0, num_seeds, level, sides) / 2, 1.0, level, sides)
+        lines.append(
+            f"With {num_seeds} seeds{each}, the smallest detectable difference (80% power; in brackets: SD over seeds) is "
+            f"{', '.join(parts)}. Half of this difference takes {half} seeds."
+        )
+    return lines
 
 
 def no_better_remarks(runs: Sequence[Run]) -> list[str]:

@@ -14,7 +14,7 @@ import pandas as pd
 from cse.lab.report.formats import bounds, first_few, number, probability, signed
 from cse.lab.report.numbers.groups import Group
 from cse.lab.report.numbers.notes import (
-    detectable_difference,
+    detectable_differences,
     nearest_captions,
     no_better_remarks,
     seen_in_training,
@@ -285,15 +285,13 @@ def notes_on_cells(sweep: SweepRuns, ranked: Sequence[RankedColumn]) -> list[str
 
 
 def notes_on_seeds(ranked: Sequence[RankedColumn], rows: int, level: float) -> list[str]:
-    """Return a line for each ranked column with several rows: the smallest difference that the column's seeds detect.
+    """Return the smallest difference that the seeds of each ranked column with several rows detect.
 
     rows: the number of rows that runs may fill.
     """
-    lines = []
+    spreads = {}
     for column in ranked:
-        note = detectable_difference(column.spread, level) if column.spread else ""
-        if note and len(column.groups) == rows:
-            lines.append(f"{column.column}: {note}")
-        elif note and len(column.groups) > 1:
-            lines.append(f"{column.column} of {first_few(list(column.groups))}: {note}")
-    return lines
+        of_rows = "" if len(column.groups) == rows else f" of {first_few(list(column.groups))}"
+        if column.spread and len(column.groups) > 1:
+            spreads[f"{column.column}{of_rows} "] = column.spread
+    return detectable_differences(spreads, level)
