@@ -18,17 +18,18 @@ WORDS = {
 """{a part of a score's name: the word of a paper}."""
 
 
-def format_of(values: Iterable[float]) -> str:
+def format_of(values: Iterable[float], sds: Sequence[float] = ()) -> str:
     """Return the format of a column of scores.
 
-    The format has two decimals. It has four decimals if all scores are below 1, or if two decimals would show a score
-    as 0. It has an exponent if four decimals would show all scores as 0.
+    The format has two decimals. It has four decimals if all scores are below 1, if two decimals would show a score as
+    0, or if all standard deviations are below 0.05. It has an exponent if four decimals would show all scores as 0.
     """
     sizes = [abs(value) for value in values if math.isfinite(value)]
     shown = [size for size in sizes if size >= 0.00005]
     if not shown:
         return "z.2e" if any(sizes) else "z.2f"
-    return "z.2f" if max(shown) >= 1 and min(shown) >= 0.005 else "z.4f"
+    is_fine = max(shown) < 1 or min(shown) < 0.005 or 0 < max(sds, default=0.0) < 0.05
+    return "z.4f" if is_fine else "z.2f"
 
 
 def digits_of(form: str, sizes: Iterable[float]) -> int | None:

@@ -360,6 +360,14 @@ def test_scores_below_one_have_four_decimals(leave, compared):
     assert score_text(found, found.settings[0], "test/geometry/isotropy") == "0.0013 ± 0.0001"
 
 
+@pytest.mark.parametrize(("step", "text"), [(0.002, "-2.7700 ± 0.0020"), (0.0, "-2.77 ± 0.00"), (0.1, "-2.77 ± 0.10")])
+def test_a_small_deviation_has_enough_decimals(leave, compared, step, text):
+    for seed in (-1, 0, 1):
+        leave(f"{seed}", {"seed": seed}, {"dev/geometry/uniformity": -2.77 + step * seed})
+    found = compared()
+    assert score_text(found, found.settings[0], "dev/geometry/uniformity") == text
+
+
 def test_retrieved_captions_stand_side_by_side(leave, compared):
     """NonLing-CSE's Table C.1 of any runs, also where they were asked other things."""
     asked = {"a": {"dog": [[0.9, "a dog"], [0.8, "dogs"]], "cat": [[0.7, "a cat"]]}, "b": {"dog": [[0.6, "a hog"]]}}

@@ -148,8 +148,11 @@ class Comparison:
     @cached_property
     def formats(self) -> dict[str, str]:
         """The number format of each score and of its standard deviation. All tables use this format."""
-        means = {score: [setting.means.get(score) for setting in self.settings] for score in self.scores.all}
-        return {score: format_of(mean.mean for mean in of_score if mean) for score, of_score in means.items()}
+        formats = {}
+        for score in self.scores.all:
+            means = [setting.means[score] for setting in self.settings if score in setting.means]
+            formats[score] = format_of([mean.mean for mean in means], [mean.sd or 0.0 for mean in means])
+        return formats
 
     def untrained(self, score: str) -> list[tuple[str, float]]:
         """Return (name, score) of each untrained encoder; [] if there are more than FEW, too many lines for a chart."""
