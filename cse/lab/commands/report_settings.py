@@ -14,7 +14,7 @@ from cse.errors import UserError
 from cse.lab.settings.check import validate_settings
 from cse.lab.settings.compose import parsed_value
 from cse.lab.settings.groups import CONF_DIR
-from cse.lab.settings.lookup import nearest
+from cse.lab.settings.lookup import folders_beside, nearest
 from cse.lab.settings.references import resolved
 from cse.lab.settings.values import PlainConfig
 from cse.ranges import STRICT, Name, NonNegative, Positive
@@ -86,8 +86,7 @@ def check_argument(argument: str, known: list[str], given: PlainConfig) -> None:
     near = nearest(key, known) or "; cse-report --help lists the keys"
     if not equals and key not in known:
         path = Path(argument)
-        folders = [folder.name for folder in path.parent.glob("*/")] if os.path.isdir(path.parent) else []
-        near = nearest(path.name, [*known, *folders]) or near
+        near = nearest(path.name, [*known, *folders_beside(path)]) or near
         raise UserError(f"{argument}: there is no such folder, and no such key{near}")
     if key not in known:
         raise UserError(f"{argument}: there is no key {key}{near}")

@@ -22,6 +22,7 @@ from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.status import State, status_of
 from cse.lab.settings.arguments import Argument, recorded_arguments
 from cse.lab.settings.command import split_flags
+from cse.lab.settings.lookup import folders_beside, nearest
 from cse.lab.settings.values import PlainConfig, same_as_any
 from cse.score import Score, Source, no_better
 
@@ -205,7 +206,8 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     holding: dict[str, Path] = {}  # by resolved path: `folders` may name one folder twice, or by a link
     for folder in folders:
         if not folder.is_dir():
-            raise UserError(f"runs={folder}: there is no such folder; name the folder with the runs, runs=FOLDER")
+            near = nearest(folder.name, folders_beside(folder)) or "; name the folder with the runs, runs=FOLDER"
+            raise UserError(f"runs={folder}: there is no such folder{near}")
         for place, _, files in os.walk(folder):  # os.walk skips a folder that a run removes meanwhile
             if {RESULTS, RUN} & {*files}:
                 holding.setdefault(os.path.realpath(place), Path(place))

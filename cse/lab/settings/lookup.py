@@ -110,6 +110,11 @@ def did_you_mean(names: Sequence[str]) -> str:
     return f" (did you mean {' or '.join(names)}?)" if names else ""
 
 
+def folders_beside(path: Path) -> list[str]:
+    """Return the names of the folders beside a path; [] if it is in no folder."""
+    return [folder.name for folder in path.parent.glob("*/")] if path.parent.is_dir() else []
+
+
 def meant(name: str, ours: Collection[str]) -> list[str]:
     """Return the names in `ours` that a wrong name may mean, from the first function in GUESSES that finds a name.
 
