@@ -47,7 +47,7 @@ COLUMN, BOTH_COLUMNS = 54, 96
 """The most characters in a row of a table that fits in one column, or in both columns, of a two-column paper.
 
 The type of such a table has at least 80 % of the size of the paper's text. This also holds for a paper with one column
-of 397 pt or more.
+of 370 pt or more.
 """
 FITTED = "\\smallskip\n\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
 """The LaTeX between a caption and its table. It shrinks a wide table to the width of the paper's column."""
@@ -253,7 +253,7 @@ def float_of_table(section: Section, lines: Sequence[str], heads: int, alignment
 
     alignment: l or r for each column. width: the characters in a row.
     """
-    environment = "table*" if width > COLUMN else "table"
+    environment, narrow = ("table*", r"\setlength{\tabcolsep}{4pt}") if width > COLUMN else ("table", "")
     caption = " ".join([f"{(section.caption or section.title).rstrip('.')}.", *section.legend])
     return "\n".join(
         [
@@ -261,7 +261,7 @@ def float_of_table(section: Section, lines: Sequence[str], heads: int, alignment
             r"\centering",
             rf"\caption{{{latex_text(caption)}}}",
             rf"\label{{tab:{latex_label(section.label)}}}",
-            rf"{FITTED}\begin{{tabular}}{{{alignment}}}",
+            rf"{FITTED}{narrow}\begin{{tabular}}{{{alignment}}}",
             r"\toprule",
             *lines[:heads],
             r"\midrule",

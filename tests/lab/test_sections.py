@@ -82,17 +82,17 @@ def test_a_comment_names_the_signs_that_pdflatex_lacks(name, needs_font):
 
 
 PDFLATEX = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdfLaTeX (apt-get install texlive)")
-PAPER = r"""\documentclass[twocolumn]{article}
-\usepackage[textwidth=16cm,columnsep=0.6cm]{geometry} %% as ACL's papers
+ACL = r"\documentclass[twocolumn]{article}\usepackage[textwidth=16cm,columnsep=0.6cm]{geometry}"
+PAPER = r"""%s
 \usepackage{booktabs,graphicx}
 \let\resized\resizebox
 \renewcommand{\resizebox}[3]{\sbox0{#3}\typeout{widths: \the\wd0, \the\linewidth.}\resized{#1}{#2}{#3}}
 \begin{document}\input{%s}\end{document}"""
 
 
-def log_of_latex(folder, file):
+def log_of_latex(folder, file, layout=ACL):
     """What pdfLaTeX says on a paper in this folder that reads a file. It has the widths of a table and of its place."""
-    (folder / "paper.tex").write_text(PAPER % file)
+    (folder / "paper.tex").write_text(PAPER % (layout, file))
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "paper"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
     assert done.returncode == 0, done.stdout[-2000:]
@@ -122,6 +122,23 @@ def test_the_type_of_a_table_has_at_least_80_percent_of_its_size(tmp_path, score
     latex = Section("t", table, label_columns=3, bold=[(0, 3)], label="a", column_prefix="test/transfer/").latex()
     (tmp_path / "a.tex").write_text(latex)
     widths = re.findall(r"widths: ([\d.]+)pt, ([\d.]+)pt", log_of_latex(tmp_path, "a"))
+    (natural, place) = map(float, widths[0])
+    assert place / natural >= 0.8
+
+
+@PDFLATEX
+def test_the_type_of_a_table_of_differences_has_80_percent_of_its_size_in_a_plain_article(tmp_path):
+    interval = ["[-1.77, +0.58]"] * 20
+    columns = {
+        "95% interval": interval,
+        "p": [".2274"] * 20,
+        "paired 95% interval": interval,
+        "paired p": [".3171"] * 20,
+    }
+    table = pd.DataFrame({"objective": ["simcse"] * 20, "difference": ["-0.60 ≈"] * 20, **columns,
+                          "seeds": ["3 and 3"] * 20, "seeds needed (80% power)": ["14"] * 20})  # fmt: skip
+    (tmp_path / "a.tex").write_text(Section("t", table, label_columns=1, label="a").latex())
+    widths = re.findall(r"widths: ([\d.]+)pt, ([\d.]+)pt", log_of_latex(tmp_path, "a", r"\documentclass{article}"))
     (natural, place) = map(float, widths[0])
     assert place / natural >= 0.8
 
