@@ -32,6 +32,8 @@ CATEGORIES = 7  # a key with more different numbers than this has a numeric axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
 BOXED = 5  # with fewer seeds than this, quartiles say little
 BOX = "A box has the median and the quartiles. The dashed line is the mean. Each dot is a seed."
+WITH_MEAN = {"boxmean": True}  # with "sd", plotly would add the deviation of a population
+ONLY_DOTS = {"line_width": 0, "fillcolor": look.CLEAR, "hoveron": "points"}
 FEW_SEEDS = "The diamond is the mean with its {:.0%} interval (Student's t). Each dot is a seed."
 DOTS = "Each dot is a seed. It has the colour of its setting in the table of settings."
 TRIALS = "Each dot is a trial. The line is the best score so far."
@@ -73,7 +75,7 @@ def score_charts(comparison: Comparison, scored: Sequence[str], confidence: floa
         if len(drawn) > 1:
             charts[title] = heat_map(comparison, *drawn, scored=scored)
         else:
-            charts[title] = box_chart(comparison, *drawn, scored, confidence)
+            charts[title] = box_chart(comparison, drawn[0], scored, confidence)
     return charts
 
 
@@ -157,23 +159,20 @@ def box_chart(comparison: Comparison, key: Key, scored: Sequence[str], confidenc
 
     If a value has fewer than BOXED seeds, the mean with its interval replaces each box.
     """
-    colours, traces = colours_of(comparison), {}
+    colours = colours_of(comparison)
+    traces: dict[str, list[go.Box | go.Scatter]] = {score: [] for score in scored}
     by_score = {score: seeds_of(comparison, score, [key]).groupby(key.dotted, observed=True) for score in scored}
     is_boxed = min(points.size().min() for points in by_score.values()) >= BOXED
     for score, by_value in by_score.items():
-        traces[score] = []
         for value, points in by_value:
             name, values = escape(value) + marks(points["setting"], score), points["score"].to_numpy()
             colour = colours[points["setting"].iloc[0]]
             box = go.Box(x=[name] * len(points), y=values, marker_color=colour, boxpoints="all")
-            if is_boxed:
-                traces[score].append(box.update(boxmean=True))  # with "sd", plotly would add a population's deviation
-                continue
-            mean, high = values.mean(), one_sample(values, np.zeros(1), confidence, 0.0).high
-            error = {"type": "data", "array": [] if high is None else [high - mean]}
-            diamond = {"symbol": "diamond", "size": 11, "color": colour}
-            box.update(line_width=0, fillcolor=look.CLEAR, hoveron="points")  # only its dots
-            traces[score] += [box, go.Scatter(x=[name], y=[mean], error_y=error, mode="markers", marker=diamond)]
+            traces[score].append(box.update(WITH_MEAN if is_boxed else ONLY_DOTS))
+            if not is_boxed:
+                mean, high = values.mean(), one_sample(values, np.zeros(1), confidence, 0.0).high
+                error, mark = [] if high is None else [high - mean], {"symbol": "diamond", "size": 11, "color": colour}
+                traces[score].append(go.Scatter(x=[name], y=[mean], error_y_array=error, mode="markers", marker=mark))
     about = BOX if is_boxed else FEW_SEEDS.format(confidence)
     return with_menu(traces, {"xaxis": category_axis(comparison, key), "meta": about}, axes_of(comparison, scored))
 
@@ -340,8 +339,7 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
     if lines:
         first = [name for name in (comparison.scores.best_by, comparison.scores.leading) if name in lines]
         ordered = {name: lines[name] for name in dict.fromkeys([*first, *lines])}
-        titles = axis_titles(comparison, list(lines))
-        chart = with_menu(ordered, about, {name: {"yaxis.title.text": title} for name, title in titles.items()})
+        chart = with_menu(ordered, about, axes_of(comparison, list(lines)))
         charts[title_of_curves(comparison)] = chart.update_layout(meta=equal_lines(lines, comparison))
     for chart in charts.values():
         if max(line.x.max() for line in chart.data) <= 10:

@@ -158,8 +158,10 @@ class Comparison:
         """Return (name, score) of each untrained encoder; [] if there are more than FEW, too many lines for a chart."""
         known = [(setting, level) for setting in self.settings if (level := setting.untrained(score)) is not None]
         levels = {in_short(level): (format_short(setting.runs[0].get("model.name")), level) for setting, level in known}
-        names = [f"untrained {name if len(levels) > 1 else 'encoder'}" for name, _ in levels.values()]
-        return list(zip(names, (level for _, level in levels.values()), strict=True)) if len(levels) <= FEW else []
+        several = len(levels) > 1
+        if len(levels) > FEW:
+            return []
+        return [(f"untrained {name if several else 'encoder'}", level) for name, level in levels.values()]
 
     def below_untrained(self) -> str:
         """Return a sentence if no trained setting scores better than its untrained encoder, by `best_by`; else ""."""

@@ -111,9 +111,10 @@ class Differences:
 
     @property
     def verdict(self) -> str:
-        """Whether the best setting is significantly better than a baseline, or why it is not than all other settings.
+        """Whether the best setting is significantly better than the baseline.
 
-        Return "" if it is significantly better than all other settings, or without a best setting.
+        Without a baseline: why it is not significantly better than all other settings, or "" if it is. "" without a
+        best setting.
         """
         if self.comparison.best is None:
             return ""
@@ -171,9 +172,10 @@ def best_and_tied(comparison: Comparison, score: str, confidence: float) -> list
     """
     lower_is_better = comparison.lower_is_better(score)
     scored = [setting for setting in comparison.ranked if score in setting.means]
-    best, *others = sorted(scored, key=lambda setting: cost_of(setting, score, lower_is_better))[:MOST] or [None]
-    if best is None or not others or few_seeds([best.compared[score]]):
+    scored.sort(key=lambda setting: cost_of(setting, score, lower_is_better))
+    if len(scored) < 2 or few_seeds([scored[0].compared[score]]):
         return []
+    best, *others = scored[:MOST]
     terms = Terms(confidence, None, 1 - confidence, SeedSpread(0.0, 0))
     lines = differences_to(best.compared[score], {setting: setting.compared[score] for setting in others}, terms)
     return [best, *(line.setting for line in lines if line.tied)]

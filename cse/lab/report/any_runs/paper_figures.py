@@ -1,6 +1,6 @@
 """The figures of any runs for a paper, by matplotlib: the scores of settings, and curves.
 
-Start at `draw_paper_figures`. Below it, each figure has a function. The figures show the same numbers as the page's
+Start at `draw_paper_figures`. Each figure has a function. The figures show the same numbers as the page's
 charts. A figure is as wide as a column of a two-column paper, or as both columns if the names are long. If there are
 many settings, a figure shows only the best settings. Its caption says so.
 """
@@ -32,7 +32,6 @@ from cse.lab.sharing.score_tables import MODIFIED
 ROWS, DOTS = 20, 500  # the most settings that a figure shows as rows, or as dots over numbers
 LETTER, LINE = 0.058, 0.14  # the width of a letter and the height of a line, in inches
 MEAN_AND_SD = f"mean {PLUS_MINUS} standard deviation over seeds"
-DASHED = {"color": look.GREY, "linestyle": "--", "linewidth": 0.8, "zorder": 0}
 ACROSS, DOWN = 12, 30  # the most values of a heat map's two keys; with more values there is no heat map
 
 Captioned = tuple[Figure | None, str]  # a figure and its caption
@@ -139,7 +138,7 @@ def figure_over_numbers(
 
 
 def heat_map_figure(comparison: Comparison, keys: Sequence[Key]) -> Captioned:
-    """Return a heat map of mean and sd for each pair of values of two keys; none for fewer keys or too many values."""
+    """Return a heat map of mean and sd for each pair of values of two keys; none for one key or too many values."""
     score = comparison.scores.leading
     if len(keys) < 2 or score is None:
         return NOTHING
@@ -215,14 +214,11 @@ def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> C
 def draw_untrained(comparison: Comparison, axes: Axes, score: str, *, is_upright: bool) -> None:
     """Draw a dashed line, with its name, at the score of each untrained encoder. is_upright: whether x is the score."""
     for name, level in comparison.untrained(score):
-        if is_upright:
-            axes.axvline(level, **DASHED)
-            side = "left" if level < sum(axes.get_xlim()) / 2 else "right"  # the name stays above the axes
-            place, system = (level, 1), axes.get_xaxis_transform()
-        else:
-            axes.axhline(level, **DASHED)
-            side, place, system = "right", (1, level), axes.get_yaxis_transform()
-        axes.annotate(plain(name), place, (0, 2), system, "offset points", ha=side, va="bottom")
+        (axes.axvline if is_upright else axes.axhline)(level, color=look.GREY, linestyle="--", linewidth=0.8, zorder=0)
+        x, y = (level, 1) if is_upright else (1, level)
+        system = axes.get_xaxis_transform() if is_upright else axes.get_yaxis_transform()
+        side = "left" if is_upright and level < sum(axes.get_xlim()) / 2 else "right"  # the name stays above the axes
+        axes.annotate(plain(name), (x, y), (0, 2), system, "offset points", ha=side, va="bottom")
 
 
 def axis_label(comparison: Comparison, score: str, inches: float) -> str:

@@ -117,16 +117,10 @@ def best_of(differences: Differences, *, is_part: bool) -> Best | None:
         return None
     not_worse = [line.setting for line in differences.lines if differences.is_best and line.tied is not False]
     names = {setting: "this setting"} | {other: other.label for other in not_worse if not other.trial}
-    again = {name: more_seeds_command(comparison, one) for one, name in [*names.items()][: 0 if is_part else FEW]}
-    return Best(
-        setting.label,
-        by=str(scores.best_by),
-        leading=str(scores.leading),
-        score=score_text(comparison, setting, str(scores.leading)),
-        verdict=differences.verdict,
-        untrained=comparison.below_untrained(),
-        again={name: command for name, command in again.items() if command},
-    )
+    commands = {name: more_seeds_command(comparison, one) for one, name in [*names.items()][: 0 if is_part else FEW]}
+    again = {name: command for name, command in commands.items() if command}
+    shown, untrained = score_text(comparison, setting, str(scores.leading)), comparison.below_untrained()
+    return Best(setting.label, str(scores.best_by), str(scores.leading), shown, differences.verdict, untrained, again)
 
 
 def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[tuple[str, str, str]]:

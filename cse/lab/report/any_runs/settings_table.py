@@ -72,7 +72,7 @@ def unranked_section(comparison: Comparison) -> Section:
     section = settings_section(comparison, "", 0.95)  # smoke runs have no bold means
     states = [run.state for run in comparison.runs]
     unmarked = section.table.assign(**{"": ""})
-    return replace(section, title=f"{counted(states)}{SMOKE}", table=unmarked, bold=(), layout="rows")
+    return replace(section, title=f"{counted(states)}{SMOKE}", table=unmarked, layout="rows")
 
 
 def smoke_words(comparison: Comparison) -> str:
