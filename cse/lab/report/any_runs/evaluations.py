@@ -107,7 +107,7 @@ def notes_on_evaluations(runs: Sequence[Run]) -> list[str]:
 
 
 def scores_otherwise(run: Run) -> list[str]:
-    """Return NAME EVALUATED (IN TABLES) for each score of the run's evaluations that, rounded, differs from tables."""
+    """Return `NAME VALUE (VALUE IN TABLES)` for each score of the evaluations whose rounded value is not in tables."""
     lines = []
     for evaluation in run.evaluations:
         for name, value in evaluation.metrics.items():

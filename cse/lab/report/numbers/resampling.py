@@ -94,7 +94,7 @@ def resampled(folder: Path, score: str, draw_names: Sequence[str]) -> Resampled:
 
 
 def scores_with_items(folder: Path, score: str) -> list[str]:
-    """Return [score] for a score with items; for a mean, the scores with items behind it, even for a mean of means.
+    """Return [score] for a score with items; for a mean, the scores with items that it averages, also through means.
 
     Raises KeyError for a score without items.
     """

@@ -206,9 +206,9 @@ def tested_effect(claim: Claim, sides: tuple[Group, Group], sweep: SweepRuns) ->
 def effect_between(claim: Claim, sides: tuple[Group, Group], confidence: float) -> Effect:
     """Return the first side minus the second, by `compare_groups`.
 
-    If the difference agrees with a claim `alike`, the test is TOST (Schuirmann), above -within and below within. If it
-    contradicts the claim, the test is two-sided against the nearer bound. The test of `more` with a margin is two-sided
-    against -within.
+    If the difference agrees with a claim `alike`, the test is TOST (Schuirmann) against -within and within. If the
+    difference contradicts such a claim, the test is two-sided against the nearer bound. The test of `more` with a
+    margin is two-sided against -within.
     """
     effect = compare_groups(*sides, confidence)
     if not claim.within:

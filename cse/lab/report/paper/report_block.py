@@ -142,13 +142,13 @@ class Claim(BaseModel):
 
     @model_validator(mode="after")
     def check_form(self) -> "Claim":
-        """Refuse half a comparison, two comparisons, `alike` without a margin, and an unused margin or control."""
+        """Refuse a single place, two comparisons, `alike` without a margin, and an unused margin or control."""
         given = {"more", "less", "alike", "than", "to"} & self.model_fields_set
         if given not in ({"more", "than"}, {"less", "than"}, {"alike", "to"}, set()):
             raise ValueError("a claim about cells needs one of: more and than, less and than, alike and to")
         has_margin = "within" in self.model_fields_set
         if (self.alike is not None and not has_margin) or (has_margin and self.alike is None and self.more is None):
-            raise ValueError("`alike` needs `within`, and besides it only `more` may have it")
+            raise ValueError("`alike` needs `within`, and `more` may have it; no other claim may have it")
         if self.control and not has_margin:
             raise ValueError("`control` belongs to a claim with `within`")
         return self
@@ -236,7 +236,7 @@ class Plot(BaseModel):
 
     @model_validator(mode="after")
     def check_keys(self) -> "Plot":
-        """Refuse keys of other kinds, missing keys, a level that is no series, and edges that do not rise."""
+        """Refuse keys of other kinds, missing keys, a level that is no series, and edges that do not increase."""
         given = self.model_fields_set - {"kind", "name", "title", "published", "where", "series"}
         if unknown := given - REQUIRED[self.kind] - OPTIONAL.get(self.kind, set()):
             raise ValueError(f"{self.name}: a {self.kind} has no key {sorted(unknown)[0]!r}")
@@ -246,7 +246,7 @@ class Plot(BaseModel):
         if is_known and (lost := set(self.level) - set(self.series or {})):
             raise ValueError(f"{self.name}: `level` names {sorted(lost)[0]!r}, but `series` does not")
         if list(self.edges) != sorted(set(self.edges)):
-            raise ValueError(f"{self.name}: the edges {list(self.edges)} do not rise")
+            raise ValueError(f"{self.name}: the edges {list(self.edges)} do not increase")
         return self
 
     @property
@@ -365,7 +365,7 @@ def mistakes_in_claim(claim: Claim, block: ReportBlock) -> Iterator[str]:
     """
     controls = [other.says for other in block.claims if other.places and not other.within]
     if claim.control and claim.control not in controls:
-        yield f".control: {claim.control!r} is said by no other claim, or by a claim that needs a control itself"
+        yield f".control: {claim.control!r} is not another claim, or it is a claim that needs a control itself"
     if claim.places is None:
         return
     if not block.rows:
