@@ -14,6 +14,7 @@ from scipy import stats
 
 from cse.lab.report.any_runs.charts import colours_of
 from cse.lab.report.any_runs.curves import POINTS, curves_of, thinned
+from cse.lab.report.any_runs.paper_figures import draw_paper_figures
 from cse.lab.report.any_runs.runs_table import in_text, runs_frame, runs_section
 from cse.lab.report.any_runs.settings_table import legend_of_settings, settings_section
 from cse.lab.report.show import look, write
@@ -352,6 +353,19 @@ def test_few_seeds_are_dots_with_their_mean_and_its_interval_and_no_box(leave, c
     assert [list(mean.y) for mean in means] == ([[71.0], [73.0]] if seeds == 3 else [])
     for mean in means:
         assert mean.error_y.array == pytest.approx([stats.t.ppf(0.975, 2) / 3**0.5])
+
+
+def test_a_category_without_a_value_has_a_name(leave, compared):
+    """An encoder that is only scored has no objective."""
+    leave("reference", {"checkpoint": "bert"}, {"dev/x": 60.0}, overrides=["checkpoint=bert"])
+    for objective in ("a", "b"):
+        leave(objective, {"objective": objective, "trainer.lr": 1.0, "seed": 1}, {"dev/x": 70.0})
+    comparison = compared()
+    (chart,) = (chart for title, chart in charts_of(comparison).items() if title.startswith("Score"))
+    assert "none" in {*chart.layout.xaxis.labelalias.values(), *chart.layout.yaxis.labelalias.values()}
+    (figure,) = (one.figure for one in draw_paper_figures(comparison, curves_of(comparison)) if one.name == "heat_map")
+    axes = figure.axes[0]
+    assert "none" in {text.get_text() for text in (*axes.get_xticklabels(), *axes.get_yticklabels())}
 
 
 def test_a_sweep_without_runs_says_what_starts_it():

@@ -199,7 +199,7 @@ def category_axis(comparison: Comparison, key: Key) -> dict[str, object]:
     return {
         "title": escape(key.short),
         "type": "category",
-        "labelalias": {escape(value): escape(folded(value, TICK)) for value in values if len(value) > TICK},
+        "labelalias": {escape(value): escape(folded(value, TICK) or look.NO_VALUE) for value in values},
     }
 
 
@@ -274,7 +274,7 @@ def axes_of(comparison: Comparison, scores: Sequence[str]) -> dict[str, dict[str
         highest = seeds_of(comparison, score)["score"].max()
         lines = []
         for name, level in comparison.untrained(score):
-            label = {"text": escape(name), "textposition": "end", "yanchor": "top" if level > highest else "bottom"}
+            label = {"text": escape(name), "textposition": "end", "yanchor": "top" if level >= highest else "bottom"}
             lines.append(UNTRAINED | {"y0": level, "y1": level, "label": label})
         axes[score] = {"yaxis.title.text": title, "shapes": lines}
     return axes

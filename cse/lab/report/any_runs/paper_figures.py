@@ -147,7 +147,9 @@ def heat_map_figure(comparison: Comparison, keys: Sequence[Key]) -> Captioned:
     means = cells["mean"].unstack()
     if not (0 < len(means.columns) <= ACROSS and len(means) <= DOWN):
         return NOTHING
-    columns, rows = ([plain(folded(str(value))) for value in values] for values in (means.columns, means.index))
+    columns, rows = (
+        [plain(folded(value) or look.NO_VALUE) for value in values] for values in (means.columns, means.index)
+    )
     longest = LETTER * max(map(len, columns))
     turned = 0.6 * longest if longest > 0.5 else 0.0  # the height of rotated names
     label = axis_label(comparison, score, 2.6)

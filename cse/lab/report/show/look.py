@@ -43,6 +43,7 @@ GREY, GRID, CLEAR = "#7a808a", "rgba(128,128,128,.25)", "rgba(0,0,0,0)"
 COLUMN, BOTH_COLUMNS = 3.3, 6.9
 """The widths in inches of a figure in one column, and in both columns, of a two-column paper."""
 
+NO_VALUE = "none"  # the name of a category without a value, such as the objective of a reference
 FAINT = 0.35  # the opacity of the dot of a single seed
 
 PAPER = {
