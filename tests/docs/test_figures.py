@@ -109,7 +109,7 @@ QUOTED = {
         f"{CLAIMED[4]} above SimCSE. With token shuffle it is {LOST[0]} below its score with dropout",
         f"+{CLAIMED[5]} with images, -{CLAIMED[6]} with sound",
         f"Barlow Twins is {BELOW[0]} below SimCSE and VICReg is {BELOW[1]} below SimCSE",
-        f"is {CLAIMED[8]} better than with the language-model loss",
+        f"is {CLAIMED[8]} better than its sum with the language-model loss",
         f"{CLAIMED[9]} below DeCLUTR",
     ],
     "docs/evaluation.md": [
@@ -125,7 +125,7 @@ QUOTED = {
         f"VICReg: {ratio['barlow, 8192']} and {ratio['vicreg, 8192']} times SimCSE's time",
         f"takes {aux['natural_small']} (images) and {aux['speech_small']} (sound) times as long as with text alone",
         f"Libraries and weights take {said(MEMORY, r'([0-9]+) MiB. A batch')} MiB of this memory",
-        f"BERT-base's `last/` has {said('The host: checkpoint', r'waits .([0-9.]+ GB)')}",
+        f"BERT-base's `last/` takes {said('The host: checkpoint', r'waits .([0-9.]+ GB)')}",
         f"means more than {said(MEMORY, r'given up above ([0-9.]+) GiB')} GiB",
         *(
             f"| {rows} | {' | '.join(figure(MEMORY, rows, column) for column in columns)} |"
