@@ -89,9 +89,9 @@ QUOTED = {
         f"{re.findall(r'[0-9]+ claims', CLAIMS)[0].removesuffix(' claims')} of the papers' claims",
         f"are better than SimCSE, by {CLAIMED[1]} and {CLAIMED[2]} points",
         f"are worse than SimCSE, by {' and '.join(BELOW)} points (both results are descriptive).",
-        f"adds {CLAIMED[0]} points to SimCSE and takes {LOST[0]} from WhitenedCSE ({LOST[0]} is descriptive).",
-        f"With dropout, WhitenedCSE is better than SimCSE, by {CLAIMED[4]}.",
-        f"contrastive loss is {CLAIMED[8]} better alone",
+        f"SimCSE gains {CLAIMED[0]} points, and WhitenedCSE loses {LOST[0]} points",
+        f"With dropout, WhitenedCSE is better than SimCSE, by {CLAIMED[4]} points.",
+        f"contrastive loss alone is {CLAIMED[8]} points better",
     ],
     "docs/measured.md": [
         f"| {' '.join(sts[:-1])} 77.58 |",  # SICK-R over all pairs has no section
