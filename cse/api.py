@@ -257,7 +257,8 @@ def _with_eval_as_keyword(
     if kind == "train" or not rest or (isinstance(rest[0], str) and "=" in rest[0]):
         return rest, dict(settings)
     if "eval" in settings:
-        raise UserError(f"eval={settings['eval']} and the first argument, {rest[0]}, both name evaluators: give one")
+        both = f"eval={settings['eval']} and the first argument, {rest[0]}, both name evaluators"
+        raise UserError(f"{both}: use only one of them")
     return rest[1:], {"eval": rest[0], **settings}
 
 

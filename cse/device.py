@@ -37,8 +37,8 @@ def check_gpu_per_process(key: str, processes: int) -> None:
     """Raise UserError if there are GPUs, but fewer GPUs than processes. Without a GPU, processes run on the CPU."""
     if count_gpus() and processes > count_gpus():
         raise UserError(
-            f"{key}={processes}: each process needs its own GPU, and {count_gpus()} can be seen here "
-            "(CUDA_VISIBLE_DEVICES may hide others): start at most that many processes"
+            f"{key}={processes}: each process needs its own GPU, but the number of visible GPUs is "
+            f"{count_gpus()} (CUDA_VISIBLE_DEVICES may hide others): start at most that many processes"
         )
 
 

@@ -27,12 +27,12 @@ class Mark(Enum):
     """
 
     # The purpose of a setting that is not science
-    MACHINE = "the place of data, and the hardware"
+    MACHINE = "where data is, and the hardware"
     LOGGING = "what is logged, and where"
     BOOKKEEPING = "how a run is started, and where its folder is"
 
     # Further facts of a setting that is science
-    UNFIXED = "a resumed run may change it, such as when it ends"
+    UNFIXED = "a resumed run may change it, for example the number of steps"
     HARMLESS = "it does not change any number in a table"
 
     # Further facts of any other setting
@@ -43,7 +43,7 @@ class Mark(Enum):
     RECORDED = "set by the run itself: no command and no file sets it"
 
     # Facts about the value, for a setting of any purpose: VALUE_MARKS
-    VERBATIM = "used exactly as given, and never parsed: a place, a name on the hub, a sentence"
+    VERBATIM = "used exactly as given, and never parsed: a path, a name on the hub, a sentence"
     ENCODER = "an encoder, or a file of word vectors"
     SUMMED = "the record of a run keeps the checksum of the named file"
 
@@ -81,7 +81,7 @@ STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed
 def no_word_for_null(value: object) -> object:
     """Return the value. Raises ValueError for a word that means null elsewhere: cse would read this word as text."""
     if isinstance(value, str) and value.lower() in ("none", "null", "~"):
-        raise ValueError("would be a text: for no value, give null")
+        raise ValueError("would be read as text: for no value, give null")
     return value
 
 

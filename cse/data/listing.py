@@ -92,7 +92,7 @@ def files_of(path: Path, *, tell: bool = True) -> list[Path]:
         if others and tell:
             log.warning("%s: %s", path, unread_in_words(path, others))
     if not files:
-        raise UserError(f"no {', '.join(KINDS)} file (or .gz of one) is in this folder", key="path", value=path)
+        raise UserError(f"no {', '.join(KINDS)} file, with or without .gz, is in this folder", key="path", value=path)
     for file in files:
         if ending_of(file) not in KINDS:
             why = f"the ending is not one of {', '.join(KINDS)}, with or without .gz"

@@ -80,8 +80,8 @@ class MixedBatches(Steps):
             self.shares = shares_by_weight([weights[name] for name in self.names], self.steps_per_epoch)
             for name, share in zip(self.names, self.shares, strict=True):
                 if share == 0:
-                    none = f"none of {self.steps_per_epoch} batches"
-                    raise UserError(f"data.weights.{name}={weights[name]:g} gives this source {none}: raise it")
+                    none = f"none of {self.steps_per_epoch} batches: raise this weight"
+                    raise UserError(f"data.weights.{name}={weights[name]:g} gives this source {none}")
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
     @property

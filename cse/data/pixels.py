@@ -14,6 +14,7 @@ IMAGE_ENDINGS = (
 LAST_BYTES = 4096
 END_MARKS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # a complete file has this mark in its last bytes
 PLAIN = {"1", "L", "P", "RGB", "RGBA", "LA", "PA", "CMYK", "YCbCr", "HSV"}  # modes that Pillow converts to RGB
+UNCLEAR = "it is unclear which value is white"
 REPAIR = "save it again as RGB or gray with 8 or 16 bits"
 
 
@@ -44,7 +45,7 @@ def rgb(image: Image.Image) -> Image.Image:
     is unknown which number is black and which is white.
     """
     if isinstance(image, TiffImageFile) and 2 in image.tag_v2.get(SAMPLEFORMAT, ()):  # Pillow ignores an 8-bit sign
-        raise ValueError(f"its pixels are signed integers, and their white is not known: {REPAIR}")
+        raise ValueError(f"its pixels are signed integers, and {UNCLEAR}: {REPAIR}")
     if image.mode in PLAIN:
         return image.convert("RGB")
     if image.mode == "La":  # gray multiplied by alpha
@@ -56,7 +57,7 @@ def rgb(image: Image.Image) -> Image.Image:
         if _white_is_0(image):
             gray_HW = 255 - gray_HW
     else:
-        kind = "are 32-bit integers, and their white is not known" if image.mode == "I" else f"are {image.mode}"
+        kind = f"are 32-bit integers, and {UNCLEAR}" if image.mode == "I" else f"are {image.mode}"
         raise ValueError(f"its pixels {kind}: {REPAIR}")
     return Image.fromarray(gray_HW).convert("RGB")
 

@@ -200,7 +200,7 @@ class Text(Part):
             idle = f"`subset`={self.subset}" if self.subset else f"`split`={self.split}"
             raise UserError(
                 f"{idle} is for a dataset on the hub, but {path} is on this machine: leave this setting out, "
-                "and name the file to read as `path`"
+                "and set `path` to the file to read"
             )
         files = files_of(Path(path).expanduser())
         checksums = checksums_of(files)

@@ -65,7 +65,7 @@ class Function(Evaluator):
         if name not in KNOWN:
             raise UserError(
                 f"eval.{name} is a function of another Python process: give it again, cse.train(..., "
-                f"eval={{'{name}': function}}), and start several processes with torchrun"
+                f"eval={{'{name}': function}}); for several processes, start the script with torchrun"
             )
         self.name, self.function = name, KNOWN[name]
 

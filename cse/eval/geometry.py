@@ -218,8 +218,8 @@ class Geometry(ScoredPairs):
         potential = uniformity(cloud_ND, log=False)
         return [
             close("alignment", apart, unit="mean squared distance of positives"),
-            low("uniformity", float(potential.log()), unit="log of the mean of exp(-2 squared distance)"),
-            low("uniformity_without_log", float(potential), unit="mean of exp(-2 squared distance)"),
+            low("uniformity", float(potential.log()), unit="log of the mean of exp(-2 x squared distance)"),
+            low("uniformity_without_log", float(potential), unit="mean of exp(-2 x squared distance)"),
             spread("effective_rank", effective_rank(cloud_ND), unit="effective rank, dimensions"),
             spread("isotropy", isotropy(cloud_ND), unit="isotropy, of 1"),
             low("mean_cosine", mean_cosine(cloud_ND), unit="mean cosine of two sentences"),

@@ -197,7 +197,7 @@ def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
         )
     own = around(hf)
     if own.types is not None:
-        why = "cse supports no template for this tokenizer, because its special tokens have a separate type"
+        why = "cse supports no template for this tokenizer, because its special tokens have their own token type"
         raise UserError(why, key="template", value=repr(template))
     head, tail = ids_of(hf, "template", template)
     surround(hf, {BEFORE: own.before, HEAD: head, "$A": (), TAIL: tail, AFTER: own.after})

@@ -51,7 +51,7 @@ class Dataset:
         """Raise MissingResource if the user's copy in `setting` does not exist, or has no file of the dataset."""
         if self.is_copy(place):
             return
-        why, instead = "there is no such place", "without this setting, the dataset is fetched"
+        why, instead = "there is no such file or folder", "without this setting, the dataset is fetched"
         if self.fetch in ("server", "nltk"):  # most of these datasets are fetched only by cse-data
             instead = "cse-data list shows how to fetch the dataset"
         if Path(place).exists():

@@ -59,7 +59,7 @@ def check_folder(source: str) -> None:
     """Raise UserError for a folder without an encoder's configuration, or without any file of a tokenizer."""
     names = [file.name for file in Path(source).glob("*")]
     if Path(source).is_dir() and not {"config.json", "modules.json"} & {*names}:
-        inside = "".join(f"; there is one in {file.parent}" for file in sorted(Path(source).glob("*/config.json"))[:1])
+        inside = "".join(f"; {file.parent} has this file" for file in sorted(Path(source).glob("*/config.json"))[:1])
         raise UserError(f"it has no config.json, so it is not an encoder's folder{inside}", key="name", value=source)
     if "config.json" in names and not any(re.search(TOKENIZER, name) for name in names):
         raise no_tokenizer(source)

@@ -174,5 +174,5 @@ def no_such_score(select: str, scores: Collection[str]) -> UserError:
     else:
         instead = "scores dev. Add an evaluator that does, such as eval=[stsb], or eval.dev=FILE to eval=pairs"
     return UserError(
-        f"trainer.select={select}: no evaluator of this run {instead}; trainer.select=null keeps the last step"
+        f"trainer.select={select}: no evaluator of this run {instead}; trainer.select=null keeps the last checkpoint"
     )

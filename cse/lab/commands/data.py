@@ -170,7 +170,7 @@ def print_needs(needs: Sequence[Need], arguments: Sequence[str]) -> int:
         size = size_in_words(dataset) if dataset else ""
         say(f"{state:<7}  {need.name}  {place or wrong or size}".rstrip())
     gets = f" ({shell_line('cse-data', 'fetch', *arguments)} gets them)" if can_be_fetched else ""
-    later = f", {counts['later']} when it is first scored" if counts["later"] else ""
+    later = f", {counts['later']} fetched when first scored" if counts["later"] else ""
     say(f"{counts['here']} here, {counts['missing']} missing{gets}{later}")
     return 1 if counts["missing"] else 0
 

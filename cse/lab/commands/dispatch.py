@@ -53,7 +53,7 @@ def say_repeated(arguments: Sequence[Argument]) -> None:
     for argument in arguments:
         if argument.by == "person":
             if argument.key in given and os.environ.get("RANK", "0") == "0":
-                said = f"{given[argument.key].text} has no effect: {argument.text} follows it"
+                said = f"{given[argument.key].text} has no effect: {argument.text} replaces it"
                 print(as_shown(said, sys.stderr), file=sys.stderr)
             given[argument.key] = argument
 

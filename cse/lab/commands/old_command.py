@@ -147,7 +147,7 @@ def refuse_script(script: str, kind: Kind) -> None:
         raise UserError(f"{script}: {answer.sentence()}")
     theirs = "train" if script.endswith(".jsonnet") else SCRIPTS.get(Path(script).name, kind)
     if theirs != kind:
-        raise UserError(f"{script} is a script for {PROGRAMS[theirs]}: paste this command after {PROGRAMS[theirs]}")
+        raise UserError(f"{script} corresponds to {PROGRAMS[theirs]}: paste this command after {PROGRAMS[theirs]}")
 
 
 def entry_of_script(script: str) -> list[Old]:
@@ -334,9 +334,9 @@ def leave_out_without_effect(old: Sequence[Old]) -> None:
     on = {name for one in old if one.answer and one.here for name in one.answer.arguments}
     for one in old:
         if one.answer and one.answer.only_with and one.answer.only_with not in on:
-            one.here, one.note = {}, f"has no effect there without --{one.answer.only_with}"
+            one.here, one.note = {}, f"has no effect without --{one.answer.only_with}"
         elif one.answer and one.answer.not_with in on:
-            one.here, one.note = {}, f"has no effect there with --{one.answer.not_with}"
+            one.here, one.note = {}, f"has no effect with --{one.answer.not_with}"
 
 
 def wrap_in_widths(old: Sequence[Old]) -> None:
@@ -419,7 +419,7 @@ def score_in_training(old: Sequence[Old]) -> None:
         if not by_epoch or "trainer.eval_every" not in one.here:
             continue
         if one.here["trainer.eval_every"] != "epoch":  # --eval_steps
-            one.here, one.note = {}, "has no effect there with epoch"
+            one.here, one.note = {}, "has no effect with the strategy epoch"
         elif epochs and "trainer.max_steps" not in values:
             share = min(int(1e6 / epochs) / 1e6, 0.999999)  # rounded down, because cse rounds the step up
             one.here["trainer.eval_every"], one.note = f"{share:g}", "(once an epoch)"
@@ -474,7 +474,7 @@ def leave_out_absent_copy(old: Sequence[Old]) -> None:
         copy = Path(str(value_in(one.here.get("data.rows.file", ""))))
         if "data.rows.file" in one.here and not copy.is_file():
             del one.here["data.rows.file"]
-            one.note = f"({copy} is not here: the hub's copy)"
+            one.note = f"({copy} is not here: the hub's copy is read)"
 
 
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
@@ -515,7 +515,7 @@ def leave_out_unfitting(
     other = next(program for other, program in PROGRAMS.items() if other != kind)
     for one in old:
         if one.answer and one.answer.only_for not in ("", *chosen):
-            one.here, one.note = {}, f"has no effect there: it needs {one.answer.only_for}"
+            one.here, one.note = {}, f"has no effect without {one.answer.only_for}"
         for key in list(one.here):
             of_choices = known.get(key, ())
             if of_choices and {*chosen}.isdisjoint(of_choices):

@@ -16,7 +16,7 @@ MEANINGS = {
     ONE_SEED: "there is one run, and the spread over seeds is unknown",
     OTHER_SETTING: "not the paper's experiment (a note below the table says why), so the numbers are not compared",
     PUBLISHED_ONLY: "a model of other authors, which cse never runs",
-    NOT_RUN: "there is no run for the cell, or for a side of the claim",
+    NOT_RUN: "there is no run for the cell, or for a cell of the claim",
     HOLDS: "of a claim: the seeds support the claim",
     CONTRADICTED: "of a claim: the seeds show the opposite",
     INCONCLUSIVE: "of a claim: the test neither supports nor contradicts it",

@@ -92,7 +92,7 @@ def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
     if match := AMBIGUOUS.match(text):  # note=a,b without -m
         key, _, values = match[1].partition("=")
         return (
-            f"{match[1]} has several values: with -m each value has a job; as one list it is {key}=[{values}]; "
+            f"{match[1]} has several values: with -m each value starts a job; as one list it is {key}=[{values}]; "
             f"{as_one_text(match[1])}"
         )
     return "; ".join(lines)
@@ -177,7 +177,7 @@ def what_there_is(group: str, choice: str, kind: Kind) -> str:
 def no_key(key: str, texts: Sequence[str], kind: Kind) -> str:
     """Return the message for a key that the command's choices lack, with a suggestion."""
     if key in groups(kind):  # model={...}
-        return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE"
+        return f"{key}={{...}} has a key that does not exist; write each setting as {key}.KEY=VALUE"
     choices_by_key, chosen = keys_of_command(kind), choices_given(texts, kind)
     keys_of_choices = [known for known, having in choices_by_key.items() if chosen.intersection(having)]
     wrong, hint = f"there is no key {key}", next(hints_for_key(key, kind, texts, choices_by_key, keys_of_choices), "")

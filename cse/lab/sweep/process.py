@@ -62,7 +62,7 @@ def known_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
         detail = f"{folder} is done, but with {changes_in_words(changed)}: move it away to run the job again"
         return Outcome(job.name, State.FAILED, detail=detail)
     if job.scores and not read_run(job.scores.folder).is_done:
-        detail = f"it scores {job.scores.folder}, which is not done; first run it: {job.scores.job.command_in_sweep}"
+        detail = f"it scores {job.scores.folder}, which is not done; first run: {job.scores.job.command_in_sweep}"
         return Outcome(job.name, State.FAILED, detail=detail)
     return None
 

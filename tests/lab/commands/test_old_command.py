@@ -386,4 +386,4 @@ def test_a_script_without_a_counterpart_is_explained(line, said):
 ])  # fmt: skip
 def test_a_script_of_the_other_command_is_named(program, script, right):
     message = refusal(program, f"python {script} --model_name_or_path bert-base-uncased")
-    assert message == f"{script} is a script for {right}: paste this command after {right}"
+    assert message == f"{script} corresponds to {right}: paste this command after {right}"

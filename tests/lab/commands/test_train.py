@@ -178,7 +178,7 @@ def test_a_copy_with_too_few_rows_is_not_called_missing(cse_train, capsys, tmp_p
 def test_a_key_that_is_given_again_is_named(cse_train, capsys):
     assert cse_train(["--cfg", "job", "seed=1", "objective=simcse", "+seed=2"]) == 0
     said = capsys.readouterr()
-    assert said.err.splitlines() == ["seed=1 has no effect: seed=2 follows it"]
+    assert said.err.splitlines() == ["seed=1 has no effect: seed=2 replaces it"]
     assert "\nseed: 2\n" in said.out
 
 

@@ -358,7 +358,7 @@ def test_a_setting_of_few_seeds_leaves_the_others_their_verdict(three_rates, lea
     found = differences_section(differences)
     alike = {lr: row["equivalent"] for lr, row in by_rate(differences).items()}
     assert alike == {"0.0001": "not shown", "1e-05": "no", "0.001": ""}
-    assert "No verdict: too few seeds (2): each trained side needs 3, in 1 of 3 comparisons." in found.notes
+    assert "No verdict: too few seeds (2): each trained setting needs 3, in 1 of 3 comparisons." in found.notes
 
 
 def test_seeds_beside_an_encoder_that_is_only_scored_are_those_of_a_one_sample_test(leave, compared):

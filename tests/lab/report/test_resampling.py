@@ -236,7 +236,7 @@ def test_items_of_other_texts_are_not_compared(leave, finding, digests, gold, to
 
 def test_a_run_without_a_digest_hides_no_other_texts():
     kept = [resampling.Resampled(np.ones(2), 40, truth=1, varied=True, texts=texts) for texts in ("", "a", "b", "a")]
-    assert resampling.why_items_differ(kept) == "the test items of both sides are not the same"
+    assert resampling.why_items_differ(kept) == "the test items of the two settings are not the same"
     assert resampling.why_items_differ([kept[0], kept[1], kept[3]]) == ""
 
 

@@ -98,7 +98,9 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
             "best setting"
         )
     if comparison.best is None:
-        raise UserError(f"gate={least:g}: runs without smoke=true have no dev score to find the best: give runs=[A,B]")
+        raise UserError(
+            f"gate={least:g}: apart from smoke runs, no run has a dev score to select the best setting: give runs=[A,B]"
+        )
     return comparison.best
 
 

@@ -212,7 +212,7 @@ def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
     seeds = grouped(runs, seed_key)
     lines = []
     if all(run.get(seed_key) is not None for run in runs) and len(runs) > len(seeds):
-        lines.append(f"{len(runs)} runs of {counted_noun(len(seeds), 'seed')}; each seed counts once")
+        lines.append(f"{len(runs)} runs of {counted_noun(len(seeds), 'seed')}, averaged by seed")
     lines += remarks_on_number(setting.unlike)
     lines += no_better_remarks(runs) + seen_in_training(runs)
     return lines + partly_scored(runs, comparison.scores.all, seed_key)

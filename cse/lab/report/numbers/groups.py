@@ -193,4 +193,4 @@ def few_seeds(sides: Sequence[Group]) -> str:
     if not num_seeds or min(num_seeds) >= MIN_SEEDS:
         return ""
     instead = "; test items say nothing about seeds that were not trained" if len(num_seeds) < len(sides) else ""
-    return f"too few seeds ({' and '.join(map(str, num_seeds))}): each trained side needs {MIN_SEEDS}{instead}"
+    return f"too few seeds ({' and '.join(map(str, num_seeds))}): each trained setting needs {MIN_SEEDS}{instead}"

@@ -27,7 +27,7 @@ def detectable_differences(spreads: Mapping[str, SeedSpread], level: float, side
         half = seeds_for(smallest_difference(1.0, num_seeds, level, sides) / 2, 1.0, level, sides)
         lines.append(
             f"With {num_seeds} seeds{each}, the smallest detectable difference (80% power; in brackets: SD over seeds) "
-            f"is {', '.join(parts)}. Half of this difference takes {half} seeds."
+            f"is {', '.join(parts)}. Detecting half of this difference takes {half} seeds."
         )
     return lines
 

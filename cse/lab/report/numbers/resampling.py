@@ -40,7 +40,7 @@ def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidenc
         draw_names = scores_with_items(*next(iter(left.items())))
         sides = [[resampled(folder, score, draw_names) for folder, score in side.items()] for side in (left, right)]
     except KeyError:
-        return Effect(why="an encoder without training runs needs recorded test items for a test")
+        return Effect(why="a test against an encoder that was only evaluated needs recorded test items")
     scores = [score for side in sides for score in side]
     if why := why_items_differ(scores):
         return Effect(why=why)
@@ -55,9 +55,9 @@ def why_items_differ(scores: Sequence["Resampled"]) -> str:
     truths = {score.truth for score in scores}
     texts = {score.texts for score in scores} - {""}
     if len(truths) > 1 or len(texts) > 1:
-        return "the test items of both sides are not the same"
+        return "the test items of the two settings are not the same"
     if not all(score.texts or score.varied for score in scores):
-        return "one side did not record the texts of its test items: score it again"
+        return "one setting did not record the texts of its test items: score it again"
     return ""
 
 
