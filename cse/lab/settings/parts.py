@@ -96,8 +96,7 @@ def types_of(target: str, extras: type | None = None) -> type:
 def why_not_imported(target: str, error: Exception) -> str:
     """Return why a class cannot be imported, or why its annotations cannot be read."""
     if isinstance(error, NameError):
-        why = f"an annotation of its constructor uses a name that is not imported ({in_short(error)})"
-        return f"cannot be checked: {why}"
+        return f"cannot be checked: an annotation of its constructor is not imported ({in_short(error)})"
     absent = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
     module, _, name = (absent or target).rpartition(".")
     if there := sys.modules.get(module):
