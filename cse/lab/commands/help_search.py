@@ -95,18 +95,23 @@ def legend(text: str) -> str:
 def matches_of(word: str, entries: Sequence[Entry], kind: Kind) -> tuple[list[str], list[Entry]]:
     """Return (sentences, entries) about a word.
 
-    - If the word is another trainer's argument: a sentence on the argument, its counterparts, and entries of that name.
-    - Else, if names of entries have the word as a part: these entries.
+    - If the word is another trainer's argument, and no dotted key of cse: a sentence on the argument, its counterparts,
+      and entries of that name.
+    - Else, if names of entries have the word as a part: these entries, and entries with the word as an allowed value.
     - Else: the sentences about other trainers that contain the word, and the entries whose comments contain the word.
     """
-    answer = answer_to(word.rpartition("/")[2], [entry.key for entry in entries], kind)
+    keys = [entry.key for entry in entries]
+    is_ours = "." in word and word in keys
+    answer = None if is_ours else answer_to(word.rpartition("/")[2], keys, kind)
     if answer:
         sentence = answer.sentence() if answer.note else f"{word} is {answer.type} here"
         counterparts = [entry for entry in entries if meets(entry, answer.first or word)]
         called_so = with_name(entries, word) if "." not in word else []
         return [sentence], [*counterparts, *(entry for entry in called_so if entry not in counterparts)]
     named = with_parts(entries, word)
-    return ([], named) if named else (sentences_with(word), with_comment(entries, word))
+    if named:
+        return [], [*named, *(entry for entry in with_value(entries, word) if entry not in named)]
+    return sentences_with(word), with_comment(entries, word)
 
 
 def meets(entry: Entry, given: str) -> bool:
@@ -139,6 +144,12 @@ def with_comment(entries: Sequence[Entry], word: str) -> list[Entry]:
     whole, begun = (re.compile(rf"\b{re.escape(word)}{end}", re.IGNORECASE) for end in (r"(?!\w)", ""))
     mentions = [entry for entry in entries if whole.search(entry.comment)]
     return mentions or [entry for entry in entries if begun.search(entry.comment)]
+
+
+def with_value(entries: Sequence[Entry], word: str) -> list[Entry]:
+    """Return the entries whose comment lists the word as an allowed value, as in "linear | cosine: decay to 0"."""
+    value = re.compile(rf"\| {re.escape(word)}\b|(?:^|: ){re.escape(word)}\b[^.|]*\|", re.IGNORECASE)
+    return [entry for entry in entries if value.search(entry.comment)]
 
 
 def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:

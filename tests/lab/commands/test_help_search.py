@@ -68,6 +68,24 @@ def test_another_trainers_argument_shows_its_row_and_its_setting(word, first, ke
     assert set(re.findall(r"^([\w.]+)=", lines, re.MULTILINE)) == keys
 
 
+@pytest.mark.parametrize("key", ["aux_modality.loss", "augmentation.mode", "trainer.lr", "model.name"])
+def test_an_exact_key_comes_first(key):
+    assert search_help("train", key, 120).startswith(f"{key}=")
+
+
+def test_the_name_of_a_choice_is_also_searched_among_the_values_of_settings():
+    lines = search_help("train", "simclr", 120)
+    assert re.findall(r"^([\w.]+)=", lines, re.MULTILINE) == ["variant", "aux_modality.loss"]
+    assert "trainer.schedule=" in search_help("train", "cosine", 120)
+
+
+@pytest.mark.parametrize("word", ["images", "picture"])
+def test_a_word_for_images_leads_to_the_second_modality(word):
+    lines = search_help("train", word, 120)
+    assert lines.startswith("aux_modality=visual")
+    assert "aux_modality.data.batch_size" in lines
+
+
 def test_a_whole_word_comes_before_words_that_begin_with_it():
     assert "template" not in search_help("evaluate", "temp", 120)
     assert "model." not in search_help("train", "mode", 120)
