@@ -22,7 +22,7 @@ from cse.lab.settings.lookup import (
     settings_of_command,
     settings_of_file,
 )
-from cse.lab.text_columns import at_width
+from cse.lab.text_columns import at_width, in_column
 
 SHOWN = 4
 """The largest number of choices shown beside a setting that they share, and of sentences about other trainers."""
@@ -42,10 +42,10 @@ def search_help(kind: Kind, word: str, width: int) -> str:
         near = nearest(word, keys_of_command(kind)) or "; --help alone shows what can be chosen"
         hint = f"; {elsewhere}" if elsewhere else near
         raise UserError(f"--help {word}: no setting or group has this name or mentions this word{hint}")
-    wrapped = [line for sentence in sentences[:SHOWN] for line in textwrap.wrap(sentence, width)]
-    found = [*wrapped, *textwrap.wrap(elsewhere, width), *paragraphs(matches, width)]
+    wrapped = [line for sentence in sentences[:SHOWN] for line in in_column("", sentence, width).splitlines()]
+    found = [*wrapped, *in_column("", elsewhere, width).splitlines(), *paragraphs(matches, width)]
     notes = (legend(" ".join(" ".join(found).split())), recipe_note(matches, kind))
-    return "\n".join([*found, *(line for note in notes for line in textwrap.wrap(note, width))])
+    return "\n".join([*found, *(line for note in notes for line in in_column("", note, width).splitlines())])
 
 
 def search_page(page: str, word: str, settings: Sequence[Entry], width: int) -> str:
@@ -61,7 +61,7 @@ def search_page(page: str, word: str, settings: Sequence[Entry], width: int) -> 
     matches = with_parts(settings, word)
     if not said and not matches:
         sentences, matches = matches_of(word, settings, "train")
-    wrapped = [line for sentence in sentences[:SHOWN] for line in textwrap.wrap(sentence, width)]
+    wrapped = [line for sentence in sentences[:SHOWN] for line in in_column("", sentence, width).splitlines()]
     return "\n".join([*map(at_width, said), *wrapped, *paragraphs(matches, width)])
 
 

@@ -172,7 +172,11 @@ def test_a_setting_of_another_command_leads_to_this_command(program, word, other
 
 
 @pytest.mark.parametrize("program", ["cse-train", "cse-report"])
-@pytest.mark.parametrize(("word", "told"), [("verdict", "docs/sweeps.md#verdicts"), ("pictures", "report.html")])
+@pytest.mark.parametrize(("word", "told"), [
+    ("verdict", "docs/sweeps.md#verdicts"), ("pictures", "report.html"), ("bold", "docs/sweeps.md#files-of-a-report"),
+    ("decimals", "docs/sweeps.md#files-of-a-report"),
+    *((word, "docs/sweeps.md#differences-and-tests") for word in ("t-test", "holm", "p value", "p-value")),
+])  # fmt: skip
 def test_words_about_reports_are_answered(program, word, told, capsys):
     assert exit_code(program, "--help", word) == 0
     assert told in capsys.readouterr().out
