@@ -56,12 +56,19 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def every_setting() -> str:
-    """The list in docs/settings.md: each file of conf/ that has keys of its own, under its name, the trainer first."""
+    """The list in docs/settings.md: each file of conf/ that has keys of its own, under its name.
+
+    The trainer and the other settings of cse-train come first. The name of a file whose keys are not typed ends with
+    .yaml, because a key may have this name: smoke.
+    """
     names = {file.relative_to(CONF_DIR).with_suffix(""): file for file in Path(CONF_DIR).rglob("*.yaml")}
-    order = sorted(names, key=lambda name: (name.parts[0] != "trainer", len(name.parts), name))
+    order = sorted(
+        names, key=lambda name: (name.parts[0] != "trainer", name.parts != ("train",), len(name.parts), name)
+    )
     order = [name for name in order if name.parts[0] not in GLOBAL_GROUPS]
     places = places_of_keys([names[name] for name in order])
-    pages = "".join(f"\n## {name.as_posix()}\n\n{''.join(settings_page(names[name], places))}" for name in order)
+    heads = {name: name.as_posix() if is_typed(names[name]) else f"{name.as_posix()}.yaml" for name in order}
+    pages = "".join(f"\n## {heads[name]}\n\n{''.join(settings_page(names[name], places))}" for name in order)
     return f"{pages}{recipes()}"
 
 
@@ -135,11 +142,15 @@ def recipe_values(file: Path) -> dict[str, str]:
 
 
 def setting_row(one: Entry, file: Path, places: Mapping[str, Path]) -> tuple[str, str, str]:
-    """The cells of a key. The anchor is the key, or with the choice of the file: objective.adnce.temperature."""
+    """The cells of a key. The anchor is the key, or with the choice of the file: objective.adnce.temperature.
+
+    The row of another choice links to the row of the key. The row of another command does not: evaluate.dry_run has
+    another meaning.
+    """
     *group, _ = file.relative_to(CONF_DIR).parts
     is_place = places[one.key] == file
     own = one.key if is_place else ".".join((*group, file.stem, one.key.removeprefix(f"{''.join(group)}.")))
-    name = f"`{one.key}`" if is_place else f'<a href="#{one.key}">`{one.key}`</a>'
+    name = f"`{one.key}`" if is_place or not group else f'<a href="#{one.key}">`{one.key}`</a>'
     name = f'<span id="{own}"></span>{name}'
     return name, f"`{one.value}`".replace("|", r"\|"), plain(one.comment)
 

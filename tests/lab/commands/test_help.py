@@ -153,6 +153,7 @@ def test_the_page_of_settings_is_conf():
 @pytest.mark.parametrize(("anchor", "file"), [
     ("objective.temperature", "objective/simcse"), ("objective.mlm_weight", "objective/simcse"),
     ("objective.adnce.temperature", "objective/adnce"), ("objective.lambd", "objective/barlow"),
+    ("smoke", "train"), ("dry_run", "train"), ("evaluate.dry_run", "evaluate"),
 ])  # fmt: skip
 def test_a_link_to_a_setting_leads_to_the_default_choice_that_has_it(anchor, file):
     before, _, _ = every_setting().partition(f'<span id="{anchor}"></span>')
@@ -164,6 +165,7 @@ def test_each_row_of_a_setting_has_an_anchor_of_its_own():
     anchors = re.findall(r'<span id="([^"]+)"', text)
     assert len(set(anchors)) == len(anchors)
     assert set(re.findall(r'<a href="#([^"]+)"', text)) <= set(anchors)
+    assert set(re.findall(r"^## (\w+)$", text, re.MULTILINE)).isdisjoint(anchors)  # a heading's anchor is its text
 
 
 def test_the_page_of_other_trainers_is_their_table():
