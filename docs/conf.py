@@ -94,14 +94,19 @@ def on_this_site(app: Sphinx, page: str, source: list[str]) -> None:
 def rows_in_index(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Add each row with an anchor, such as `learning_rate`, to the index of the search, if no page has this entry.
 
+    Of two anchors in one row, such as `plot` and `plots`, only the longer is added: a search for `plot` finds it too.
     Sphinx calls this function after it has read every page.
     """
     entries = app.env.get_domain("index").data["entries"].values()
     taken = {entry.lower() for of_page in entries for _, entry, _, main, _ in of_page if main}
-    for tag in [*doctree.findall(nodes.raw)]:
-        anchor = re.fullmatch(r'<span id="([^"]+)">', tag.astext())
-        if anchor and anchor[1].lower() not in taken:
-            tag.parent.append(addnodes.index(entries=[("single", anchor[1], anchor[1], "main", None)]))
+    for cell in [*doctree.findall(nodes.entry)]:
+        anchors = [
+            name for tag in cell.findall(nodes.raw) for name in re.findall(r'^<span id="([^"]+)">$', tag.astext())
+        ]
+        for name in anchors:
+            is_start = any(other.startswith(name) and len(name) >= len(other) / 2 for other in anchors if other != name)
+            if not is_start and name.lower() not in taken:
+                cell.append(addnodes.index(entries=[("single", name, name, "main", None)]))
 
 
 def setup(app: Sphinx) -> None:

@@ -56,6 +56,9 @@ def test_no_page_loads_from_another_host(site):
         ("seed", "sweeps"), ("offline", "offline"), ("lora", "own-encoder"), ("pooling", "own-encoder"),
         ("dropout", "own-encoder"), ("push to hub", "sharing"), ("batch size out of memory", "trouble"),
         ("evaluate my own pairs", "evaluation"), ("significance", "sweeps"), ("latex table", "sweeps"),
+        ("verdict", "sweeps"), ("holm", "sweeps"), ("smoke", "settings"), ("smoke test", "sweeps"),
+        ("dry run", "planning"), ("dry_run", "settings"), ("flat folder of images", "images-and-sound"),
+        ("picture", "images-and-sound"),
     ],
 )  # fmt: skip
 def test_the_search_leads_first_to_the_section_that_answers(site, query, page):
@@ -72,6 +75,19 @@ def test_the_search_leads_to_the_row_of_a_setting_or_of_another_trainers_argumen
         ((file, anchor, is_main),) = index["indexentries"][name.lower()]
         assert (index["docnames"][file], anchor, is_main) == (page, name, True)
         assert f'id="{name}"' in (site / f"{page}.html").read_text(encoding="utf-8")
+
+
+def test_a_row_is_found_once_by_a_word_and_its_plural(site):
+    index = json.loads((site / "searchindex.js").read_text(encoding="utf-8").partition("(")[2].rpartition(")")[0])
+    found = [entry for entry in index["indexentries"] if entry.startswith("hard_negative")]
+    assert sorted(found) == ["hard_negative_weight", "hard_negatives"]
+
+
+def test_an_anchor_of_the_settings_leads_to_its_row(site):
+    """A browser shows the first element with an anchor."""
+    page = (site / "settings.html").read_text(encoding="utf-8")
+    for name in ("smoke", "dry_run", "trainer.lr"):
+        assert re.search(rf'<(\w+)[^>]* id="{re.escape(name)}"', page)[1] == "span"
 
 
 @chromium.needed
