@@ -98,6 +98,24 @@ def test_the_search_shows_the_row_of_an_anchor(site, tmp_path):
         call = "Search.makeSearchSummary({}, new Set(['largest']), '{}').textContent"
         assert page.run(call.format(json.dumps(html), "#trainer.clip")) == "the largest norm"
         assert "start start" in page.run(call.format(json.dumps(html), "#index-0"))
+        section = f"<main role='main'>{html}<section id='two'><span id='index-1'></span>the second section</section>"
+        assert page.run(call.format(json.dumps(section), "#index-1")) == "the second section"
+
+
+@chromium.needed
+def test_the_search_shows_cells_with_lines_between_them_and_whole_words(site, tmp_path):
+    with chromium.Page(site / "search.html", tmp_path) as page:
+        html = f"<main role='main'>{'before ' * 99}<table><tr><td>lr</td>\n<td>warmup</td></tr></table>{' after' * 99}"
+        words = page.run(f"Search.makeSearchSummary({json.dumps(html)}, new Set(['lr']), '').textContent").split()
+        assert {*words} == {"...", "before", "lr", "|", "warmup", "after"}
+
+
+@chromium.needed
+def test_the_search_names_the_row_that_it_found(site, tmp_path):
+    with chromium.Page(site / "search.html", tmp_path) as page:
+        page.run("new Promise((done) => setInterval(() => Search.hasIndex() && done(), 9))")
+        titles = page.run("Search._performSearch(...Search._parseQuery('temperature')).map((item) => item[1])")
+        assert "Every setting > objective.temperature" in titles
 
 
 @chromium.needed
