@@ -1,7 +1,8 @@
 """The documents that are made from conf/ and from the table of other trainers' arguments: `make choices` writes them.
 
-choices.md: the table of groups and choices. settings.md: a table of each file's keys, each key with an anchor, and the
-table of recipes. coming-from.md: a table of each trainer's arguments, each argument with an anchor.
+choices.md: the table of groups and choices, and tables of objectives and of models. settings.md: a table of each file's
+keys, each key with an anchor, and the table of recipes. coming-from.md: a table of each trainer's arguments, each
+argument with an anchor.
 """
 
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from cse.lab.commands.help import NO_CHOICE
 from cse.lab.settings import lookup
-from cse.lab.settings.conf_files import body, keys_of_text, text_of
+from cse.lab.settings.conf_files import body, first_sentence, keys_of_text, text_of
 from cse.lab.settings.groups import (
     CONF_DIR,
     GLOBAL_GROUPS,
@@ -41,6 +42,18 @@ def choices_table() -> str:
         if choices(group) != NO_CHOICE and group != "sweep"
     ]
     return table(("group", "what it is", "choices"), rows)
+
+
+def explained(group: str, papers: Path) -> str:
+    """The table in docs/choices.md of a group's choices: the first sentence of each file, and its page in `papers`."""
+    rows = []
+    for choice in choices(group):
+        file = file_of(group, choice)
+        pages = [part.stem.strip("_") for part in reversed(included(file))] + [choice.partition("_")[0]]
+        page = next((page for page in pages if (papers / f"{page}.md").exists()), "")
+        name = f"`{choice}`"
+        rows.append((f"[{name}](papers/{page}.md)" if page else name, plain(first_sentence(file))))
+    return table((group, "what it is"), rows)
 
 
 def with_default(comment: str, default: Iterable[str]) -> str:
@@ -186,7 +199,9 @@ def write(folder: Path) -> None:
     """Write the pages into the folder of documents."""
     page, settings, arguments = (folder / name for name in ("choices.md", "settings.md", "coming-from.md"))
     text = page.read_text(encoding="utf-8")
-    page.write_text(re.sub(r"\| group \|.*?\n(?!\|)", lambda _: choices_table(), text, count=1, flags=re.DOTALL))
+    tables = "\n".join([choices_table(), *(explained(group, folder / "papers") for group in ("objective", "model"))])
+    end = "\nSome objectives have another"
+    page.write_text(re.sub(rf"\| group \|.*?(?={end})", lambda _: tables, text, count=1, flags=re.DOTALL))
     settings.write_text(settings.read_text(encoding="utf-8").partition("\n## ")[0] + every_setting())
     arguments.write_text(arguments.read_text(encoding="utf-8").partition(ARGUMENTS)[0] + ARGUMENTS + every_argument())
 

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from pages import ARGUMENTS, choices_table, every_argument, every_setting
+from pages import ARGUMENTS, choices_table, every_argument, every_setting, explained
 from typed import PROGRAMS, exit_code
 
 from cse.errors import UserError
@@ -140,6 +140,17 @@ def test_the_pages_table_is_what_make_choices_writes():
         group, what, names = row.strip("| ").split(" | ")
         assert f"{group} | {what} |" in written[f"| {group}"]
         assert set(names.split()) <= set(written[f"| {group}"].split()), f"{group}: run make choices"
+
+
+@pytest.mark.parametrize("group", ["objective", "model"])
+def test_the_page_of_choices_explains_each_choice(group):
+    """A choice that was added since may be missing."""
+    now = explained(group, CHOICES.with_name("papers")).splitlines()
+    page = CHOICES.read_text(encoding="utf-8").partition(f"\n{now[0]}\n")[2].partition("\n\n")[0]
+    assert set(page.splitlines()) <= set(now), "run make choices"
+    assert len(page.splitlines()) > 10
+    if group == "objective":
+        assert all("](papers/" in row for row in now[2:])
 
 
 def test_the_page_of_settings_is_conf():
