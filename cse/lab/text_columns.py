@@ -59,8 +59,12 @@ def in_column(head: str, text: str, width: int) -> str:
 
 
 def terminal_width() -> int:
-    """Return the terminal's width, but at least 40 and at most 120 characters; for a pipe, 120."""
-    return max(40, min(120, shutil.get_terminal_size((120, 24)).columns))
+    """Return the terminal's width, but at least 40 and at most 120 characters.
+
+    In `cse-train --help | less` only standard error and input are the terminal. Without a terminal, return 80.
+    """
+    shown = (os.get_terminal_size(number).columns for number in (1, 2, 0) if os.isatty(number))
+    return max(40, min(120, shutil.get_terminal_size((next(shown, 0) or 80, 24)).columns))
 
 
 def say(text: str) -> None:

@@ -5,6 +5,8 @@ import os
 import pty
 import shlex
 import struct
+import subprocess
+import sys
 import termios
 
 import pytest
@@ -67,3 +69,19 @@ def test_a_shell_reads_a_wrapped_command_as_one_command(terminal):
 def test_a_file_gets_whole_lines(tmp_path):
     with (tmp_path / "file").open("w") as stream:
         assert as_shown(LINES, stream) == LINES
+
+
+@pytest.mark.parametrize("name", ["stderr", "stdin"])
+def test_a_pipe_gets_the_width_of_the_terminal_that_shows_it(terminal, name):
+    """As in cse-train --help | head."""
+    code = "from cse.lab.text_columns import terminal_width; print(terminal_width())"
+    streams = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    plain = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 70, 0, 0))
+
+    def width_with(**given) -> int:
+        return int(subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, **given).stdout)
+
+    assert width_with(**streams, env=plain) == 80
+    assert width_with(**streams | {name: terminal}, env=plain) == 70
+    assert width_with(**streams | {name: terminal}, env=plain | {"COLUMNS": "50"}) == 50
