@@ -130,7 +130,8 @@ def hints_for_choice(group: str, choice: str, kind: Kind) -> Iterator[str]:
         yield f"{choice} has several choices: {', '.join(inside)}"
     elsewhere = [f"{other}={choice}" for other in groups(kind) if choice in choices(other)]
     if elsewhere:  # objective=visual
-        yield f"there is {' and '.join(elsewhere)}"
+        lists = f"; --help {group} lists the choices of {group}=" if group in groups(kind) else ""
+        yield f"there is {' and '.join(elsewhere)}{lists}"
     of_group = [row for _, rows in trainers().values() for row in rows if row.key == group and row.values]
     values = [row.values[choice] for row in of_group if row.values and choice in row.values]
     if values:  # eval=full

@@ -20,6 +20,15 @@ def test_the_help_that_a_refusal_names_lists_all_choices(group):
         assert names
 
 
+@pytest.mark.parametrize(("group", "choice", "elsewhere"), [
+    ("objective", "simclr", "variant=simclr"), ("objective", "visual", "aux_modality=visual"),
+])  # fmt: skip
+def test_a_choice_of_another_group_is_named_with_the_help_on_the_given_group(group, choice, elsewhere):
+    message = no_choice(group, choice, "train")
+    assert elsewhere in message
+    assert f"--help {group} " in message
+
+
 @pytest.mark.parametrize(("text", "here"), [
     ("pooler_type=cls", "model.pooling=cls"), ("pooler_type=avg", "model.pooling=mean objective.head=null"),
     ("metric_for_best_model=stsb_spearman", "trainer.select=stsb"),
