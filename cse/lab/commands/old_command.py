@@ -340,11 +340,14 @@ def leave_out_without_effect(old: Sequence[Old]) -> None:
 
 
 def wrap_in_widths(old: Sequence[Old]) -> None:
-    """Leave out MatryoshkaLoss, a loss around another loss, if the command has its widths."""
+    """Leave out MatryoshkaLoss, a loss around another loss, if the command has its widths and the other loss."""
     has_widths = any("objective.widths" in one.here for one in old)
-    for one in old:
+    losses = [one for one in old if simplified(one.given[0]) == "loss"]
+    for one in losses:
         if has_widths and one.is_left and one.answer and one.answer.key == "objective.widths":
-            one.is_left, one.note = False, "see objective.widths"
+            one.is_left, one.note = len(losses) == 1, "see objective.widths"
+            if one.is_left:
+                one.note = "add the loss inside MatryoshkaLoss, such as --loss MultipleNegativesRankingLoss"
 
 
 def keep_one_loss(old: Sequence[Old]) -> None:

@@ -355,6 +355,13 @@ def test_a_loss_inside_matryoshka_loss_is_translated_and_needs_widths(losses):
     assert "Not translated" not in refusal("cse-train", widths)
 
 
+def test_matryoshka_loss_without_the_loss_inside_it_is_not_translated():
+    line = "--loss MatryoshkaLoss --matryoshka_dims 96,48 --max_seq_length 64"
+    assert "objective.widths=[96,48]" in offered("cse-train", line)
+    assert "Not translated: --loss MatryoshkaLoss." in refusal("cse-train", line)
+    assert "such as --loss MultipleNegativesRankingLoss" in " ".join(refusal("cse-train", line).split())
+
+
 def test_of_two_losses_that_do_not_wrap_each_other_the_last_one_is_translated():
     line = "--loss CoSENTLoss --loss GISTEmbedLoss --max_seq_length 64"
     assert {text for text in offered("cse-train", line) if text.startswith("objective=")} == {"objective=gist"}
