@@ -260,6 +260,8 @@ def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind, named: C
         several = [settings_of_row(arguments) for arguments in found if arguments is not None]
         if len(several) < len(found):
             old.is_left, old.note = True, answer.sentence()
+            if name == "loss" and answer.first.startswith("objective="):
+                old.here, old.note = settings_of_row(answer.type.split()), f"({plain(answer)})"
             return
         old.here = merged(several)
         old.note = "" if answer.type else plain(answer)
@@ -366,11 +368,13 @@ def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
     """
     given = [one.answer for one in old if one.answer and (one.here or one.is_left or one.answer.values is not None)]
     keys = {key for one in old for key in one.here}
-    has_loss = any(simplified(one.given[0]) == "loss" and one.here for one in old)
+    has_loss = any(simplified(one.given[0]) == "loss" for one in old)
     if keys.isdisjoint({"model", "model.name", "checkpoint"}) and not has_loss:
         return
-    shared = ["Hugging Face Trainer"] * has_loss  # a loss is an argument of sentence-transformers, which uses this one
-    for trainer in dict.fromkeys([*(one.answer.trainer for one in old if one.answer), *shared]):
+    used = [one.answer.trainer for one in old if one.answer]
+    if has_loss:  # a loss is an argument of sentence-transformers, which uses Hugging Face's trainer
+        used = ["sentence-transformers", "Hugging Face Trainer"]
+    for trainer in dict.fromkeys(used):
         for row in trainers()[trainer][1]:
             here = settings_of_row(row.default.split())
             if row.kind == kind and row not in given and keys.isdisjoint(here) and here:

@@ -281,8 +281,8 @@ def test_a_file_of_ones_own_has_its_columns_and_survives_the_shell(tmp_path, mon
     ("cse-train", "--max_steps 9 --evaluation_strategy epoch", "share of the schedule"),
     ("cse-train", "--fp16 --no_cuda", "GPU"), ("cse-train", "torchrun --nnodes 2 train.py --fp16", "docs/devices.md"),
     ("cse-train", "--optim adafactor --fp16", "AdamW"), ("cse-train", "--do_train false --fp16", "cse-eval"),
-    ("cse-train", "--loss TripletLoss --fp16", "objective=simcse_sup"),
-    ("cse-train", "--loss my_own --fp16", "MultipleNegativesRankingLoss"),
+    ("cse-train", "--loss TripletLoss --max_seq_length 9", "nearest loss"),
+    ("cse-train", "--loss my_own --max_seq_length 9", "MultipleNegativesRankingLoss"),
     ("cse-train", "--learning_rate 1e-5 2e-5 --fp16", "trainer.lr: a setting has one value"),
     ("cse-train", "--trainer.warmup 3 4 --fp16", "trainer.warmup: a setting has one value"),
     ("cse-train", "--gpus 4", "SLURM"), ("cse-train", "--eval_transfer --temp 0.1", "eval=[stsb,sts,transfer]"),
@@ -371,6 +371,16 @@ def test_of_two_losses_that_do_not_wrap_each_other_the_last_one_is_translated():
 
 def test_a_default_that_depends_on_the_encoder_is_not_translated():
     assert "Not translated: without --max_seq_length." in refusal("cse-train", "--loss CoSENTLoss --fp16")
+
+
+@pytest.mark.parametrize("loss", ["TripletLoss", "BatchAllTripletLoss", "MSELoss", "CoSENTLoss"])
+@pytest.mark.parametrize("file", ["", "--train_file nli.csv"])
+def test_every_loss_has_the_defaults_of_sentence_transformers(loss, file):
+    texts = offered("cse-train", f"--loss {loss} --max_seq_length 64 {file}")
+    defaults = ["trainer.batch_size=8", "trainer.precision=fp32", "trainer.select=null"]
+    assert [text for text in defaults if text not in texts] == []
+    assert [text for text in texts if "pooling" in text or "keep_head" in text] == []  # defaults of SimCSE
+    assert ("objective.head=null" in texts) == (loss == "TripletLoss")
 
 
 def test_what_is_not_translated_has_no_default():
