@@ -51,6 +51,10 @@ SCRIPTS: dict[str, Kind] = {"train.py": "train", "evaluation.py": "evaluate"}
 """The kind of command that replaces a script of the other trainers."""
 ALLENNLPS = {"-s": "--serialization-dir", "-o": "--overrides", "-f": "--force"}
 """The long form of each short flag of `allennlp train`."""
+SCORES = ("label", "labels", "score", "scores")
+"""The columns that sentence-transformers reads as the scores or labels of the rows, not as text."""
+READS_SCORES = ("cosent", "angle", "cosine")
+"""The objectives that learn from scores."""
 COLUMN = 40
 """The column of a line in which the counterpart of a flag begins."""
 
@@ -353,8 +357,11 @@ def wrap_in_widths(old: Sequence[Old]) -> None:
 
 
 def keep_one_loss(old: Sequence[Old]) -> None:
-    """Set is_left for each loss that is an objective of cse, except the last one."""
+    """Set is_left for each loss that is an objective of cse, except the last one, which replaces other objectives."""
     losses = [one for one in old if simplified(one.given[0]) == "loss" and "objective" in one.here]
+    for one in old if losses else ():
+        if simplified(one.given[0]) != "loss":
+            one.here.pop("objective", "")  # that of --train_file
     for one in losses[:-1]:
         one.here, one.is_left = {}, True
         one.note = "a text has one loss: data=mixture trains on several texts, each with its own loss"
@@ -453,17 +460,31 @@ def score_on_dev(old: Sequence[Old]) -> None:
 
 
 def name_own_columns(old: Sequence[Old]) -> None:
-    """If the person's data file exists, replace the trainer's column names by the column names of this file."""
+    """Name the columns of the person's data file: the texts, and the scores if the loss reads scores.
+
+    If the columns cannot be named, because the file does not exist or has no scores, set is_left.
+    """
     from cse.data.readers import header_of
 
+    reads_scores = merged([one.here for one in old]).get("objective") in READS_SCORES
     for one in old:
         file = Path(str(value_in(one.here.get("data.path", ""))))
-        if "data.columns" in one.here and file.is_file():
-            one.here["data.columns"] = spell_argument("", header_of(file, "utf-8")).partition("=")[2]
-        elif "data.columns" in one.here:
-            one.note = f"({file} is not here: name its columns)"
-        elif one.here.get("data") == "text" and file.suffix != ".txt":
-            one.note = "(name its columns: data.columns=[A,B])"
+        if one.here.get("data") != "text" or file.suffix == ".txt":
+            continue
+        if file.is_file():
+            names = header_of(file, "utf-8")
+            texts = [name for name in names if name.lower() not in SCORES]
+            scores = [name for name in names if name not in texts]
+            one.here["data.columns"] = spell_argument("", texts).partition("=")[2]
+            if reads_scores and scores:
+                one.here["data.scores"] = scores[0]
+            elif reads_scores:
+                one.is_left, one.note = True, "(name the column of the scores: data.scores=C)"
+        else:
+            one.is_left = True
+            one.note = f"(name its columns: data.columns=[A,B]{' data.scores=C' if reads_scores else ''})"
+            if "data.columns" in one.here:
+                one.note = f"({file} is not here: name its columns)"
 
 
 def leave_out_absent_head(old: Sequence[Old]) -> None:

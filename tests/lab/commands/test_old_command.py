@@ -4,15 +4,17 @@ import shlex
 from pathlib import Path
 
 import pytest
+import yaml
 from hydra._internal.utils import get_args_parser
+from hydra.utils import get_class
 from typed import exit_code
 
 from cse.errors import UserError
-from cse.lab.commands.old_command import Old, refuse_old_command, translate
+from cse.lab.commands.old_command import READS_SCORES, Old, refuse_old_command, translate
 from cse.lab.settings.arguments import parse_argument
 from cse.lab.settings.command import HYDRAS_FLAGS
 from cse.lab.settings.compose import composed
-from cse.lab.settings.groups import KINDS, choices, is_group
+from cse.lab.settings.groups import KINDS, choices, file_of, is_group
 from cse.lab.settings.lookup import keys_of_command, settings_of_command, trainers
 from cse.lab.settings.values import BOOLEANS
 from cse.training.settings import in_steps
@@ -327,6 +329,32 @@ def test_the_columns_of_a_table_are_for_the_person_to_name(file, is_named):
     assert offered("cse-train", f"--train_dataset {file}") == ["cse-train", "data=text", f"data.path={file}"]
     message = " ".join(refusal("cse-train", f"--train_dataset {file}").split())
     assert ("name its columns" in message) == is_named
+    assert ("Not translated: --train_dataset." in message) == is_named
+
+
+@pytest.mark.parametrize("flag", ["--train_dataset", "--train_file"])
+@pytest.mark.parametrize(("header", "loss", "settings", "is_whole"), [
+    ("anchor,positive,negative", "MultipleNegativesRankingLoss", "data.columns=[anchor,positive,negative]", True),
+    ("sentence1,sentence2,score", "MultipleNegativesRankingLoss", "data.columns=[sentence1,sentence2]", True),
+    ("sentence1,sentence2,score", "CoSENTLoss", "data.columns=[sentence1,sentence2] data.scores=score", True),
+    ("a,b", "CosineSimilarityLoss", "data.columns=[a,b]", False),
+])  # fmt: skip
+def test_the_columns_of_a_file_are_texts_and_the_scores_of_the_loss(
+    tmp_path, monkeypatch, flag, header, loss, settings, is_whole
+):
+    monkeypatch.chdir(tmp_path)
+    Path("my.csv").write_text(f"{header}\na,b,0.5\n")
+    line = f"--max_seq_length 64 --loss {loss} {flag} my.csv"
+    texts = offered("cse-train", line)
+    assert [text for text in texts if text.startswith(("data.columns", "data.scores"))] == settings.split()
+    assert ("Not translated" not in refusal("cse-train", line)) == is_whole
+    assert ("objective=simcse_sup" in texts) == (loss == "MultipleNegativesRankingLoss")
+
+
+def test_the_objectives_that_read_scores_are_listed():
+    files = {name: yaml.safe_load(file_of("objective", name).read_text()) for name in choices("objective")}
+    classes = {name: get_class(file["objective"]["_target_"]) for name, file in files.items()}
+    assert {name for name, objective in classes.items() if objective.reads_scores} == {*READS_SCORES}
 
 
 @pytest.mark.parametrize("prompts", [
