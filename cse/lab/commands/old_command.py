@@ -248,7 +248,7 @@ def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind, named: C
     if name == "model" and values and values[0] not in choices("model"):  # --model org/name
         name = flag = "model_name_or_path"
     answer = None if name in known else answer_to(flag, known, kind, named)
-    if name == "loss" and values:  # --loss CoSENTLoss
+    if name in ("loss", "evaluator") and values:  # --loss CoSENTLoss
         answer = answer_to(values[0], known, kind) or answer
     old.answer = answer
     if answer is None:
@@ -567,7 +567,11 @@ def lines_about(old: Sequence[Old], command: Sequence[str]) -> Iterator[str]:
         indent = " " * (COLUMN if is_beside else 6)
         lines = textwrap.wrap(right, width - len(indent), break_long_words=False, break_on_hyphens=False)
         yield f"\n{indent}".join([left.ljust(COLUMN) + lines[0], *lines[1:]] if is_beside else [left.rstrip(), *lines])
-    names = [one.given[: 2 if simplified(one.given[0]) in (WITHOUT, "loss") else 1] for one in old if one.is_left]
+    names = [
+        one.given[: 2 if simplified(one.given[0]) in (WITHOUT, "loss", "evaluator") else 1]
+        for one in old
+        if one.is_left
+    ]
     left_out = [" ".join(name) for name in names]
     if any(one.here for one in old):
         what = "The nearest command in cse, without the untranslated flags" if left_out else "The same command in cse"
