@@ -126,7 +126,8 @@ def refuse_translated(
     wrap_in_widths(old)
     keep_one_loss(old)
     if has_defaults:
-        old += [*defaults_of_trainers(old, kind), *data_parallel(old, variables, kind)]
+        old += [*defaults_of_trainers(old, ours, kind), *data_parallel(old, variables, kind)]
+        old += score_nothing(old, ours)
     multiply(old)
     score_in_training(old)
     score_on_dev(old)
@@ -367,8 +368,10 @@ def keep_one_loss(old: Sequence[Old]) -> None:
         one.note = "a text has one loss: data=mixture trains on several texts, each with its own loss"
 
 
-def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
+def defaults_of_trainers(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> Iterator[Old]:
     """Yield the trainers' default for each of their flags that is not given, or that is given as false.
+
+    ours: the command's texts for cse; a setting among them needs no default.
 
     Yield nothing if the command names neither an encoder nor a loss: it is then only a part of a command. A default
     that is a KEY without a value is not translated, because the encoder decides.
@@ -378,6 +381,7 @@ def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
     has_loss = any(simplified(one.given[0]) == "loss" for one in old)
     if keys.isdisjoint({"model", "model.name", "checkpoint"}) and not has_loss:
         return
+    keys |= {*map(key_of, ours)}
     used = [one.answer.trainer for one in old if one.answer]
     if has_loss:  # a loss is an argument of sentence-transformers, which uses Hugging Face's trainer
         used = ["sentence-transformers", "Hugging Face Trainer"]
@@ -389,6 +393,17 @@ def defaults_of_trainers(old: Sequence[Old], kind: Kind) -> Iterator[Old]:
                 if "=" not in row.default:
                     without.here, without.note, without.is_left = {}, plain(row), True
                 yield without
+
+
+def score_nothing(old: Sequence[Old], ours: Sequence[str]) -> list[Old]:
+    """Return an entry for eval=[] if sentence-transformers would score nothing without an evaluator; else []."""
+    values = merged([one.here for one in old])
+    is_theirs = any(one.answer and one.answer.trainer == "sentence-transformers" for one in old)
+    names = {simplified(one.given[0]) for one in old}
+    is_scored = "evaluator" in names or not {"eval", "trainer.watch"}.isdisjoint([*values, *map(key_of, ours)])
+    if not is_theirs or is_scored or values.get("trainer.select") != "null":
+        return []
+    return [Old([WITHOUT, "--evaluator"], None, {"eval": "[]"})]
 
 
 def multiply(old: Sequence[Old]) -> None:

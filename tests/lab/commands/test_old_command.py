@@ -134,7 +134,7 @@ def offered(program: str, line: str) -> list[str]:
      "trainer.no_decay=[bias,LayerNorm.weight]"),
     ("cse-train", "--loss MultipleNegativesRankingLoss --scale 20.0 --learning_rate 2e-5",
      "cse-train objective=simcse_sup objective.head=null objective.temperature=0.05 trainer.lr=2e-5 "
-     "trainer.batch_size=8 trainer.precision=fp32 trainer.select=null"),
+     "trainer.batch_size=8 trainer.precision=fp32 trainer.select=null eval=[]"),
     ("cse-train", "--loss CoSENTLoss --max_seq_length 99 --warmup_ratio 0.1 --load_best_model_at_end",
      "cse-train objective=cosent trainer.max_length=99 trainer.warmup=0.1 trainer.epochs=3 trainer.batch_size=8 "
      "trainer.lr=5e-5 trainer.schedule=linear trainer.eps=1e-8 trainer.clip=1 trainer.precision=fp32"),
@@ -145,7 +145,7 @@ def offered(program: str, line: str) -> list[str]:
     ("cse-train", "--loss losses.AnglELoss --fp16",
      "cse-train objective=angle objective.cosine_weight=0 objective.negatives_weight=0 "
      "objective.angle_temperature=0.05 trainer.precision=fp16 trainer.epochs=3 trainer.batch_size=8 trainer.lr=5e-5 "
-     "trainer.warmup=0 trainer.select=null"),
+     "trainer.warmup=0 trainer.select=null eval=[]"),
     ("cse-train", "--matryoshka_dims 96 192 384 --matryoshka_weights 1 0.5 0.5",
      "cse-train objective.widths=[96,192,384] objective.width_weights=[1,0.5,0.5]"),
     ("cse-train", "--matryoshka_dims 96 --matryoshka_weights [1]",
@@ -412,6 +412,23 @@ def test_every_loss_has_the_defaults_of_sentence_transformers(loss, file):
     assert [text for text in defaults if text not in texts] == []
     assert [text for text in texts if "pooling" in text or "keep_head" in text] == []  # defaults of SimCSE
     assert ("objective.head=null" in texts) == (loss == "TripletLoss")
+
+
+@pytest.mark.parametrize(("rest", "is_scored"), [
+    ("", False), ("--load_best_model_at_end False", False), ("--eval_steps 9", False),
+    ("--load_best_model_at_end", True), ("--eval_strategy steps", True), ("eval=demo", True),
+    ("--evaluator EmbeddingSimilarityEvaluator", True),
+])  # fmt: skip
+def test_sentence_transformers_scores_nothing_without_an_evaluator(rest, is_scored):
+    _, *texts = offered("cse-train", f"--loss CoSENTLoss --max_seq_length 64 {rest}")
+    assert ("eval=[]" not in texts) == is_scored
+    assert len([text for text in texts if text.startswith("eval=")]) <= 1
+    composed("train", texts)
+
+
+def test_a_setting_of_cse_replaces_the_trainers_default():
+    texts = offered("cse-train", "--loss CoSENTLoss --max_seq_length 64 trainer.batch_size=4")
+    assert [text for text in texts if "batch_size" in text] == ["trainer.batch_size=4"]
 
 
 def test_what_is_not_translated_has_no_default():
