@@ -431,6 +431,14 @@ def test_a_setting_of_cse_replaces_the_trainers_default():
     assert [text for text in texts if "batch_size" in text] == ["trainer.batch_size=4"]
 
 
+@pytest.mark.parametrize(("name", "setting"), [
+    ("all-MiniLM-L6-v2", "model=minilm"), ("sentence-transformers/all-MiniLM-L6-v2", "model=minilm"),
+    ("all-mpnet-base-v2", "model.name=sentence-transformers/all-mpnet-base-v2"), ("all/my-v2", "model.name=all/my-v2"),
+])  # fmt: skip
+def test_a_bare_name_of_sentence_transformers_has_its_organisation(name, setting):
+    assert setting in offered("cse-train", f"--model_name {name}")
+
+
 def test_what_is_not_translated_has_no_default():
     assert "splits=" not in offered("cse-eval", "--model_name_or_path a --mode other")[-1]
 
