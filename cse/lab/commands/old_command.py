@@ -261,6 +261,8 @@ def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind, named: C
         else:
             old.is_left, old.note = True, f"unknown{did_you_mean([f'{key}=...' for key in near])}"
     else:
+        if name == "tasks":  # --tasks STS12,MR
+            values = [task for value in values for task in value.split(",") if task]
         found = [answer.arguments_for(value) for value in values or [""]]
         several = [settings_of_row(arguments) for arguments in found if arguments is not None]
         if len(several) < len(found):

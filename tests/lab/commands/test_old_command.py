@@ -109,6 +109,9 @@ def offered(program: str, line: str) -> list[str]:
     ("cse-eval", "--pooler=avg_top2 --task_set na --tasks STS12 STSBenchmark MR SST2 --mode fasttest",
      "cse-eval pooling=avg_top2 eval=[sts,transfer] eval.sts.tasks=[STS12,STS-B] eval.transfer.tasks=[MR,SST2] "
      "splits=[test] eval.transfer.mode=fast"),
+    ("cse-eval", "--tasks STSBenchmark,MR, CR --task_set na --model_name_or_path a",
+     "cse-eval eval=[sts,transfer] eval.sts.tasks=[STS-B] eval.transfer.tasks=[MR,CR] checkpoint=a pooling=pooler "
+     "splits=[test]"),
     ("cse-train", f"{ENCODER} --num_train_epochs 3 --eval_strategy epoch --save_strategy epoch --eval_steps 9 "
      "--load_best_model_at_end",
      "cse-train model.name=x trainer.precision=bf16 trainer.lr=1e-5 trainer.batch_size=64 trainer.epochs=3 "
