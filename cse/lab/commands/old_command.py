@@ -3,6 +3,7 @@
 Start at `refuse_old_command`. The file cse/lab/settings/other_trainers.yaml lists the counterparts.
 """
 
+import os
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -51,6 +52,9 @@ SCRIPTS: dict[str, Kind] = {"train.py": "train", "evaluation.py": "evaluate"}
 """The kind of command that replaces a script of the other trainers."""
 ALLENNLPS = {"-s": "--serialization-dir", "-o": "--overrides", "-f": "--force"}
 """The long form of each short flag of `allennlp train`."""
+GPUS = "CUDA_VISIBLE_DEVICES"
+BY_VALUE = ("loss", "evaluator")
+"""The flags that have the row of their value in other_trainers.yaml."""
 SCORES = ("label", "labels", "score", "scores")
 """The columns that sentence-transformers reads as the scores or labels of the rows, not as text."""
 READS_SCORES = ("cosent", "angle", "cosine")
@@ -100,6 +104,8 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     of_launcher = [one for one in launcher if one.given[0].startswith("--")]  # python -u is no flag of a launcher
     old = [*entry_of_script(script), *of_launcher, *flags]
     variables = [text for text in words if SETTING.match(text)]
+    if script and GPUS in os.environ and GPUS not in map(key_of, variables):  # CUDA_VISIBLE_DEVICES=0,1 cse-train ...
+        variables.insert(0, f"{GPUS}={os.environ[GPUS]}")
     old = [part for one in old for part in each_loss(one)]
     if any(map(is_flag, old)) or script.endswith(".jsonnet"):
         refuse_translated(old, variables, ours, known, kind)
@@ -249,7 +255,7 @@ def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind, named: C
     if name == "model" and values and values[0] not in choices("model"):  # --model org/name
         name = flag = "model_name_or_path"
     answer = None if name in known else answer_to(flag, known, kind, named)
-    if name in ("loss", "evaluator") and values:  # --loss CoSENTLoss
+    if name in BY_VALUE and values:  # --loss CoSENTLoss
         answer = answer_to(values[0], known, kind) or answer
     old.answer = answer
     if answer is None:
@@ -354,9 +360,8 @@ def wrap_in_widths(old: Sequence[Old]) -> None:
     losses = [one for one in old if simplified(one.given[0]) == "loss"]
     for one in losses:
         if has_widths and one.is_left and one.answer and one.answer.key == "objective.widths":
-            one.is_left, one.note = len(losses) == 1, "see objective.widths"
-            if one.is_left:
-                one.note = "add the loss inside MatryoshkaLoss, such as --loss MultipleNegativesRankingLoss"
+            missing = "add the loss inside MatryoshkaLoss, such as --loss MultipleNegativesRankingLoss"
+            one.is_left, one.note = (False, "see objective.widths") if losses[1:] else (True, missing)
 
 
 def keep_one_loss(old: Sequence[Old]) -> None:
@@ -373,10 +378,9 @@ def keep_one_loss(old: Sequence[Old]) -> None:
 def defaults_of_trainers(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> Iterator[Old]:
     """Yield the trainers' default for each of their flags that is not given, or that is given as false.
 
-    ours: the command's texts for cse; a setting among them needs no default.
-
     Yield nothing if the command names neither an encoder nor a loss: it is then only a part of a command. A default
-    that is a KEY without a value is not translated, because the encoder decides.
+    that is a KEY without a value is not translated, because the encoder decides. ours: the command's texts for cse. A
+    setting among them needs no default.
     """
     given = [one.answer for one in old if one.answer and (one.here or one.is_left or one.answer.values is not None)]
     keys = {key for one in old for key in one.here}
@@ -398,14 +402,13 @@ def defaults_of_trainers(old: Sequence[Old], ours: Sequence[str], kind: Kind) ->
 
 
 def score_nothing(old: Sequence[Old], ours: Sequence[str]) -> list[Old]:
-    """Return an entry for eval=[] if sentence-transformers would score nothing without an evaluator; else []."""
+    """Return an entry for eval=[] if sentence-transformers scores nothing, without an evaluator; else []."""
     values = merged([one.here for one in old])
-    is_theirs = any(one.answer and one.answer.trainer == "sentence-transformers" for one in old)
+    trainers_used = {one.answer.trainer for one in old if one.answer}
     names = {simplified(one.given[0]) for one in old}
     is_scored = "evaluator" in names or not {"eval", "trainer.watch"}.isdisjoint([*values, *map(key_of, ours)])
-    if not is_theirs or is_scored or values.get("trainer.select") != "null":
-        return []
-    return [Old([WITHOUT, "--evaluator"], None, {"eval": "[]"})]
+    is_theirs = "sentence-transformers" in trainers_used and values.get("trainer.select") == "null"
+    return [Old([WITHOUT, "--evaluator"], None, {"eval": "[]"})] if is_theirs and not is_scored else []
 
 
 def multiply(old: Sequence[Old]) -> None:
@@ -429,7 +432,7 @@ def data_parallel(old: Sequence[Old], variables: Sequence[str], kind: Kind) -> I
     batches = values.get("trainer.accumulate", "1")
     for name, _, gpus in (text.partition("=") for text in variables):
         count = len(gpus.split(","))
-        is_parallel = name == "CUDA_VISIBLE_DEVICES" and count > 1 and "trainer.devices" not in values
+        is_parallel = name == GPUS and count > 1 and "trainer.devices" not in values
         if kind == "train" and is_parallel and batches.isdecimal():
             here = {"trainer.accumulate": str(count * int(batches))}
             yield Old([name, gpus], None, here, "(DataParallel: a loss for the rows of each GPU)")
@@ -499,9 +502,8 @@ def name_own_columns(old: Sequence[Old]) -> None:
                 one.is_left, one.note = True, "(name the column of the scores: data.scores=C)"
         else:
             one.is_left = True
-            one.note = f"(name its columns: data.columns=[A,B]{' data.scores=C' if reads_scores else ''})"
-            if "data.columns" in one.here:
-                one.note = f"({file} is not here: name its columns)"
+            needed = "data.columns=[A,B] data.scores=C" if reads_scores else "data.columns=[A,B]"
+            one.note = f"({file} is no file here: name its columns, {needed})"
 
 
 def leave_out_absent_head(old: Sequence[Old]) -> None:
@@ -584,11 +586,7 @@ def lines_about(old: Sequence[Old], command: Sequence[str]) -> Iterator[str]:
         indent = " " * (COLUMN if is_beside else 6)
         lines = textwrap.wrap(right, width - len(indent), break_long_words=False, break_on_hyphens=False)
         yield f"\n{indent}".join([left.ljust(COLUMN) + lines[0], *lines[1:]] if is_beside else [left.rstrip(), *lines])
-    names = [
-        one.given[: 2 if simplified(one.given[0]) in (WITHOUT, "loss", "evaluator") else 1]
-        for one in old
-        if one.is_left
-    ]
+    names = [one.given[: 2 if simplified(one.given[0]) in (WITHOUT, *BY_VALUE) else 1] for one in old if one.is_left]
     left_out = [" ".join(name) for name in names]
     if any(one.here for one in old):
         what = "The nearest command in cse, without the untranslated flags" if left_out else "The same command in cse"

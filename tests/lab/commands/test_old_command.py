@@ -37,6 +37,12 @@ ENCODER = "--model_name_or_path x --bf16 --learning_rate 1e-5 --per_device_train
 """The flags without which the offered command has the trainer's defaults."""
 
 
+@pytest.fixture(autouse=True)
+def every_gpu(monkeypatch):
+    """Hide the GPUs of this machine's environment from the commands."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
 def refusal(program: str, line: str) -> str:
     """What the command says."""
     with pytest.raises(UserError) as refused:
@@ -440,6 +446,16 @@ def test_a_setting_of_cse_replaces_the_trainers_default():
 ])  # fmt: skip
 def test_a_bare_name_of_sentence_transformers_has_its_organisation(name, setting):
     assert setting in offered("cse-train", f"--model_name {name}")
+
+
+def test_a_variable_before_the_program_counts_as_in_the_old_command(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    line = "python train.py --temp 0.1"
+    both = ["CUDA_VISIBLE_DEVICES=0,1", "cse-train", "objective.temperature=0.1", "trainer.accumulate=2"]
+    assert offered("cse-train", line) == offered("cse-train", f"CUDA_VISIBLE_DEVICES=0,1 {line}") == both
+    one = ["CUDA_VISIBLE_DEVICES=0", "cse-train", "objective.temperature=0.1"]
+    assert offered("cse-train", f"CUDA_VISIBLE_DEVICES=0 {line}") == one
+    assert offered("cse-train", "--temp 0.1") == one[1:]
 
 
 def test_what_is_not_translated_has_no_default():
