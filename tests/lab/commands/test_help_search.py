@@ -22,9 +22,11 @@ from cse.lab.settings.lookup import answer_to, keys_of_command
     "SentenceTransformerTrainingArguments", "SentenceTransformer", "SimilarityFunction", "InputExample", "losses",
     "BatchSamplers", "MultiDatasetBatchSamplers", "EmbeddingSimilarityEvaluator", "EarlyStoppingCallback", "CLTrainer",
     "ModelArguments", "DataTrainingArguments", "mlp_only_train", "do_mlm", "pooler_type",
+    "semantic_search", "cos_sim", "util.cos_sim", "NoDuplicatesDataLoader", "paraphrase_mining", "save_pretrained",
+    "n_gpu", "align_loss", "uniform_loss", "model.fit", "fit",
 ])  # fmt: skip
 def test_help_answers_with_the_table(name):
-    lines = " ".join(search_help("train", name, 100).split())
+    lines = " ".join(search_help("train", name, 1000).split())
     told = answer_to(name, list(keys_of_command("train")))
     assert told.first in lines
     assert told.sentence() in lines or not told.note
