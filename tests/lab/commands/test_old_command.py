@@ -155,6 +155,10 @@ def offered(program: str, line: str) -> list[str]:
      "cse-train objective=angle objective.cosine_weight=0 objective.negatives_weight=0 "
      "objective.angle_temperature=0.05 trainer.precision=fp16 trainer.epochs=3 trainer.batch_size=8 trainer.lr=5e-5 "
      "trainer.warmup=0 trainer.select=null eval=[]"),
+    ("cse-train", "--method vicreg --method_kwargs.sim_loss_weight 25 --method_kwargs.var_loss_weight 25.0 "
+     "--method_kwargs.cov_loss_weight 1",
+     "cse-train objective=vicreg objective.invariance=25 objective.norm=reference objective.variance=50 "
+     "objective.covariance=1"),
     ("cse-train", "--matryoshka_dims 96 192 384 --matryoshka_weights 1 0.5 0.5",
      "cse-train objective.widths=[96,192,384] objective.width_weights=[1,0.5,0.5]"),
     ("cse-train", "--matryoshka_dims 96 --matryoshka_weights [1]",
@@ -296,6 +300,7 @@ def test_a_file_of_ones_own_has_its_columns_and_survives_the_shell(tmp_path, mon
     ("cse-train", "--fp16 --evaluator InformationRetrievalEvaluator", "eval=beir eval.folder=FOLDER"),
     ("cse-train", "--fp16 --evaluator TripletEvaluator", "not here"),
     ("cse-train", "--fp16 --evaluator EmbeddingSimilarityEvaluator", "eval=pairs eval.dev=FILE"),
+    ("cse-train", "--method vicreg --method_kwargs.var_loss_weight 10", "X in solo-learn is 2 X in cse"),
     ("cse-train", "--loss my_own --max_seq_length 9", "MultipleNegativesRankingLoss"),
     ("cse-train", "--learning_rate 1e-5 2e-5 --fp16", "trainer.lr: a setting has one value"),
     ("cse-train", "--trainer.warmup 3 4 --fp16", "trainer.warmup: a setting has one value"),
