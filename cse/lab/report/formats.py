@@ -11,8 +11,8 @@ WORDS = {
     "beir": "BEIR",
     "coco": "COCO",
     "mteb": "MTEB",
-    "spearman": "Spearman",
-    "pearson": "Pearson",
+    "spearman": "Spearman's correlation",
+    "pearson": "Pearson's correlation",
     "f1": "F1",
 }
 """{a part of a score's name: the word of a paper}."""
@@ -82,24 +82,26 @@ def suite_of(name: str) -> str:
 def score_in_words(name: str) -> str:
     """Return a score's name as a paper writes it. Keys of settings have no "/" and stay the same.
 
-    STS-B dev, Spearman: dev/stsb/spearman. STS12 test, Spearman: test/sts/STS12/spearman. training loss: train/loss.
+    Spearman's correlation on STS-B dev: dev/stsb/spearman. average on STS test: test/sts/average. training loss:
+    train/loss.
     """
     place, _, metric = name.rpartition("/")
     if not place:
         return name
     metric = WORDS.get(metric, metric.replace("_", " "))
-    return f"training {metric}" if place == "train" else f"{place_in_words(place)}, {metric}"
+    return f"training {metric}" if place == "train" else f"{metric} on {place_in_words(place)}"
 
 
 def place_in_words(place: str) -> str:
     """Return the split and the data of a score as a paper writes them: STS-B dev for dev/stsb.
 
-    The name of a user's file stays as it is: my_file dev for dev/pairs/my_file.
+    The name of a user's file comes after the evaluator: pairs my_file dev for dev/pairs/my_file. If the file is named
+    after the split, the split is said once: pairs dev for dev/pairs/dev.
     """
     split, *parts = place.split("/")
-    if len(parts) > 1 and (parts[0] == "pairs" or parts[1].casefold().startswith(parts[0])):  # STS12 of sts
+    if len(parts) > 1 and parts[1].casefold().startswith(parts[0]):  # STS12 of sts
         del parts[0]
-    return " ".join([*(WORDS.get(part, part) for part in parts), split])
+    return " ".join([*(WORDS.get(part, part) for part in parts if part != split), split])
 
 
 def capitalised(text: str) -> str:

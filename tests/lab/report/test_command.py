@@ -286,7 +286,7 @@ def test_latex_says_once_what_names_of_scores_share_and_has_signs_for_hyphens(le
     assert cse_report("runs=runs", "metrics=[dev/x/y/z,dev/x/loss-1]", "out=out") == 0
     latex = (folder / "out/report.tex").read_text()
     bold = "bold: the best of each score, and means not significantly different from it"
-    assert f"by lr; {bold}; runs per setting: 1; *: the best by x y dev, z.}}" in latex
+    assert f"by lr; {bold}; runs per setting: 1; *: the best by z on x y dev.}}" in latex
     assert r"& lr & \shortstack[r]{y \\ z} & loss-1 " in latex
     assert "1e-05 & " in latex
     assert "$-$3.00" in latex

@@ -44,7 +44,7 @@ def test_score_against_lambda_maximum_and_quartile(grid):
         "roberta q75": [(0.001, 6.75), (0.01, 16.75), (0.1, 26.75)],
     }
     assert axes.get_xscale() == "log"
-    assert axes.get_ylabel() == "STS-B dev, Spearman (points)"  # the split is in the name
+    assert axes.get_ylabel() == "Spearman's correlation on STS-B dev (points)"  # the split is in the name
     assert axes.get_xlabel() == "lambda (objective.lambd)"
     assert axes.get_legend().get_title().get_text() == "model"
     assert "paper: best of BERT (Table 1)" in [note.get_text() for note in axes.texts]
@@ -74,7 +74,7 @@ def test_nli_size_with_the_papers_point_and_line(leave, runs):
             leave(f"{size}-{seed}", {"data.rows": size, "seed": seed}, {"test/sts/average": size / 1000 + seed})
     figure = draw("{kind: curve, name: figure2, x: data.rows, y: test/sts/average}", runs(), "nonling")
     axes = figure.axes[0]
-    assert axes.get_ylabel() == "STS test, average (points), ± sd over seeds"
+    assert axes.get_ylabel() == "average on STS test (points), ± sd over\nseeds"
     assert points(axes.lines[0])[:2] == [(10_000, 11.5), (30_000, 31.5)]
     star = next(line for line in axes.lines if line.get_marker() == "*")
     assert points(star) == [(275601, 81.57)]

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import re
+from html import unescape
 from pathlib import Path
 
 import chromium
@@ -225,10 +226,10 @@ def test_an_axis_of_scores_has_words_and_a_unit_and_a_menu_has_keys(leave, compa
             f"{number}", {"model.name": f"m{number}", "seed": 1}, {"dev/stsb/spearman": 70.0, "test/sts/average": 1.0}
         )
     chart = charts_of(compared())["Score by setting"]
-    assert chart.layout.yaxis.title.text == "STS test, average (points)"
+    assert chart.layout.yaxis.title.text == "average on STS test<br>(points)"
     assert [button.label for button in chart.layout.updatemenus[0].buttons] == ["test/sts/average", "dev/stsb/spearman"]
     (_, second) = chart.layout.updatemenus[0].buttons
-    assert second.args[1]["yaxis.title.text"] == "STS-B dev, Spearman<br>(points)"
+    assert unescape(second.args[1]["yaxis.title.text"]) == "Spearman's correlation on<br>STS-B dev (points)"
 
 
 @pytest.mark.parametrize("models", [["<a>"], ["<a>", "b"]])
@@ -240,7 +241,7 @@ def test_a_chart_of_scores_has_a_line_with_a_name_for_each_untrained_encoder(lea
             leave(f"{number}{lr}", config, {"dev/x/y": 70.0, "test/x/y": 60.0}, untrained={"dev/x/y": 72.0 + number})
     chart = charts_of(compared(metrics=["dev/*", "test/*"]))["Score by setting"]
     if len(models) == 2:
-        assert chart.layout.meta == "Untrained <a> 72.00 (x dev, y), untrained b 73.00 (x dev, y)."
+        assert chart.layout.meta == "Untrained <a> 72.00 (y on x dev), untrained b 73.00 (y on x dev)."
         return
     shown = {button.label: button.args[1]["shapes"] for button in chart.layout.updatemenus[0].buttons}
     assert shown["test/x/y"] == []

@@ -13,7 +13,7 @@ from cse.lab.report.show import write
 from cse.lab.report.show.document import Picture, Report
 
 DEV, TEST = "dev/x/average", "test/x/average"
-DEV_IN_WORDS, TEST_IN_WORDS = "x dev, average", "x test, average"
+DEV_IN_WORDS, TEST_IN_WORDS = "average on x dev", "average on x test"
 
 
 @pytest.fixture
@@ -74,9 +74,8 @@ def test_scores_are_means_with_deviations_of_distinct_seeds_the_best_first(two_l
     assert {round(line.get_ydata()[0] % 1, 3) for line in axes.lines} == {0, 0.3}  # no mean hides a seed
     assert texts(axes) == ["method, name"]
     assert axes.get_xlabel() == f"{TEST_IN_WORDS} (points)"
-    assert (
-        scores.caption == "X test, average by method, name: mean ± standard deviation over seeds, a dot for each seed."
-    )
+    facts = "mean ± standard deviation over seeds, a dot for each seed."
+    assert scores.caption == f"Average on x test by method, name: {facts}"
     colours = [to_hex(bars.lines[0].get_color()) for bars in axes.containers]
     assert colours == list(colours_of(compared()).values())  # as on the page
 
@@ -107,7 +106,7 @@ def test_curves_are_means_in_bands_and_losses_of_other_sizes_have_a_panel_each(t
     band = axes.collections[0].get_datalim(axes.transData)
     assert (band.y0, band.y1) == pytest.approx((76.0, 81.0))
     assert axes.get_ylabel().replace("\n", " ") == f"{DEV_IN_WORDS} (points)"
-    assert drawn["curves"].caption.startswith("X dev, average over the steps: mean ± ")
+    assert drawn["curves"].caption.startswith("Average on x dev over the steps: mean ± ")
     small, large = drawn["training_loss"].figure.axes
     assert {float(line.get_ydata()[0]) for line in small.lines} == {2.0}
     assert {float(line.get_ydata()[0]) for line in large.lines} == {600.0}

@@ -40,7 +40,7 @@ def test_a_caption_with_the_dev_scores_that_selected_the_checkpoints_says_so(lea
         for seed in (1, 2, 3):
             scores = {"dev/x/a": 70.0 + lr + seed, "test/x/a": 60.0 + seed}
             leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed, "trainer.select": "dev/x/a"}, scores)
-    found, said = compared(metrics=metrics), "x dev, a also selected the checkpoint of each run."
+    found, said = compared(metrics=metrics), " on x dev also selected the checkpoint of each run."
     assert (said in settings_section(found, "a", 0.95).latex()) is is_said
     on_dev = compared(metrics=["dev/*"])
     assert said[:-1] in differences_section(compare_settings(on_dev, None, 0.95), "a").latex()

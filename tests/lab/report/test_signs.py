@@ -33,10 +33,13 @@ def test_a_column_of_numbers_has_one_format(values, texts):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("dev/stsb/spearman", "STS-B dev, Spearman"),
-        ("test/sts/STS12/spearman", "STS12 test, Spearman"),
-        ("test/transfer/MR/dev_accuracy", "transfer MR test, dev accuracy"),
-        ("dev/x", "dev, x"),
+        ("dev/stsb/spearman", "Spearman's correlation on STS-B dev"),
+        ("test/sts/STS12/spearman", "Spearman's correlation on STS12 test"),
+        ("dev/pairs/dev/spearman", "Spearman's correlation on pairs dev"),  # the user's files dev.csv and test.csv
+        ("test/pairs/test/pearson", "Pearson's correlation on pairs test"),
+        ("dev/pairs/my_file/spearman", "Spearman's correlation on pairs my_file dev"),
+        ("test/transfer/MR/dev_accuracy", "dev accuracy on transfer MR test"),
+        ("dev/x", "x on dev"),
         ("train/loss", "training loss"),
         ("trainer.weight_decay", "trainer.weight_decay"),
     ],
@@ -49,8 +52,8 @@ def test_a_paper_has_words_for_a_score_and_keys_for_settings(name, words):
     ("unit", "label"),
     [
         ("Spearman's correlation x 100", "STS-B dev (Spearman's correlation × 100)"),
-        ("points", "STS-B dev, Spearman (points)"),
-        ("", "STS-B dev, Spearman"),
+        ("points", "Spearman's correlation on STS-B dev (points)"),
+        ("", "Spearman's correlation on STS-B dev"),
     ],
 )
 def test_an_axis_has_the_unit_and_names_a_metric_once(unit, label):

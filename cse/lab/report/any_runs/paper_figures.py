@@ -270,5 +270,5 @@ def finished(
     signs = look.legend_of({sign: sign in drawn for sign in (MODIFIED, NO_BETTER)})
     title = capitalised(f"{score_in_words(score)} {about}")
     caption = ": ".join(filter(None, [title, ", ".join(filter(None, facts))])) + smoke_words(comparison)
-    selection = selection_in_words(comparison.runs, [score])
+    selection = capitalised(selection_in_words(comparison.runs, [score]))
     return figure, " ".join([*(f"{line}." for line in (caption, *sentences, selection) if line), *signs])

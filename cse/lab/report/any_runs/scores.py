@@ -90,7 +90,7 @@ def axis_name(runs: Sequence[Run], name: str) -> str:
     If the unit begins with the metric, the metric is left out.
     """
     words, unit = score_in_words(name), score_named(runs, name).unit.replace(" x ", " × ")
-    place, _, metric = words.rpartition(", ")
+    metric, _, place = words.partition(" on ")
     if place and unit.casefold().startswith(metric.casefold()):
         words = place
     return f"{words} ({unit})" if unit else words

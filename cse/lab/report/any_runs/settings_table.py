@@ -18,7 +18,7 @@ from cse.lab.report.any_runs.differences import best_and_tied
 from cse.lab.report.any_runs.evaluations import notes_on_evaluations
 from cse.lab.report.any_runs.names import folders_below
 from cse.lab.report.any_runs.scores import selection_in_words
-from cse.lab.report.formats import counted_noun, first_few, place_in_words, score_in_words
+from cse.lab.report.formats import capitalised, counted_noun, first_few, place_in_words, score_in_words
 from cse.lab.report.numbers.notes import nearest_captions, no_better_remarks, seen_in_training
 from cse.lab.report.numbers.unlike import notes_on_unlike_runs, remarks_on_number
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of, setting_colours
@@ -64,7 +64,7 @@ def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
     best_by = str(comparison.scores.best_by)
     caption += f"; *: the best by {score_in_words(best_by)}" if comparison.best else ""
     selection = selection_in_words(comparison.runs, comparison.scores.shown)
-    return f"{caption}{smoke_words(comparison)}{selection and '. '}{selection}"
+    return f"{caption}{smoke_words(comparison)}{selection and '. '}{capitalised(selection)}"
 
 
 def unranked_section(comparison: Comparison) -> Section:
