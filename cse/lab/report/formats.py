@@ -21,15 +21,15 @@ WORDS = {
 def format_of(values: Iterable[float], sds: Sequence[float] = ()) -> str:
     """Return the format of a column of scores.
 
-    The format has two decimals. It has four decimals if all scores are below 1, if two decimals would show a score as
-    0, or if all standard deviations are below 0.05. It has an exponent if four decimals would show all scores as 0.
+    The format has two decimals. It has four decimals if all scores are below 1, or if two decimals would show a score
+    as 0, or the standard deviation of scores below 10. It has an exponent if four decimals would show all scores as 0.
     """
     sizes = [abs(value) for value in values if math.isfinite(value)]
     shown = [size for size in sizes if size >= 0.00005]
     if not shown:
         return "z.2e" if any(sizes) else "z.2f"
-    is_fine = max(shown) < 1 or min(shown) < 0.005 or 0 < max(sds, default=0.0) < 0.05
-    return "z.4f" if is_fine else "z.2f"
+    hides_sd = max(shown) < 10 and any(0.00005 <= sd < 0.005 for sd in sds)
+    return "z.4f" if max(shown) < 1 or min(shown) < 0.005 or hides_sd else "z.2f"
 
 
 def digits_of(form: str, sizes: Iterable[float]) -> int | None:

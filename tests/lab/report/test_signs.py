@@ -31,6 +31,21 @@ def test_a_column_of_numbers_has_one_format(values, texts):
 
 
 @pytest.mark.parametrize(
+    ("mean", "sd", "text"),
+    [
+        (-2.7617, 0.0031, "-2.7617 ± 0.0031"),  # uniformity
+        (-2.7617, 0.0131, "-2.76 ± 0.01"),
+        (66.2454, 0.0491, "66.25 ± 0.05"),  # a paper has two decimals
+        (66.2454, 0.0031, "66.25 ± 0.00"),
+        (1.5, 1e-16, "1.50 ± 0.00"),  # what rounding of floats leaves
+    ],
+)
+def test_a_small_deviation_adds_decimals_only_to_small_scores(mean, sd, text):
+    form = format_of([mean], [sd])
+    assert f"{mean:{form}} ± {sd:{form}}" == text
+
+
+@pytest.mark.parametrize(
     ("name", "words"),
     [
         ("dev/stsb/spearman", "Spearman's correlation on STS-B dev"),
