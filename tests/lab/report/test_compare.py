@@ -19,6 +19,7 @@ from cse.lab.report.any_runs.runs_report import best_of
 from cse.lab.report.any_runs.runs_table import runs_frame
 from cse.lab.report.any_runs.settings_table import notes_on_settings, score_text, settings_frame, settings_section
 from cse.lab.report.any_runs.which_runs import places, runs_having, with_origin
+from cse.lab.report.formats import suite_of
 from cse.lab.report.show.terminal import show_report
 from cse.lab.report.show.write import html_of_report
 
@@ -207,6 +208,19 @@ def test_patterns_choose_the_scores_and_a_dev_score_the_best(leave, grid_of_runs
     assert (chosen.scores.best_by, chosen.scores.leading) == ("dev/stsb/spearman", "test/sts/STS12/a")
     assert chosen.best.label == "lr=3e-05, temperature=0.1"
     assert compared(metrics=["dev/stsb/pearson", "test/*"]).scores.best_by == "dev/stsb/pearson"
+
+
+@pytest.mark.parametrize("further", [0, 8])  # of more scores, tables show a few
+def test_the_scores_of_one_split_and_evaluator_are_side_by_side(leave, compared, further):
+    names = ["dev/x/average", "dev/x/pearson", "test/x/pearson", "test/x/average", "test/y/mean"]
+    scores = dict.fromkeys([*names, *(f"test/x/{number}" for number in range(further))], 70.0)
+    leave("run", {"trainer.lr": 1, "seed": 1, "trainer.select": "dev/x/average"}, scores)
+    found = compared()
+    tables = [settings_section(found, "", 0.95).shown, settings_section(found, "", 0.95).table]
+    for table in (*tables, runs_frame([found])):
+        suites = [suite_of(name) for name in table if "/" in name]
+        assert suites == sorted(suites, key=["test/x", "dev/x", "test/y"].index)
+        assert next(name for name in table if "/" in name) == "test/x/average"
 
 
 def test_a_test_score_marks_no_best(leave, compared):

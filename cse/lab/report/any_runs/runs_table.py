@@ -24,9 +24,7 @@ HIDDEN = ("why", "partial", "steps", "tokens_per_second", "device", "git_commit"
 def runs_frame(comparisons: Sequence[Comparison], jobs: Sequence[Run] = ()) -> pd.DataFrame:
     """Return the table of runs.csv: every run of the comparisons, and then the planned jobs."""
     keys = dict.fromkeys(key.dotted for comparison in comparisons for key in comparison.keys)
-    scores = dict.fromkeys(
-        name for comparison in comparisons for name in (*comparison.scores.shown, *comparison.scores.all)
-    )
+    scores = dict.fromkeys(name for comparison in comparisons for name in comparison.scores.all)
     runs = [run for comparison in comparisons for run in comparison.runs]
     seeds = dict.fromkeys(comparison.seed_key for comparison in comparisons)  # one key; no key without comparisons
     return rows_of_runs([*runs, *jobs], [*keys, *seeds], list(scores))

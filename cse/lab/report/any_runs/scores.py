@@ -3,13 +3,13 @@
 Start at `pick_scores`. Three functions have the rules: `score_that_ranks`, `score_that_leads`, `scores_shown`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatch
 from itertools import chain
 from typing import NamedTuple
 
 from cse.lab.folder.runs import Run, score_named
-from cse.lab.report.formats import score_in_words
+from cse.lab.report.formats import score_in_words, suite_of
 
 FEW = 8  # without `metrics=`, tables show all scores if there are at most FEW, else the averages
 
@@ -17,8 +17,8 @@ FEW = 8  # without `metrics=`, tables show all scores if there are at most FEW, 
 class ScoreNames(NamedTuple):
     """The names of a comparison's scores.
 
-    all: every score of any finished run, in the order of the runs' results.
-    shown: the scores that text tables (terminal, Markdown, LaTeX) show.
+    all: every score of any finished run, in the order of tables (`by_suite`).
+    shown: the scores that text tables (terminal, Markdown, LaTeX) show, in the same order.
     best_by: the dev score that ranks the settings. None without a dev score, because a test score never selects.
     leading: the score for differences and gates; None without scores.
     """
@@ -41,7 +41,14 @@ def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> ScoreNames:
     asked = list(dict.fromkeys(name for pattern in patterns for name in every if fnmatch(name, pattern)))
     best_by = score_that_ranks(in_order(dev_scores(asked) or dev_scores(every), done, patterns), done)
     leading = score_that_leads(in_order(asked or every, done, patterns), done, best_by)
-    return ScoreNames(every, asked if patterns else scores_shown(every, best_by, leading), best_by, leading)
+    shown = by_suite(asked if patterns else scores_shown(every, best_by, leading))
+    return ScoreNames(by_suite(dict.fromkeys([*shown, *every])), shown, best_by, leading)
+
+
+def by_suite(names: Collection[str]) -> list[str]:
+    """Return the scores, with the scores of one split and evaluator together, in the order of the first of each."""
+    suites = list(dict.fromkeys(map(suite_of, names)))
+    return sorted(names, key=lambda name: suites.index(suite_of(name)))
 
 
 def score_that_ranks(candidates: Sequence[str], done: Sequence[Run]) -> str | None:

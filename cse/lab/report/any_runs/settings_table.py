@@ -82,19 +82,18 @@ def smoke_words(comparison: Comparison) -> str:
 
 def settings_table(comparison: Comparison) -> pd.DataFrame:
     """Return the settings as text with every key and score, the best first. Only the page shows `hidden_columns`."""
-    scores = [*comparison.scores.shown, *comparison.scores.hidden]
     rows = [
         [
             "*" if setting is comparison.best else "",
             *(setting.values[key.dotted] for key in comparison.keys),
             runs_in_words(setting),
-            *(score_text(comparison, setting, name) for name in scores),
+            *(score_text(comparison, setting, name) for name in comparison.scores.all),
             "; ".join(remarks_on(setting, comparison)),
             folders_below(setting.runs, comparison.folders),
         ]
         for setting in comparison.ranked
     ]
-    columns = ["", *(key.short for key in comparison.keys), "runs", *scores, "remarks", "folder"]
+    columns = ["", *(key.short for key in comparison.keys), "runs", *comparison.scores.all, "remarks", "folder"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
