@@ -164,14 +164,19 @@ class Comparison:
         return [(f"untrained {name if several else 'encoder'}", level) for name, level in levels.values()]
 
     def below_untrained(self) -> str:
-        """Return a sentence if no trained setting scores better than its untrained encoder, by `best_by`; else ""."""
+        """Return a sentence if no trained setting scores better than its untrained encoder, by `best_by`; else "".
+
+        The sentence has the score before training, and the score of the best trained setting.
+        """
         by = self.scores.best_by or ""
-        trained = [(setting.means[by].mean, setting.untrained(by)) for setting in self.settings if by in setting.means]
+        trained = [(setting.means[by].mean, setting.untrained(by)) for setting in self.ranked if by in setting.means]
         known = [(mean, level) for mean, level in trained if level is not None]
         if not known or any(mean < level if self.lower_is_better(by) else mean > level for mean, level in known):
             return ""
-        levels = first_few(list(dict.fromkeys(in_short(level) for _, level in known)))
-        return f"No trained setting scores better than the untrained encoder ({levels})."
+        form = self.formats[by]
+        levels = first_few(list(dict.fromkeys(f"{level:{form}}" for _, level in known)))
+        scores = f"{by}: {levels} untrained, {known[0][0]:{form}} after training"
+        return f"No trained setting scores better than the untrained encoder ({scores})."
 
     def lower_is_better(self, score: str | None) -> bool:
         """Return whether a lower score is better."""

@@ -176,7 +176,10 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     notes = choices_replaced(comparison) + data_problems(comparison.runs)
     notes += notes_on_evaluations(comparison.runs)
     notes += nearest_captions({setting.label: setting.included[-1] for setting in settings if setting.included})
-    notes += [f"{setting.label}: {remark}" for setting in settings for remark in remarks_on(setting, comparison)]
+    is_said = comparison.best is not None and comparison.below_untrained()  # beside the best setting
+    for setting in settings:
+        said = no_better_remarks(setting.included) if is_said else []
+        notes += [f"{setting.label}: {line}" for line in remarks_on(setting, comparison) if line not in said]
     noted: set[str] = set()
     for setting in settings:
         noted.update(setting.unlike)
