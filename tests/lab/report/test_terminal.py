@@ -10,8 +10,8 @@ from rich.console import Console
 from cse.lab.report.any_runs.differences import compare_settings
 from cse.lab.report.any_runs.differences_table import differences_section
 from cse.lab.report.any_runs.settings_table import best_cells, notes_on_settings, settings_frame, settings_section
-from cse.lab.report.show.document import Report
-from cse.lab.report.show.terminal import show_report, show_section
+from cse.lab.report.show.document import Best, Report
+from cse.lab.report.show.terminal import show_best, show_report, show_section
 from cse.lab.sections import Section
 
 
@@ -83,6 +83,22 @@ def test_only_verdicts_and_states_are_coloured_and_no_name_that_a_user_chose(tab
     out = io.StringIO()
     show_section(Section("", table), Console(file=out, width=80, force_terminal=True, color_system="standard"))
     assert out.getvalue().count("\x1b[3") == coloured  # 31 to 35: red, green, yellow, magenta
+
+
+@pytest.mark.parametrize(("is_terminal", "fits"), [(True, True), (False, False)])
+def test_the_lines_on_the_best_setting_fit_into_80_columns_of_a_terminal(is_terminal, fits):
+    """A pipe has a line for each fact. The setting and its score are complete in both."""
+    setting = ", ".join(f"{key}=value" for key in ("objective", "augmentation", "temperature", "pooling", "layers"))
+    facts = ["one fact " * 12, "another fact " * 10]
+    again = {setting: "cse-train -m " + " ".join(f"objective.key_{number}=value" for number in range(9))}
+    best = Best(setting, "dev/pairs/dev/spearman", "test/pairs/test/spearman", "66.25 ± 0.05 ‡", *facts, again)
+    out = io.StringIO()
+    show_best(best, Console(file=out, width=80, force_terminal=is_terminal, no_color=True, color_system=None))
+    lines = out.getvalue().splitlines()
+    assert (max(map(len, lines)) <= 80) == fits
+    assert all(line.startswith("  ") for line in lines[2:])
+    assert f"best by {best.by}: {setting}" in " ".join(out.getvalue().split())
+    assert any("test/pairs/test/spearman 66.25 ± 0.05 ‡" in line for line in lines)
 
 
 def test_the_folders_of_unfinished_runs_begin_in_one_column():

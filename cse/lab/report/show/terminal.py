@@ -162,17 +162,25 @@ def show_claims(section: Section, console: Console) -> None:
 
 
 def show_best(best: Best, console: Console) -> None:
-    """Print the best setting, with its leading score, and the commands for more seeds."""
+    """Print the best setting, with its leading score, and the commands for more seeds.
+
+    On a terminal, the score and a command have lines of their own if the line is too wide. A pipe gets whole lines.
+    """
     score = best.score if best.leading == best.by else f"{best.leading} {best.score}"
+    width = console.width if console.is_terminal else sys.maxsize
+    named = f"best by {best.by}: {best.setting}"
+    line = Text.assemble(f"* {named} (", (score, "bold"), ")")
+    if line.cell_len > width:
+        line = Text.assemble(in_column("* ", named, width), "\n  ", (score, "bold"))
     console.print()
-    named = Text.assemble(f"* best by {best.by}: {best.setting} (", (score, "bold"), ")")
-    console.print(named, soft_wrap=not console.is_terminal)  # a pipe gets a whole line
-    if best.untrained:
-        console.print(Text(f"  {best.untrained}", style="bold"))
-    if best.verdict:
-        console.print(Text(f"  {best.verdict}"))
+    console.print(line, soft_wrap=True)
+    for fact, style in ((best.untrained, "bold"), (best.verdict, "")):
+        if fact:
+            console.print(Text(in_column("  ", fact, width), style=style), soft_wrap=True)
     for name, command in best.again.items():
-        line = f"  more seeds of {name}: {command}"
-        if console.is_terminal and len(line) > console.width:
-            line = f"  more seeds of {name}:\n" + command_at_width(WORD.findall(command), "    ", console.width)
-        console.print(Text(line), soft_wrap=True)
+        named = f"more seeds of {name}:"
+        line = Text(f"  {named} {command}")
+        if line.cell_len > width:
+            wrapped = command_at_width(WORD.findall(command), "    ", width)
+            line = Text(in_column("  ", named, width) + f"\n{wrapped}")
+        console.print(line, soft_wrap=True)
