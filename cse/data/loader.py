@@ -120,7 +120,7 @@ class Batches(Steps):
         if batch_size > number:
             raise UserError(
                 f"trainer.batch_size={batch_size} is larger than the data ({number} rows of data={self.text.name}): "
-                f"give more text, or trainer.batch_size={number} at most"
+                f"give more text, or trainer.batch_size={number} at most (with trainer.chunk=64 if memory is short)"
             )
         check_even_split(batch_size, world)
         fewest = math.ceil(max(2 * world, min_rows) / world) * world  # a process with one row has no negatives

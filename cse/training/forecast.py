@@ -10,17 +10,23 @@ from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor, UntypedStorage, nn
+from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.flop_counter import FlopCounterMode
 
-from cse.device import is_gpu, peak_memory
+from cse.device import is_gpu, peak_memory, total_memory
+from cse.errors import UserError
 from cse.training.checkpoint import copy_to_host
 from cse.training.loop import Training
-from cse.types import Batch
+from cse.training.step import rows_of
+from cse.types import Batch, Tokens
 
 STEPS = 3  # timed steps, after a first one that also loads libraries and allocates the optimizer's moments
 GROWING, SECONDS = 12, 20  # further timed steps, and the seconds that they may take
 COMPILING = 3  # untimed steps with trainer.compile: torch compiles for the first lengths, then for any length
 SAMPLE = 256  # texts
+FEW = 32  # encoded rows from which the memory of all rows is estimated
 
 
 class Forecast(NamedTuple):
@@ -34,6 +40,40 @@ class Forecast(NamedTuple):
     last_scores: float
     memory: int
     flop: int
+
+
+def check_memory(training: Training) -> None:
+    """Raise UserError if a step on a CPU needs more memory than the machine has: the kernel would kill the process.
+
+    The estimate is a lower bound: the encoder's activations, from those of a few rows.
+    """
+    device, size = training.accelerator.device, training.trainer.batch_size
+    if is_gpu(device) or training.update.chunks is not None or training.trainer.compile:
+        return  # a GPU reports that memory is short; compiled code saves fewer activations
+    encoder, tokens = training.parts.encoder, training.parts.batches[0].tokens
+    few = torch.arange(min(FEW, len(tokens.ids_BT)))
+    once, twice = rows_of(tokens, few), rows_of(tokens, few.repeat(2))
+    with training.accelerator.autocast():  # the difference leaves out weights, which do not grow with the rows
+        grown = saved_bytes(encoder, twice) - saved_bytes(encoder, once)
+    needed, total = grown * int(tokens.mask_BT.sum()) / int(once.mask_BT.sum()), total_memory(device)
+    if needed > total:
+        raise UserError(
+            f"trainer.batch_size={size}: a step needs at least {needed / 2**30:.1f} GiB of memory, but this machine "
+            f"has {total / 2**30:.1f} GiB: trainer.chunk=64 gives the same loss and gradient in the memory of 64 rows"
+        )
+
+
+def saved_bytes(encoder: nn.Module, tokens: Tokens) -> int:
+    """Return the bytes that the encoder's forward pass saves for its backward pass."""
+    saved: dict[int, UntypedStorage] = {}
+
+    def note(x: Tensor) -> Tensor:
+        saved[x.untyped_storage().data_ptr()] = x.untyped_storage()
+        return x
+
+    with saved_tensors_hooks(note, lambda x: x):
+        encoder(tokens)
+    return sum(storage.nbytes() for storage in saved.values())
 
 
 def forecast(training: Training) -> Forecast:

@@ -3,13 +3,17 @@
 import re
 from functools import partial
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
 from toys import run_of
 
+from cse.lab.run import dry_run
+from cse.model.load import load_encoder
 from cse.training import forecast
 from cse.training.settings import State
+from cse.types import Tokens
 
 
 @pytest.mark.parametrize(("objective", "negatives"), [("simcse", "7 per anchor"), ("barlow", "0 per anchor")])
@@ -28,6 +32,31 @@ def test_a_dry_run_prints_the_time_memory_and_work_of_the_run(
     # 2 layers of width 32 over 16 rows of about 10 tokens, forward and backward
     assert 0.3 < float(told["work"].split()[0]) * 1e15 / (6 * 6 * (2 * 12 * 32**2) * 160) < 6
     assert not (tmp_path / "run").exists()
+
+
+def test_a_step_that_cannot_fit_the_memory_is_refused_before_it_is_measured(small_run, cse_train, monkeypatch, capsys):
+    """The kernel would kill the process in the first step. In chunks the step may fit."""
+    run = [*small_run, "trainer.max_steps=1", "dry_run=true"]
+    monkeypatch.setattr(forecast, "total_memory", lambda device: 2**12)
+    measure = Mock(wraps=forecast.forecast)
+    monkeypatch.setattr(dry_run, "forecast", measure)
+    assert cse_train([*run, "trainer.batch_size=16"]) == 2
+    assert "trainer.batch_size=16: " in capsys.readouterr().err
+    assert not measure.called
+    assert cse_train([*run, "trainer.batch_size=16", "trainer.chunk=4"]) == 0
+    assert measure.called
+
+
+def test_the_bytes_saved_for_a_backward_pass_are_a_constant_and_bytes_for_each_row(tiny_bert):
+    encoder = load_encoder(str(tiny_bert), "cls")
+    ids_BT = torch.full((8, 16), 5)
+    once, twice, thrice = (
+        forecast.saved_bytes(encoder, Tokens(ids_BT.repeat(n, 1), torch.ones(8 * n, 16, dtype=torch.long)))
+        for n in (1, 2, 3)
+    )
+    layers, width = encoder.backbone.config.num_hidden_layers, encoder.width
+    assert twice - once == pytest.approx(thrice - twice, rel=0.05)
+    assert 4 * 8 * 16 * layers * width * 4 < twice - once < 100 * 8 * 16 * layers * width * 4
 
 
 def test_of_a_run_that_goes_on_a_dry_run_tells_what_is_left(small_run, cse_train, tmp_path, capsys):

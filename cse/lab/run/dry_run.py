@@ -31,7 +31,7 @@ from cse.lab.run.planned_steps import steps_in_words
 from cse.lab.run.run_log import log_fields
 from cse.lab.run.texts import texts_with_objectives
 from cse.lab.settings.references import resolved
-from cse.training.forecast import forecast
+from cse.training.forecast import check_memory, forecast
 from cse.training.loop import Training
 from cse.training.settings import Trainer
 
@@ -50,6 +50,7 @@ def log_forecast(training: Training) -> None:
     if training.accelerator.num_processes > 1:
         log_fields(time="not measured for several processes; trainer.devices=1 measures one process")
         return
+    check_memory(training)
     about = forecast(training)
     due = sum(map(training.is_due, range(done + (done > 0), steps + 1)))  # step 0 is scored before the first step
     dev_scores, left = due if about.dev_score else 0, steps - done
