@@ -10,10 +10,10 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import takewhile
 
 from cse.errors import UserError
-from cse.lab.settings.arguments import key_of, recorded_arguments, shell_argument, spell_argument, values_of
+from cse.lab.settings.arguments import key_of, recorded_arguments, shell_argument, spell_argument, value_in, values_of
 from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices, file_of, groups, is_group, user_folders
 from cse.lab.settings.lookup import answer_to, keys_of_command, last_part, meant, nearest, note_on, trainers
@@ -269,14 +269,13 @@ def choices_given(texts: Sequence[str], kind: Kind) -> set[str]:
 
 def no_setting(text: str, texts: Sequence[str], kind: Kind) -> str:
     """Return the message for a text without =, with a hint on a key, a folder or a file, or the nearest setting."""
-    for before, after in pairwise(texts):
-        if after == text and os.path.exists(f"{before.partition('=')[2]} {text}"):
-            return f"{before} {text}: a name with a blank needs quotes: '{before} {text}'"
-        if after == text and before.endswith("="):  # data.path= x.txt
-            return f"{before} {text}: write no space beside =: give {shell_argument(before + text)}"
+    number = texts.index(text) if text in texts else 0  # `text` lacks the + of +KEY
+    before = texts[number - 1] if number and "=" in texts[number - 1] else ""
+    if before.endswith("="):  # data.path= x.txt
+        return f"{before} {text}: write no space beside =: give {shell_argument(before + text)}"
     keys = keys_of_command(kind)
     if text in keys:
-        following = [*texts[texts.index(text) + 1 :], ""]
+        following = [*texts[number + 1 :], ""]
         if following[0].startswith("="):  # data.path = x.txt, or data.path =x.txt
             value = following[0][1:] or following[1] or "VALUE"
             return f"{text} {following[0]}: write no space beside =: give {shell_argument(f'{text}={value}')}"
@@ -287,4 +286,9 @@ def no_setting(text: str, texts: Sequence[str], kind: Kind) -> str:
     if os.path.isfile(text) and "data" in INSTEAD[kind]:
         return f"{wrong}; {INSTEAD[kind]['data'].format(text)}"
     all_choices = [f"{group}={choice}" for group in groups(kind) for choice in choices(group)]
-    return wrong + (nearest(text, [*keys, *all_choices]) or SEARCH)
+    near = "" if "," in text else nearest(text, [*keys, *all_choices])
+    key, _, value = before.partition("=")
+    if before and not is_group(key) and isinstance(value_in(value), str):  # data.path=my file.txt
+        whole = " ".join([value, *takewhile(lambda more: "=" not in more, texts[number:])])
+        return f"{wrong}{near}; a value with a blank needs quotes: {shell_argument(spell_argument(key, whole))}"
+    return wrong + (near or SEARCH)

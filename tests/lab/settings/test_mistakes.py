@@ -6,7 +6,7 @@ import pytest
 
 from cse.lab.commands.help import help_on
 from cse.lab.settings.groups import choices
-from cse.lab.settings.mistakes import no_choice, no_key
+from cse.lab.settings.mistakes import no_choice, no_key, no_setting
 
 
 @pytest.mark.parametrize("group", [
@@ -40,3 +40,29 @@ def test_another_trainers_key_is_translated_with_its_value(text, here):
 @pytest.mark.parametrize("text", ["pooler_type=other", "pooler=avg"])
 def test_a_value_without_a_counterpart_gets_the_whole_row(text):
     assert "avg_top2" in no_key(text.partition("=")[0], [text], "train")
+
+
+@pytest.mark.parametrize(
+    ("texts", "hint"),
+    [
+        (["data.path=my", "file.txt"], "'data.path=my file.txt'"),
+        (["data.path=my", "big", "file.txt", "seed=1"], "'data.path=my big file.txt'"),
+        (["data.path=my", "file,", "v2.txt"], "\"data.path='my file, v2.txt'\""),
+        (["objective=simcse", "barlow"], "(did you mean objective=barlow?)"),
+        (["data.path=x.txt", "lr"], "(did you mean trainer.lr?); "),
+        (["data.path=", "x.txt"], "data.path=x.txt"),
+    ],
+)
+def test_a_value_that_the_shell_has_split_is_shown_in_quotes(texts, hint):
+    message = no_setting(next(text for text in texts if "=" not in text), texts, "train")
+    assert hint in message
+    assert "data.rows.file" not in message
+
+
+def test_a_number_before_a_wrong_text_needs_no_quotes():
+    assert "quotes" not in no_setting("lr", ["seed=3", "lr"], "train")
+
+
+def test_a_key_with_a_plus_and_without_a_value_is_named(cse_train, capsys):
+    assert cse_train(["+trainer.lr"]) == 2
+    assert "trainer.lr lacks its value" in capsys.readouterr().err
