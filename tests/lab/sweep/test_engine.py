@@ -49,6 +49,19 @@ def test_the_same_line_again_skips_what_is_done_and_runs_the_rest(many, tmp_path
     assert sorted(job.name[:6] for job in many.jobs) == ["seed_1", "seed_2", "seed_2", "seed_3", "seed_4"]
 
 
+def test_the_start_of_a_job_is_printed_with_its_log_before_its_end(many, capsys):
+    many("-m seed=1,2")
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if re.match(r"\d\d:\d\d:\d\d  ", line)]
+    states = [f"{state} {name[:6]}" for _, state, name, *_ in lines]
+    assert states == ["started seed_1", "done seed_1", "started seed_2", "done seed_2"]
+    for _, state, name, last, *_ in lines:
+        if state == "started":
+            assert Path(last).parts[-2:] == (name, "job.log")
+            assert Path(last).is_file()
+    many("-m seed=1,2")
+    assert "started" not in capsys.readouterr().out
+
+
 def test_fail_fast_starts_nothing_after_a_failure(many, capsys):
     line = "-m seed=1,2,3 jobs.fail_fast=yes"
     assert many(line, "fail seed_2") == (1, {"seed_1": "done", "seed_2": "failed", "seed_3": "not run"})
