@@ -271,16 +271,15 @@ def _fingerprints(folder: str, paths: list[str], cache: Path) -> tuple[dict[str,
     first = min(reasons, default="")
     check_share(len(reasons), len(paths), "images", folder, f"{first}, {reasons[first]}" if first else "")
     parts = {path: Path(path).relative_to(folder).parts for path in paths}
-    named = ((parts[path][0], "/".join(parts[path][1:]), found[path]) for path in paths)
+    named = ((class_of(Path(folder), Path(path)), "/".join(parts[path][1:]), found[path]) for path in paths)
     return by_class("images", named), reasons
 
 
 def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]:
-    """Return (paths, labels) of the images in a folder with one folder per class, in the order of torchvision's
+    """Return (paths, labels) of the images in a folder (see list_class_files), in the order of torchvision's
     ImageFolder. files: a file that lists the images to use, or None."""
     root = Path(folder)
-    one_class = ", or one with all images for aux_modality.loss=simclr"
-    found = list_class_files(root, "images", IMAGE_ENDINGS, instead=one_class)
+    found = list_class_files(root, "images", IMAGE_ENDINGS)
     if files is not None:
         found = _only_listed(found, files, folder)
     name_of_class = {path: class_of(root, path) for path in found}

@@ -4,7 +4,7 @@
                          managers and macOS keep copies in them. Folders of operating systems (SYSTEMS) are left out.
                          Links to folders are followed, except links into the folder itself or above it.
     files_of             return the files of text at the path in a setting; ending_of decides how a file is read
-    list_class_files     return the images or sounds of a folder that has a folder for each class
+    list_class_files     return the images or sounds of a folder that has a folder for each class, or is a single class
 
 A log message counts the files that are not read, and names the first.
 """
@@ -111,20 +111,22 @@ def ending_of(file: Path) -> str:
 
 
 def list_class_files(
-    root: Path, kind: str, endings: Sequence[str], *, named: str = "class", depth: int = 1, instead: str = ""
+    root: Path, kind: str, endings: Sequence[str], *, named: str = "class", depth: int = 1
 ) -> list[Path]:
     """Return the sorted files of a folder that has a folder for each class. Logs which files are not read.
 
-    kind: the word for the files, in the plural. named: the word for a class. depth: how many folders may be between
-    `root` and a file. instead: what else `root` may hold, for the message. Raises MissingResource if `root` does not
-    exist. Raises UserError if no folder below `root` holds a file to read, or if the classes' folders are deeper.
+    If no folder below `root` holds a file to read, return the files in `root` itself, as one class. kind: the word for
+    the files, in the plural. named: the word for a class. depth: how many folders may be between `root` and a file.
+    Raises MissingResource if `root` does not exist. Raises UserError without files, or if the classes are deeper.
     """
     if not root.is_dir():
         why = f"there is no such folder; it should hold one folder per {named}"
         raise MissingResource(why, key="folder", value=root)
     found, others = list_files(root, lambda file: file.suffix.lower() in endings and file.parent != root)
     if not found:
-        why = f"it holds no folders of {kind} ({', '.join(endings)}); it needs one per {named}{instead}"
+        found, others = list_files(root, lambda file: file.suffix.lower() in endings)
+    if not found:
+        why = f"it holds no {kind} ({', '.join(endings)}); it should hold one folder per {named}"
         raise UserError(why, key="folder", value=root)
     first = min((path.relative_to(root) for path in found), key=lambda path: len(path.parts))
     if deeper := first.parts[: -depth - 1]:
@@ -142,8 +144,8 @@ def list_class_files(
 
 
 def class_of(root: Path, file: Path) -> str:
-    """Return the class of a file: the name of the folder in `root` that holds the file."""
-    return file.relative_to(root).parts[0]
+    """Return the class of a file: the name of the folder in `root` that holds the file, or "all"."""
+    return "all" if file.parent == root else file.relative_to(root).parts[0]
 
 
 def classes_without(root: Path, read: Sequence[Path]) -> list[str]:

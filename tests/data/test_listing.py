@@ -99,3 +99,22 @@ def test_a_folder_of_speakers_reads_mp3_and_names_the_rest(tmp_path, caplog):
     assert {name: len(files) for name, files in found.items()} == {"ann": 1, "bob": 1, "eve": 1}
     assert "1 file is not read: .m4a (dan/0.m4a)" in caplog.text
     assert caplog.text.rstrip().endswith(": dan")
+
+
+def test_a_folder_without_folders_of_files_is_one_class(tmp_path, caplog):
+    for name in ("1.png", "3.png", "0.jpg", "2.gif"):
+        Image.fromarray(np.zeros((40, 40, 3), np.uint8)).save(tmp_path / name)
+    soundfile.write(tmp_path / "0.wav", np.zeros(16_000), 16_000)
+    with caplog.at_level(logging.WARNING):
+        stream = images(tmp_path)
+        found = files_of_speakers(tmp_path, None)
+    assert [Path(name).name for name in stream.names] == ["0.jpg", "1.png", "2.gif", "3.png"]
+    assert (stream.num_classes, len(stream.inputs)) == (1, 1)
+    assert [*found.values()] == [[tmp_path / "0.wav"]]
+    assert "1 file is not read: .wav (0.wav)" in caplog.text
+
+
+def test_a_folder_without_files_to_read_is_refused(tmp_path):
+    paths(tmp_path, "notes.txt", "a/b.txt")
+    with pytest.raises(UserError, match="holds no audio"):
+        files_of_speakers(tmp_path, None)
