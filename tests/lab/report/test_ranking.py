@@ -40,12 +40,20 @@ def test_a_caption_with_the_dev_scores_that_selected_the_checkpoints_says_so(lea
         for seed in (1, 2, 3):
             scores = {"dev/x/a": 70.0 + lr + seed, "test/x/a": 60.0 + seed}
             leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed, "trainer.select": "dev/x/a"}, scores)
-    found, said = compared(metrics=metrics), " on x dev also selected the checkpoint of each run."
-    assert (said in settings_section(found, "a", 0.95).latex()) is is_said
+    found, said = compared(metrics=metrics), "his score also selected the checkpoint of each run"
+    assert (f". T{said}" in settings_section(found, "a", 0.95).caption) is is_said
     on_dev = compared(metrics=["dev/*"])
-    assert said[:-1] in differences_section(compare_settings(on_dev, None, 0.95), "a").latex()
+    assert f"; t{said}" in differences_section(compare_settings(on_dev, None, 0.95), "a").caption
     (caption,) = (one.caption for one in draw_paper_figures(on_dev, curves_of(on_dev)) if one.name == "scores")
-    assert said in caption
+    assert f". T{said}" in caption
+
+
+def test_a_caption_names_two_scores_that_selected_checkpoints_with_a_capital_at_its_beginning(leave, compared):
+    for lr, selecting in ((1, "dev/x/a"), (2, "dev/y/a"), (3, "dev/y/a")):
+        scores = {"dev/x/a": 70.0 + lr, "dev/y/a": 71.0 + lr}
+        leave(f"{lr}", {"trainer.lr": lr, "seed": 1, "trainer.select": selecting}, scores)
+    caption = settings_section(compared(), "a", 0.95).caption
+    assert ". Y dev, a and x dev, a also selected the checkpoint of each run" in caption
 
 
 def test_a_test_score_that_a_run_lacks_does_not_lead(leave, compared):

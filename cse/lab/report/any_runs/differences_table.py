@@ -41,7 +41,7 @@ def differences_section(differences: Differences, label: str = "") -> Section:
         note_on_pairs(comparison.seed_key, differences.base, [line.group for line in differences.lines]),
         note_on_lower(differences.lower),
     ]
-    selection = selection_in_words(comparison.runs, [differences.score])
+    selection = selection_in_words(comparison.runs, [differences.score], differences.score)
     return Section(
         title_of(differences, str),
         differences_table(differences),

@@ -261,7 +261,7 @@ def finished(
     """Give a figure a faint grid and the size of tick labels, and return the figure with its caption.
 
     Matplotlib draws tick labels later, without the style look.PAPER. The caption begins with the score and `about`. The
-    facts, the sentences, whether the score selected checkpoints, and the meaning of the signs follow.
+    facts, whether the score selected checkpoints, the sentences, and the meaning of the signs follow.
     """
     for axes in figure.axes:
         axes.tick_params(labelsize=look.PAPER["xtick.labelsize"], length=2)
@@ -270,5 +270,5 @@ def finished(
     signs = look.legend_of({sign: sign in drawn for sign in (MODIFIED, NO_BETTER)})
     title = capitalised(f"{score_in_words(score)} {about}")
     caption = ": ".join(filter(None, [title, ", ".join(filter(None, facts))])) + smoke_words(comparison)
-    selection = capitalised(selection_in_words(comparison.runs, [score]))
-    return figure, " ".join([*(f"{line}." for line in (caption, *sentences, selection) if line), *signs])
+    selection = capitalised(selection_in_words(comparison.runs, [score], score))
+    return figure, " ".join([*(f"{line}." for line in (caption, selection, *sentences) if line), *signs])

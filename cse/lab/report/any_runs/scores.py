@@ -85,10 +85,14 @@ def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
     return [*averages(tests), *(name for name in tests if without_split(name) == selecting), *tests]
 
 
-def selection_in_words(runs: Sequence[Run], scores: Sequence[str]) -> str:
-    """Return which of these scores selected checkpoints, for a caption; "" for none. Such a score is optimistic."""
-    selecting = [score_in_words(score) for score in scores if any(run.select == score for run in runs)]
-    return f"{' and '.join(selecting)} also selected the checkpoint of each run" if selecting else ""
+def selection_in_words(runs: Sequence[Run], scores: Sequence[str], named: str) -> str:
+    """Return which of these scores selected checkpoints, for a caption; "" for none. Such a score is optimistic.
+
+    named: the score that the caption names before this text.
+    """
+    selecting = [score for score in scores if any(run.select == score for run in runs)]
+    words = "this score" if selecting == [named] else " and ".join(map(score_in_words, selecting))
+    return f"{words} also selected the checkpoint of each run" if selecting else ""
 
 
 def axis_name(runs: Sequence[Run], name: str) -> str:

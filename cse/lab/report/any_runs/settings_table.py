@@ -63,7 +63,7 @@ def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
     caption += f"; runs per setting: {next(iter(numbers))}" if len(numbers) == 1 else ""
     best_by = str(comparison.scores.best_by)
     caption += f"; *: the best by {score_in_words(best_by)}" if comparison.best else ""
-    selection = selection_in_words(comparison.runs, comparison.scores.shown)
+    selection = selection_in_words(comparison.runs, comparison.scores.shown, best_by if comparison.best else "")
     return f"{caption}{smoke_words(comparison)}{selection and '. '}{capitalised(selection)}"
 
 
