@@ -210,7 +210,7 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     from cse.lab.report.any_runs.which_runs import asked_for
 
     asked = asked_for(list(map(Path, folders)), None, seed)
-    return runs_frame(compare_without_smoke(asked.runs, asked.folders, [], seed), asked.jobs)
+    return runs_frame(compare_without_smoke(asked.runs, asked.folders, [], seed, asked.jobs), asked.jobs)
 
 
 @contextmanager

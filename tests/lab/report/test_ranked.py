@@ -4,6 +4,7 @@ import json
 import shlex
 import shutil
 
+import pandas as pd
 import pytest
 from typed import exit_code
 
@@ -11,6 +12,7 @@ from cse.lab.folder import jobs_file
 from cse.lab.report.any_runs.names import in_shell
 from cse.lab.report.any_runs.settings_table import notes_on_settings, settings_frame
 from cse.lab.report.any_runs.typed_names import setting_named
+from cse.lab.report.numbers.keys_that_differ import keys_of_settings
 
 
 def best(found):
@@ -172,3 +174,35 @@ def test_all_jobs_of_a_line_are_counted_also_if_none_has_a_run(leave, tmp_path, 
     out = capsys.readouterr().out
     assert "3 runs: 1 done, 1 not started, 1 failed" in out
     assert (tmp_path / "reports/runs/runs.csv").read_text().count("\n") == 4
+
+
+def test_an_axis_names_settings_also_if_only_one_of_its_values_has_a_run(leave, tmp_path, monkeypatch, capsys):
+    """Stopped after two runs. A job of another command, and a search's job without arguments, add no key."""
+    monkeypatch.chdir(tmp_path)
+    lines = []
+    for objective in ("simcse", "barlow"):
+        for lr in (1e-5, 3e-5):
+            for seed in (1, 2, 3):
+                name, words = f"{objective}-{lr}-{seed}", [f"objective={objective}", f"trainer.lr={lr}", f"seed={seed}"]
+                lines.append({"job": name, "program": "cse-train", "words": words})
+                if len(lines) < 3:
+                    config = {"trainer.lr": lr, "seed": seed, "trainer.max_steps": 9}
+                    about = {"choices": {"objective": objective}, "overrides": words}
+                    leave(f"grid/{name}", config, {"dev/x": 70.0 + seed}, **about)
+    jobs_file.add_jobs(tmp_path / "runs/grid", [*lines, {"search": "a", "trials": 3}])
+    (tmp_path / "runs/other").mkdir()
+    others = [{"job": f"{steps}", "words": [f"trainer.max_steps={steps}"]} for steps in (1, 2)]
+    jobs_file.add_jobs(tmp_path / "runs/other", others)
+    assert exit_code("cse-report", "runs=runs", "out=out") == 0
+    assert "objective=simcse, lr=1e-05 (71.50 ± 0.71)" in capsys.readouterr().out
+    table = pd.read_csv("out/settings.csv")
+    assert table[["objective", "trainer.lr"]].to_numpy().tolist() == [["simcse", 1e-5]]
+
+
+def test_a_case_whose_jobs_have_no_run_replaces_the_keys_that_it_sets(leave, tmp_path, runs):
+    """The lr of a case is no axis."""
+    words = {case: [f"case={case}", f"trainer.lr={lr}"] for case, lr in (("small", 1), ("large", 2))}
+    leave("small", {"case": "small", "trainer.lr": 1}, {"dev/x": 1.0}, overrides=words["small"])
+    jobs_file.add_jobs(tmp_path / "runs", [{"job": case, "words": of_case} for case, of_case in words.items()])
+    jobs = jobs_file.jobs_without_run([tmp_path / "runs"])
+    assert keys_of_settings(runs(), "seed", jobs) == ["case"]

@@ -183,14 +183,20 @@ class Comparison:
         return score_named(self.runs, score).lower_is_better
 
 
-def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str) -> Comparison:
-    """Return the comparison of runs. patterns: the scores that tables show (test/sts/*); []: `scores_shown` decides."""
+def compare_runs(
+    runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str, jobs: Sequence[Run] = ()
+) -> Comparison:
+    """Return the comparison of runs. patterns: the scores that tables show (test/sts/*); []: `scores_shown` decides.
+
+    jobs: planned jobs without a run. They add no setting, but a label also distinguishes a setting from these jobs.
+    """
     begun = [run for run in runs if run.has_results] or list(runs)  # all runs if none has results
     scores = pick_scores([run for run in runs if run.is_done], patterns)
-    dotted = keys_of_settings(begun, seed_key)
+    dotted = keys_of_settings(begun, seed_key, jobs)
     by_setting = runs_by_setting(runs, dotted)
-    values = values_as_text([alike[0] for alike in by_setting], dotted)
-    keys = keys_of(values)
+    named = [job for job in jobs if all(map(job.has, dotted))]
+    values = values_as_text([*(alike[0] for alike in by_setting), *named], dotted)
+    keys, values = keys_of(values.drop_duplicates()), values.head(len(by_setting))
     in_labels = {key.dotted: key.short for key in keys if key.in_label}
     trials, of_checkpoints = first_trials(by_setting, seed_key), are_of_checkpoints(by_setting, seed_key)
     settings = []
@@ -207,11 +213,11 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
 
 
 def compare_without_smoke(
-    runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str
+    runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed_key: str, jobs: Sequence[Run]
 ) -> list[Comparison]:
-    """Return [comparison of real runs, comparison of smoke runs], without empty ones. patterns: see `compare_runs`."""
-    parts = [[run for run in runs if run.is_smoke == is_smoke] for is_smoke in (False, True)]
-    return [compare_runs(part, folders, patterns, seed_key) for part in parts if part]
+    """Return [comparison of real runs, of smoke runs], without empty ones. patterns, jobs: see `compare_runs`."""
+    parts = [[[run for run in some if run.is_smoke == smoke] for some in (runs, jobs)] for smoke in (False, True)]
+    return [compare_runs(part, folders, patterns, seed_key, planned) for part, planned in parts if part]
 
 
 def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]:

@@ -46,7 +46,7 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
     seed_key, patterns = config["seed"], config["metrics"]
     asked = asked_for(folders, config["where"], seed_key)
     check_asked(asked, seed_key)
-    comparisons = compare_without_smoke(asked.runs, asked.folders, patterns, seed_key)
+    comparisons = compare_without_smoke(asked.runs, asked.folders, patterns, seed_key, asked.jobs)
     comparison, *of_smoke = comparisons
     check_metrics(comparison, asked, patterns)
     least, baseline, confidence = config["gate"], config["baseline"], config["confidence"]

@@ -87,7 +87,7 @@ def keys_by_group(runs: Sequence[Run], seed_key: str) -> list[str]:
 # Which keys name settings
 
 
-def keys_of_settings(runs: Sequence[Run], seed_key: str) -> list[str]:
+def keys_of_settings(runs: Sequence[Run], seed_key: str, jobs: Sequence[Run] = ()) -> list[str]:
     """Return the keys whose values name the setting of a run: the columns of a table of settings.
 
     A run's command gave such a key. The key has several values, and training or scores depend on the key. A key that no
@@ -96,24 +96,28 @@ def keys_of_settings(runs: Sequence[Run], seed_key: str) -> list[str]:
 
     A case replaces the keys that it sets: if case=a sets lr=1 and case=b sets lr=2, the runs of both differ only in the
     key `case`. A case does not replace the keys of added arguments: case=a lr=1 and case=a lr=2 differ in lr.
+
+    jobs: planned jobs without a run. The values of an axis (`axes_of`) are also its values in the jobs of the command.
     """
+    begun = {run.folder.parent for run in runs}
+    planned = [*runs, *(job for job in jobs if job.arguments and job.folder.parent in begun)]
+    axes = axes_of(planned)
     given = dict.fromkeys(["origin", *NAMES, *(argument.key for run in runs for argument in run.arguments)])
     given.pop(seed_key, None)
     no_science = {key for key in given if not role_of(key).is_science}
-    left_out = no_science - {*NAMES, *axes_of_no_number(runs)}
+    left_out = no_science - {*NAMES, *axes}
     added = keys_added_to_cases(runs)
-    of_cases = keys_of_cases(runs, seed_key, added)
-    candidates = [key for key in given if key not in left_out]
+    of_cases = keys_of_cases(planned, seed_key, added)
     keys = []
-    for key in candidates:
+    for key in (key for key in given if key not in left_out):
         decided_by = [] if key in added else keys_that_decide(key, of_cases, seed_key)
-        if has_several_values(runs, key, within=decided_by):
+        if has_several_values(planned if key in axes else runs, key, within=decided_by):
             keys.append(key)
     return keys
 
 
-def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
-    """Return the axes that change no score, such as workers.
+def axes_of(runs: Sequence[Run]) -> set[str]:
+    """Return the axes of the runs' commands, also the axes that change no score, such as workers.
 
     An axis is a key that all runs of a folder set, to several values. So workers=2 and workers=4 are two settings only
     if one command has both values: workers=2,4. A run's name in a tracker is not an axis.
@@ -125,8 +129,8 @@ def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
     for given in folders.values():
         for_all = set(given[0]).intersection(*given)
         axes |= {key for key in for_all if len({values[key] for values in given}) > 1}
-    of_no_number = {key for key in axes if role_of(key).purpose in ("machine", "logging")}
-    return {key for key in of_no_number if not key.startswith(("hydra", "tracker.", "note"))}
+    named = {key for key in axes if key in NAMES or role_of(key).purpose != "bookkeeping"}
+    return {key for key in named if not key.startswith(("hydra", "tracker.", "note"))}
 
 
 def keys_added_to_cases(runs: Sequence[Run]) -> set[str]:
