@@ -206,3 +206,20 @@ def test_a_case_whose_jobs_have_no_run_replaces_the_keys_that_it_sets(leave, tmp
     jobs_file.add_jobs(tmp_path / "runs", [{"job": case, "words": of_case} for case, of_case in words.items()])
     jobs = jobs_file.jobs_without_run([tmp_path / "runs"])
     assert keys_of_settings(runs(), "seed", jobs) == ["case"]
+
+
+def test_a_setting_counts_its_planned_jobs_without_a_run(leave, tmp_path, monkeypatch):
+    """Not those of another setting, of another folder that was named, or of a smoke run."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a", "b"):
+        words = [[f"trainer.lr={lr}", f"seed={seed}"] for lr in (1, 2) for seed in (1, 2, 3)]
+        words += [["trainer.lr=1", "seed=4", "smoke=true"]] if folder == "b" else []
+        lines = [{"job": f"{place}", "program": "cse-train", "words": of} for place, of in enumerate(words)]
+        for place, status in enumerate(["done", "running"] if folder == "a" else ["done"]):
+            given = [*words[place], f"hydra.run.dir={place}"]  # the plan does not have this argument of a sweep's job
+            leave(f"{folder}/{place}", {"trainer.lr": 1, "seed": place + 1}, {"dev/x": 1.0}, status, overrides=given)
+        jobs_file.add_jobs(tmp_path / "runs" / folder, lines if folder == "a" else [*lines[:2], lines[-1]])
+    assert exit_code("cse-report", "runs=[runs/a,runs/b]", "out=out") == 0
+    table = pd.read_csv("out/settings.csv")
+    assert table[["origin", "done", "runs"]].to_numpy().tolist() == [["a", 1, 3], ["b", 1, 2]]
+    assert " 1 of 3 " in (tmp_path / "out/report.md").read_text()

@@ -5,6 +5,7 @@ name settings, and `best_first` ranks the settings. The ranking does not depend 
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,7 @@ from cse.lab.report.numbers.groups import Group, groups_of_scores
 from cse.lab.report.numbers.keys_that_differ import fewest_keys, keys_of_settings, value_in_words
 from cse.lab.report.numbers.statistics import Value, mean_and_sd
 from cse.lab.report.numbers.unlike import differences_in_number
+from cse.lab.settings.arguments import values_of
 from cse.lab.settings.values import in_one_form
 from cse.score import in_short
 
@@ -63,6 +65,7 @@ class Setting:
     groups: {score of an included run: its group, with a value for each seed}.
     compared: the groups that tests compare: `groups`, or groups without seeds if the comparison is of checkpoints.
     unlike: the differences between the included runs, except the seed (`differences_in_number`).
+    planned: the number of planned jobs without a run whose arguments, except the seed, are the arguments of a run.
     """
 
     runs: list[Run]
@@ -73,6 +76,7 @@ class Setting:
     groups: dict[str, Group]
     compared: dict[str, Group]
     unlike: list[str]
+    planned: int
 
     @cached_property
     def done(self) -> list[Run]:
@@ -81,8 +85,8 @@ class Setting:
 
     @property
     def expected(self) -> int:
-        """The number of runs that the analysis will include when all runs are finished."""
-        return len(self.runs) - len(self.done) + len(self.included)
+        """The number of runs that the analysis will include when all runs and planned jobs are finished."""
+        return len(self.runs) - len(self.done) + len(self.included) + self.planned
 
     @cached_property
     def means(self) -> dict[str, Value]:
@@ -199,6 +203,7 @@ def compare_runs(
     keys, values = keys_of(values.drop_duplicates()), values.head(len(by_setting))
     in_labels = {key.dotted: key.short for key in keys if key.in_label}
     trials, of_checkpoints = first_trials(by_setting, seed_key), are_of_checkpoints(by_setting, seed_key)
+    planned = Counter(arguments_but_seed(job, seed_key) for job in jobs if job.arguments)
     settings = []
     for alike, texts, trial in zip(by_setting, values.to_dict("records"), trials, strict=True):
         included = runs_included([run for run in alike if run.is_done], trial, seed_key)
@@ -206,7 +211,8 @@ def compare_runs(
         compared = {score: group.without_seeds() for score, group in groups.items()} if of_checkpoints else groups
         label = label_of(alike[0], in_labels, texts)
         unlike = differences_in_number(included, seed_key, also_settings=True)
-        settings.append(Setting(alike, included, texts, label, trial, groups, compared, unlike))
+        of_jobs = sum(planned[given] for given in {arguments_but_seed(run, seed_key) for run in alike})
+        settings.append(Setting(alike, included, texts, label, trial, groups, compared, unlike, of_jobs))
     by = None if all(run.is_smoke for run in runs) else scores.best_by or scores.leading
     ranked = best_first(settings, by, score_named(runs, by).lower_is_better, dotted) if by else list(settings)
     return Comparison(list(folders), list(runs), seed_key, keys, scores, settings, ranked)
@@ -226,6 +232,12 @@ def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]
     for run in runs:
         alike.setdefault(tuple(value_in_words(run, key) for key in keys), []).append(run)
     return list(alike.values())
+
+
+def arguments_but_seed(run: Run, seed_key: str) -> frozenset[tuple[str, str]]:
+    """Return the arguments of a run's command, without the seed and Hydra's arguments, and the run's `origin`."""
+    given = {"origin": str(run.get("origin")), **values_of(run.arguments)}
+    return frozenset((key, value) for key, value in given.items() if key != seed_key and not key.startswith("hydra"))
 
 
 def are_of_checkpoints(by_setting: Sequence[Sequence[Run]], seed_key: str) -> bool:

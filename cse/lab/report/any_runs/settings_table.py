@@ -106,7 +106,7 @@ def hidden_columns(comparison: Comparison) -> list[str]:
 def settings_frame(comparison: Comparison) -> pd.DataFrame:
     """Return the table of settings.csv: a row for each setting, the best first. The columns of keys are as in runs.csv.
 
-    done: the number of included runs. runs: this number once all runs are finished. NAME, NAME sd: the mean and the
+    done: the number of included runs. runs: this number once all jobs are finished. NAME, NAME sd: the mean and the
     standard deviation of the score NAME over seeds, the shown scores first. partial: the scores on modified data.
     """
     names = [*comparison.scores.shown, *comparison.scores.hidden]
