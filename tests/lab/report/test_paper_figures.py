@@ -1,5 +1,6 @@
 """The figures of any runs for a paper: what is drawn is read back from the axes, and the files are there."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,22 @@ def test_scores_have_a_line_with_a_name_at_the_level_of_the_untrained_encoder(le
     assert "untrained encoder" in texts(axes)
     places = [line.get_ydata() if rates == 8 else line.get_xdata() for line in axes.lines]
     assert [65.0, 65.0] in [list(place) for place in places]
+
+
+@pytest.mark.parametrize("letters", [1, 22, 30])
+@pytest.mark.parametrize("step", [0.03, 0.004, 1.0, 7.0])
+def test_the_numbers_at_the_axis_of_scores_do_not_overlap(leave, figures, letters, step):
+    """Also if the scores are close, and if long names leave little room."""
+    for number in range(4):
+        leave(f"{number}", {"model.name": f"{number}" * letters, "seed": 1}, {DEV: 80.375 + step * number})
+    figure = figures()["scores"]
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    low, high = axes.get_xlim()
+    shown = [label for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high]
+    boxes = [label.get_window_extent() for label in shown]
+    assert len(shown) > 1
+    assert all(one.x1 + 1 < other.x0 for one, other in pairwise(boxes)), [label.get_text() for label in shown]
 
 
 def test_the_cells_of_a_heat_map_are_those_of_the_page(two_losses, figures):

@@ -30,7 +30,7 @@ from cse.lab.sharing.plots import MARKERS, new_figure, plain
 from cse.lab.sharing.score_tables import MODIFIED
 
 ROWS, DOTS = 20, 500  # the most settings that a figure shows as rows, or as dots over numbers
-LETTER, LINE = 0.058, 0.14  # the width of a letter and the height of a line, in inches
+LETTER, LINE, NUMBER = 0.058, 0.14, 0.52  # inches: a letter's width, a line's height, the space of a number at an axis
 MEAN_AND_SD = f"mean {PLUS_MINUS} standard deviation over seeds"
 ACROSS, DOWN = 12, 30  # the most values of a heat map's two keys; with more values there is no heat map
 
@@ -88,6 +88,8 @@ def figure_of_rows(comparison: Comparison, scored: Sequence[Setting], score: str
         axes.errorbar(mean.mean, row, xerr=mean.sd, color=colour, marker=marker, markersize=4.5, capsize=2.5)
     draw_untrained(comparison, axes, score, is_upright=True)
     axes.set_yticks(range(len(shown)), names)
+    room = figure.get_figwidth() - LETTER * max(map(len, [keys, *names])) - 0.2
+    axes.xaxis.set_major_locator(MaxNLocator(max(1, int(room / NUMBER)), steps=[1, 2, 5, 10]))
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.annotate(plain(keys), (0, 1), (-4, 2), "axes fraction", "offset points", ha="right", va="bottom")
     axes.set_xlabel(axis_label(comparison, score, figure.get_figwidth()), loc="right")  # may reach below the names
