@@ -250,6 +250,24 @@ def test_a_chart_of_scores_has_a_line_with_a_name_for_each_untrained_encoder(lea
     assert len(chart.layout.shapes) == (chart.layout.updatemenus[0].buttons[0].label == "dev/x/y")
 
 
+@pytest.mark.parametrize("models", [["<a>"], ["<a>", "b"]])
+def test_the_name_of_an_untrained_encoder_is_in_the_legend_of_curves(leave, compared, models):
+    """A name inside the chart would hide a curve. The line ends where the curves of its score end."""
+    for number, model in enumerate(models):
+        events = [{"train/loss": 1.0} | ({"dev/x/y": 70.0} if step < 3 else {}) for step in range(20)]
+        about = {"events": events, "untrained": {"dev/x/y": 70.0 + number}}
+        leave(model, {"model.name": model, "seed": 1}, {"dev/x/y": 70.0}, **about)
+    chart = charts_of(compared())["Curves"]
+    assert not chart.layout.shapes
+    lines = [line for line in chart.data if "untrained" in line.name]
+    named = ["untrained encoder"] if len(models) == 1 else ["untrained &lt;a&gt;", "untrained b"]
+    assert [(line.name, list(line.x), set(line.y)) for line in lines] == [
+        (name, [0, 2], {70.0 + number}) for number, name in enumerate(named)
+    ]
+    assert len({line.line.dash for line in lines}) == len(models)
+    assert all(line.showlegend is not False and line.legendrank is None for line in lines)  # plotly sorts these last
+
+
 def test_a_browser_may_break_the_name_of_a_score_in_the_head_of_a_table():
     section = Section("t", pd.DataFrame([["a", "70.00"]], columns=["a b", "dev/<x>/y"], dtype=object), label_columns=1)
     assert "dev/<wbr>&lt;x&gt;/<wbr>y</th>" in html_of_report(Report("t", "", [section], {}), Path())

@@ -38,6 +38,7 @@ FEW_SEEDS = "The diamond is the mean with its {:.0%} interval (Student's t). Eac
 DOTS = "Each dot is a seed. It has the colour of its setting in the table of settings."
 TRIALS = "Each dot is a trial. The line is the best score so far."
 UNTRAINED = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "line": {"color": look.GREY, "dash": "dash"}}
+DASHES = ("dash", "dot", "dashdot", "longdash")  # of several untrained encoders among curves
 LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # at the right of the chart
 AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e", "title": {"standoff": 12}}
 TEMPLATE = go.layout.Template(
@@ -324,11 +325,11 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
     metrics share one chart. The `meta` of a chart's layout is a text below the chart. curves: the points that
     `curves_of` returns.
     """
-    names = ", ".join(key.short for key in comparison.keys if key.in_label)
+    keys = ", ".join(key.short for key in comparison.keys if key.in_label)
     about: dict[str, object] = {
         "xaxis_title": "step",
         "showlegend": True,
-        "legend": LEGEND | {"title": {"text": escape(names)}},
+        "legend": LEGEND | {"title": {"text": escape(keys)}},
     }
     lines = lines_by_metric(curves, comparison)
     charts: dict[str, go.Figure] = {}
@@ -337,14 +338,25 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
             chart = in_panels(lines[metric], panels_of(curves[curves["metric"] == metric]), title, about)
             charts[title] = chart.update_layout(meta=equal_lines({metric: lines.pop(metric)}, comparison))
     if lines:
-        first = [name for name in (comparison.scores.best_by, comparison.scores.leading) if name in lines]
-        ordered = {name: lines[name] for name in dict.fromkeys([*first, *lines])}
-        chart = with_menu(ordered, about, axes_of(comparison, list(lines)))
+        scores = dict.fromkeys([comparison.scores.best_by, comparison.scores.leading, *lines])
+        names = [name for name in scores if name in lines]
+        traces = {name: [*untrained_lines(comparison, name, lines[name]), *lines[name]] for name in names}
+        titles = axis_titles(comparison, list(lines))
+        chart = with_menu(traces, about, {name: {"yaxis.title.text": title} for name, title in titles.items()})
         charts[title_of_curves(comparison)] = chart.update_layout(meta=equal_lines(lines, comparison))
     for chart in charts.values():
         if max(line.x.max() for line in chart.data) <= 10:
             chart.update_xaxes(dtick=1)  # plotly would have ticks at half steps
     return charts
+
+
+def untrained_lines(comparison: Comparison, score: str, curves: Sequence[go.Scatter]) -> list[go.Scatter]:
+    """Return a line below the curves for each untrained encoder. Its name is last in the legend and hides no curve."""
+    lines, last = [], max(curve.x.max() for curve in curves)
+    for (name, level), dash in zip(comparison.untrained(score), DASHES, strict=False):
+        about = {"name": escape(name), "line": {"color": look.GREY, "dash": dash}, "hoverinfo": "skip"}
+        lines.append(go.Scatter(x=np.array([0, last]), y=[level, level], mode="lines", **about))
+    return lines
 
 
 def in_panels(
