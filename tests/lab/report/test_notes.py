@@ -24,9 +24,9 @@ SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 
 def test_columns_with_equally_many_seeds_share_one_note_on_what_their_seeds_detect():
     spreads = {"a ": SeedSpread(0.2, 3, [0.2]), "b ": SeedSpread(0.4, 3, [0.3, 0.5]), "c ": SeedSpread(0.2, 5, [0.2])}
     first, second = detectable_differences(spreads | {"d ": SeedSpread(0.0, 3, [0.0])}, 0.05)
-    assert "is a 0.61 (0.2), b 1.2 (0.4, pooled from 0.3 to 0.5). " in first
+    assert "is a 0.61 (SD over seeds 0.2), b 1.2 (SD over seeds 0.4, pooled from 0.3 to 0.5). " in first
     assert "With 5 seeds" in second
-    assert "c 0.4 (0.2)" in second
+    assert "c 0.4 (SD over seeds 0.2)" in second
 
 
 def test_libraries_data_and_settings_that_move_a_score_are_named_with_their_values(leave, runs):

@@ -53,7 +53,7 @@ def test_a_caption_names_two_scores_that_selected_checkpoints_with_a_capital_at_
         scores = {"dev/x/a": 70.0 + lr, "dev/y/a": 71.0 + lr}
         leave(f"{lr}", {"trainer.lr": lr, "seed": 1, "trainer.select": selecting}, scores)
     caption = settings_section(compared(), "a", 0.95).caption
-    assert ". Y dev, a and x dev, a also selected the checkpoint of each run" in caption
+    assert ". A on y dev and a on x dev also selected the checkpoint of each run" in caption
 
 
 def test_a_test_score_that_a_run_lacks_does_not_lead(leave, compared):

@@ -214,7 +214,7 @@ def test_only_rows_of_one_score_have_a_best_and_a_deviation_of_seeds_in_common(l
     table = built(TABLE5, tmp_path)
     assert list(table.frame["tied_with_best"].dropna()) == [False, True, False]
     (note,) = (note for note in table.notes if "SD over seeds" in note)
-    assert re.search(r" Spearman's of German SimCSE, German VisualCSE [\d.]+ \(0.14, ", note)
+    assert re.search(r" Spearman's of German SimCSE, German VisualCSE [\d.]+ \(SD over seeds 0.14, ", note)
 
 
 def test_what_ties_with_the_best_is_signed(table3, tmp_path):

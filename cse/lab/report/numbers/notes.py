@@ -23,11 +23,11 @@ def detectable_differences(spreads: Mapping[str, SeedSpread], level: float, side
             if spread.sd and spread.num_seeds == num_seeds:
                 least = smallest_difference(spread.sd, num_seeds, level, sides)
                 sds = f", pooled from {min(spread.each):.2g} to {max(spread.each):.2g}" if len(spread.each) > 1 else ""
-                parts.append(f"{name}{least:.2g} ({spread.sd:.2g}{sds})")
+                parts.append(f"{name}{least:.2g} (SD over seeds {spread.sd:.2g}{sds})")
         half = seeds_for(smallest_difference(1.0, num_seeds, level, sides) / 2, 1.0, level, sides)
         lines.append(
-            f"With {num_seeds} seeds{each}, the smallest detectable difference (80% power; in brackets: SD over seeds) "
-            f"is {', '.join(parts)}. Detecting half of this difference takes {half} seeds."
+            f"With {num_seeds} seeds{each}, the smallest difference that a test detects with a probability of 80% is "
+            f"{', '.join(parts)}. A difference of half this size takes {half} seeds."
         )
     return lines
 
