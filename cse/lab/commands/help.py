@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # importing omegaconf takes time
 
 NO_CHOICE = ["default"]
 """The choices of a group whose only choice is `default`."""
+HIDDEN = r" {0,2}_target_|\s*_(convert|partial)_|# @pack"
+"""A line of a choice's file that is not shown in its help. The classes of its parts, such as its head, are shown."""
 HELP_FLAGS = {"-h", "--help"}
 QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 """An argument that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
@@ -149,10 +151,8 @@ def help_on_choice(group: str, choice: str) -> str:
     if not section_of(group, file):
         how += "; likewise for the other parts"
     lines = [at_width(f"{group}={choice}    (to set a key: {how})")]
-    for part in included(file):
-        kept = [
-            line for line in body(part, comment=True) if not re.match(r"\s*_(target|convert|partial)_|# @pack", line)
-        ]
+    for part in reversed(included(file)):
+        kept = [line for line in body(part, comment=True) if not re.match(HIDDEN, line)]
         lines += ["", "\n".join(yaml_at_width(kept)).strip()]
     marks = legend("\n".join(map(text_of, included(file))))
     return "\n".join([*lines, "", at_width(marks)] if marks else lines)

@@ -123,6 +123,12 @@ def test_a_choices_keys_are_shown_with_their_comments(words):
     assert "eval.mteb.KEY=VALUE" in answer_question(evaluate.HELP, ["eval=mteb.?"], "evaluate")
 
 
+def test_a_choices_own_sentence_comes_first_and_the_class_of_its_head_is_shown():
+    assert help_of("--help", "objective=barlow").splitlines()[2].startswith("# Barlow Twins (")
+    assert re.search(r"\n  head:.*\n    _target_: cse.model.heads.MLPHead\n", help_of("--help", "objective=simcse_sup"))
+    assert "cse.objective." not in help_of("--help", "objective=simcse_sup")
+
+
 def test_every_group_and_choice_is_explained():
     folders = {path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()}
     assert folders == {*groups("train"), "recipe"} - {"sweep"}
