@@ -6,6 +6,7 @@ EventLog passes every event to metrics.jsonl and to each tracker. A BackgroundTr
 import logging
 import math
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -72,8 +73,11 @@ class BackgroundTracker:
     def end(self, patience: float) -> None:
         """Wait at most `patience` seconds for the last call. If it does not return in time, abandon the tracker."""
         self.calls.put(None)
-        if not self.ended.wait(patience):
-            self._abandon(TimeoutError(f"no end within {patience:g} s"))
+        deadline = time.monotonic() + patience
+        # Python handles a signal that comes just before a wait only after the wait, so each wait is short
+        while not self.ended.wait(max(0.0, min(1.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                return self._abandon(TimeoutError(f"no end within {patience:g} s"))
 
     def _work(self) -> None:
         try:
