@@ -78,6 +78,11 @@ class Old:
     note: str = ""
     is_left: bool = False
 
+    @property
+    def name(self) -> str:
+        """The flag's name as `simplified` returns it."""
+        return simplified(self.given[0])
+
 
 def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     """Raise UserError for a command with flags that neither cse nor Hydra has. texts: the command's arguments."""
@@ -238,7 +243,7 @@ def each_loss(old: Old) -> list[Old]:
 
 def trainers_named(old: Sequence[Old], known: Collection[str], kind: Kind) -> set[str]:
     """Return the trainers whose arguments the command has: each trainer with `choose`, and the trainer of `--loss`."""
-    answers = [(simplified(one.given[0]), answer_to(one.given[0], known, kind)) for one in old]
+    answers = [(one.name, answer_to(one.given[0], known, kind)) for one in old]
     of_name = [(name, row) for name, row in answers if row and name in map(simplified, row.arguments)]
     return {row.trainer for name, row in of_name if row.choose or name == "loss"}
 
@@ -357,7 +362,7 @@ def leave_out_without_effect(old: Sequence[Old]) -> None:
 def wrap_in_widths(old: Sequence[Old]) -> None:
     """Leave out MatryoshkaLoss, a loss around another loss, if the command has its widths and the other loss."""
     has_widths = any("objective.widths" in one.here for one in old)
-    losses = [one for one in old if simplified(one.given[0]) == "loss"]
+    losses = [one for one in old if one.name == "loss"]
     for one in losses:
         if has_widths and one.is_left and one.answer and one.answer.key == "objective.widths":
             missing = "add the loss inside MatryoshkaLoss, such as --loss MultipleNegativesRankingLoss"
@@ -366,9 +371,9 @@ def wrap_in_widths(old: Sequence[Old]) -> None:
 
 def keep_one_loss(old: Sequence[Old]) -> None:
     """Set is_left for each loss that is an objective of cse, except the last one, which replaces other objectives."""
-    losses = [one for one in old if simplified(one.given[0]) == "loss" and "objective" in one.here]
+    losses = [one for one in old if one.name == "loss" and "objective" in one.here]
     for one in old if losses else ():
-        if simplified(one.given[0]) != "loss":
+        if one.name != "loss":
             one.here.pop("objective", "")  # that of --train_file
     for one in losses[:-1]:
         one.here, one.is_left = {}, True
@@ -384,7 +389,7 @@ def defaults_of_trainers(old: Sequence[Old], ours: Sequence[str], kind: Kind) ->
     """
     given = [one.answer for one in old if one.answer and (one.here or one.is_left or one.answer.values is not None)]
     keys = {key for one in old for key in one.here}
-    has_loss = any(simplified(one.given[0]) == "loss" for one in old)
+    has_loss = any(one.name == "loss" for one in old)
     if keys.isdisjoint({"model", "model.name", "checkpoint"}) and not has_loss:
         return
     keys |= {*map(key_of, ours)}
@@ -405,7 +410,7 @@ def score_nothing(old: Sequence[Old], ours: Sequence[str]) -> list[Old]:
     """Return an entry for eval=[] if sentence-transformers scores nothing, without an evaluator; else []."""
     values = merged([one.here for one in old])
     trainers_used = {one.answer.trainer for one in old if one.answer}
-    names = {simplified(one.given[0]) for one in old}
+    names = {one.name for one in old}
     is_scored = "evaluator" in names or not {"eval", "trainer.watch"}.isdisjoint([*values, *map(key_of, ours)])
     is_theirs = "sentence-transformers" in trainers_used and values.get("trainer.select") == "null"
     return [Old([WITHOUT, "--evaluator"], None, {"eval": "[]"})] if is_theirs and not is_scored else []
@@ -527,9 +532,7 @@ def leave_out_absent_copy(old: Sequence[Old]) -> None:
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
     """Return the choices that rows need in groups without a choice, for flags that are a row's complete name."""
     free = {*groups(kind)} - {key_of(text) for text in [*settings_of(old), *ours]}
-    rows = [
-        one.answer for one in old if one.answer and simplified(one.given[0]) in map(simplified, one.answer.arguments)
-    ]
+    rows = [one.answer for one in old if one.answer and one.name in map(simplified, one.answer.arguments)]
     return [choice for choice in dict.fromkeys(row.choose for row in rows) if key_of(choice) in free]
 
 
@@ -586,7 +589,7 @@ def lines_about(old: Sequence[Old], command: Sequence[str]) -> Iterator[str]:
         indent = " " * (COLUMN if is_beside else 6)
         lines = textwrap.wrap(right, width - len(indent), break_long_words=False, break_on_hyphens=False)
         yield f"\n{indent}".join([left.ljust(COLUMN) + lines[0], *lines[1:]] if is_beside else [left.rstrip(), *lines])
-    names = [one.given[: 2 if simplified(one.given[0]) in (WITHOUT, *BY_VALUE) else 1] for one in old if one.is_left]
+    names = [one.given[: 2 if one.name in (WITHOUT, *BY_VALUE) else 1] for one in old if one.is_left]
     left_out = [" ".join(name) for name in names]
     if any(one.here for one in old):
         what = "The nearest command in cse, without the untranslated flags" if left_out else "The same command in cse"
