@@ -209,7 +209,7 @@ def test_a_case_whose_jobs_have_no_run_replaces_the_keys_that_it_sets(leave, tmp
 
 
 def test_a_setting_counts_its_planned_jobs_without_a_run(leave, tmp_path, monkeypatch):
-    """Not those of another setting, of another folder that was named, or of a smoke run."""
+    """A planned job of another setting, of another named folder or of a smoke run does not count."""
     monkeypatch.chdir(tmp_path)
     for folder in ("a", "b"):
         words = [[f"trainer.lr={lr}", f"seed={seed}"] for lr in (1, 2) for seed in (1, 2, 3)]
