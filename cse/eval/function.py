@@ -45,7 +45,10 @@ def known(given: Sequence[Mapping[str, ScoringFunction]], taken: Collection[str]
                 "--config-dir=FOLDER (docs/adding/evaluator.md), or give a function (encode, split) -> {name: number}"
             )
         if not str(name).isidentifier() or name in taken:
-            raise UserError(f"eval={{{name!r}: ...}}: give the function its own name, one word, such as mine")
+            raise UserError(
+                f"eval={{{name!r}: ...}}: the name of your function must be one word that no evaluator has, "
+                "for example eval={own: ...}"
+            )
         try:
             signature(function).bind(None, None)
         except TypeError as error:

@@ -191,7 +191,7 @@ class Geometry(ScoredPairs):
         super().prepare()
         for split in self.splits:
             if not self._positive(self.whole(split)).any():
-                why = f"no pair of {split} has so high a score: lower the threshold"
+                why = f"no pair of {split} has this score or a higher score: lower the threshold"
                 raise UserError(why, key="threshold", value=self.threshold)
 
     def whole(self, split: str) -> Examples:

@@ -67,7 +67,7 @@ class DeclutrHead(nn.Module):
     channels.
 
     kind: "none" (z = e, the paper's main setting), "linear" (sigma is the identity) or "relu".
-    Each point of the figure has one width. Two layers of 128 to 768 channels have the figure's 100k to 1M parameters.
+    Each point of the figure has one width. Widths of 128 to 768 give heads of 100,000 to 1 million parameters.
     """
 
     def __init__(self, dim: int, kind: Literal["none", "linear", "relu"], width: Count):

@@ -73,7 +73,7 @@ def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperatu
 
 @equation(D=even)
 def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
-    """Return similarities (B,) of x and y, read as complex numbers z and w. The first C channels are the real parts.
+    """Return similarities (B,) of x and y, taken as complex vectors z and w. The first C channels are the real parts.
 
     The paper's |z / w * |w| / |z|| is 1 for any two numbers and has no gradient. `reading` says what is computed
     instead. "released": the authors' code, |sum Re(z w*) + sum Im(z w*)| of unit vectors. This sum of a cosine and a

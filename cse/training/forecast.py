@@ -26,7 +26,7 @@ STEPS = 3  # timed steps, after a first one that also loads libraries and alloca
 GROWING, SECONDS = 12, 20  # further timed steps, and the seconds that they may take
 COMPILING = 3  # untimed steps with trainer.compile: torch compiles for the first lengths, then for any length
 SAMPLE = 256  # texts
-FEW = 32  # encoded rows from which the memory of all rows is estimated
+FEW = 32  # rows from which the memory of all rows is estimated
 
 
 class Forecast(NamedTuple):
@@ -45,13 +45,14 @@ class Forecast(NamedTuple):
 def check_memory(training: Training) -> None:
     """Raise UserError if a step on a CPU needs more memory than the machine has: the kernel would kill the process.
 
-    The estimate is a lower bound: the encoder's activations, from those of a few rows.
+    The estimate is a lower bound: the encoder's activations, from those of a few rows. Call it before Training.start,
+    which sets the random states, because dropout draws numbers here.
     """
     device, size = training.accelerator.device, training.trainer.batch_size
     if is_gpu(device) or training.update.chunks is not None or training.trainer.compile:
         return  # a GPU reports that memory is short; compiled code saves fewer activations
     encoder, tokens = training.parts.encoder, training.parts.batches[0].tokens
-    few = torch.arange(min(FEW, len(tokens.ids_BT)))
+    few = torch.arange(max(1, min(FEW, len(tokens.ids_BT) // 2)))  # two times these rows are not more than the batch
     once, twice = rows_of(tokens, few), rows_of(tokens, few.repeat(2))
     with training.accelerator.autocast():  # the difference leaves out weights, which do not grow with the rows
         grown = saved_bytes(encoder, twice) - saved_bytes(encoder, once)

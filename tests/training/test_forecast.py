@@ -34,7 +34,9 @@ def test_a_dry_run_prints_the_time_memory_and_work_of_the_run(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_step_that_cannot_fit_the_memory_is_refused_before_it_is_measured(small_run, cse_train, monkeypatch, capsys):
+def test_a_step_that_cannot_fit_the_memory_is_refused_before_it_starts(
+    small_run, cse_train, monkeypatch, tmp_path, capsys
+):
     """The kernel would kill the process in the first step. In chunks the step may fit."""
     run = [*small_run, "trainer.max_steps=1", "dry_run=true"]
     monkeypatch.setattr(forecast, "total_memory", lambda device: 2**12)
@@ -43,6 +45,8 @@ def test_a_step_that_cannot_fit_the_memory_is_refused_before_it_is_measured(smal
     assert cse_train([*run, "trainer.batch_size=16"]) == 2
     assert "trainer.batch_size=16: " in capsys.readouterr().err
     assert not measure.called
+    assert cse_train([*run, "dry_run=false", "trainer.batch_size=16"]) == 2
+    assert not (tmp_path / "run").exists()
     assert cse_train([*run, "trainer.batch_size=16", "trainer.chunk=4"]) == 0
     assert measure.called
 

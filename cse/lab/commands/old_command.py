@@ -89,8 +89,8 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     python = next((text.partition("(")[0] for text in texts if re.match(r"[A-Za-z_][\w.]*\(", text)), None)
     if python:
         raise UserError(
-            f"{python}(...) is Python: give each of its arguments as --NAME VALUE, such as --learning_rate 2e-5; "
-            "docs/coming-from.md lists their counterparts in cse"
+            f"{python}(...) is Python code, not a command: write each of its arguments as --NAME VALUE, such as "
+            "--learning_rate 2e-5; docs/coming-from.md lists what each argument is in cse"
         )
     shell = next((text for text in texts if re.fullmatch(r"[^=]+\.sh", text)), None)
     if shell:

@@ -65,7 +65,7 @@ def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict
         else:
             log.warning("%s is not scored: its only split is %s, which splits= leaves out", name, ", ".join(own))
     if evaluators and not chosen:
-        raise UserError(f"splits=[{','.join(splits)}]: none of them is a split of {', '.join(evaluators)}")
+        raise UserError(f"splits=[{','.join(splits)}]: {', '.join(evaluators)} has no such split")
     return chosen
 
 

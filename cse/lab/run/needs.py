@@ -214,9 +214,9 @@ def error_on_all(error: MissingResource, needs: Sequence[Need]) -> MissingResour
     if len(names) > 1 and len(others) < len(lines):
         copies = " ".join(f"{need.key}=PLACE" for need in needs if need.key and need.name in names)
         mistakes.append(
-            f"the hub {hub.UNREACHABLE}, and this machine lacks {listed}; fetch them where the hub answers, with "
-            f"cse-data fetch and the same arguments (docs/offline.md), or give copies, {copies}; cse-train "
-            "experiment=demo needs no hub"
+            f"the hub {hub.UNREACHABLE}, and this machine lacks {listed}. Either fetch them where the hub answers: "
+            f"cse-data fetch takes the same arguments (docs/offline.md). Or name copies that you have: {copies}. "
+            "cse-train experiment=demo needs no hub"
         )
         return combine(map(MissingResource, [*others, *mistakes]))
     if len(names) > 1:

@@ -67,7 +67,7 @@ def requeue(number: int) -> bool:
 
 
 def is_wanted_later(number: int) -> bool:
-    """Return whether a job that signal `number` stopped should start again.
+    """Return whether a job should start again after signal `number` has stopped it.
 
     SLURM itself requeues only a job that it kills. After SIGUSR1 or SIGUSR2 (sbatch --signal=USR1@60), the job should
     start again. After SIGTERM, it should start again only if it was preempted or reached its time limit, because

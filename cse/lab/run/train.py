@@ -3,6 +3,7 @@
     build_parts   makes all parts that the settings name
     log_rows      with data.preview: logs some rows as the model will get them; the run then ends
     prepare       makes the training, with rerun= compares its inputs with the earlier run's, and logs the run's plan
+    check_memory  refuses a step that needs more memory than the machine has (cse.training.forecast)
     log_forecast  with dry_run: measures time and memory; the run then ends
     take_folder   takes the run's folder, and starts or resumes the training; the first write
     begin_record  makes the Record (results.json, trackers) with the facts that are known before the first step
@@ -51,6 +52,7 @@ from cse.lab.sharing.card import vectors_of_export
 from cse.lab.sharing.hub_metadata import read_license_and_language
 from cse.training.distributed import join_processes, leave_processes, main_process_first
 from cse.training.failures import explain_failures
+from cse.training.forecast import check_memory
 from cse.training.loop import Training
 from cse.training.settings import Parts
 from cse.training.signals import Signals
@@ -75,6 +77,7 @@ def run(job: Job) -> None:
             if job.cfg.data.preview:
                 return log_rows(parts.batches, job.cfg.data.preview, job.cfg.choices.augmentation)
             training, overlap = prepare(job, parts, accelerator)
+            check_memory(training)
             if job.cfg.dry_run:
                 start_or_resume(job, training)  # refuses what the run itself would refuse
                 return log_forecast(training)

@@ -1,6 +1,6 @@
 """The settings of a config as plain values by dotted key, and the comparison of two values.
 
-A command, YAML and JSON write the same value in different ways: 1e-3, "1e-3" and 0.001.
+The same value is 1e-3 in a command, "1e-3" in YAML and 0.001 in JSON.
 """
 
 import re

@@ -172,7 +172,7 @@ def test_a_copy_with_too_few_rows_is_not_called_missing(cse_train, capsys, tmp_p
     rows, missing = capsys.readouterr().err.strip().splitlines()[-2:]
     assert "1,000,000" in rows
     assert "data=text" in rows
-    assert "bert-base-uncased, senteval; " in missing
+    assert "bert-base-uncased, senteval. " in missing
 
 
 def test_a_key_that_is_given_again_is_named(cse_train, capsys):
