@@ -365,7 +365,7 @@ def wrap_in_widths(old: Sequence[Old]) -> None:
     losses = [one for one in old if one.name == "loss"]
     for one in losses:
         if has_widths and one.is_left and one.answer and one.answer.key == "objective.widths":
-            missing = "add the loss inside MatryoshkaLoss, such as --loss MultipleNegativesRankingLoss"
+            missing = "also give the loss that it wraps, such as --loss MultipleNegativesRankingLoss"
             one.is_left, one.note = (False, "see objective.widths") if losses[1:] else (True, missing)
 
 

@@ -47,7 +47,7 @@ Shorter, larger, elsewhere
   rerun=FOLDER trainer.lr=1e-4    repeat that run with one change, in a new folder, on the same input files
   resume=FOLDER                   continue that run, bit for bit, from its last checkpoint
 
-Look before you run (objective=? and objective=barlow.? also work; zsh expands [ ] and ?: quote such arguments)
+Look before you run (objective=? and objective=barlow.? also work; zsh expands [ ] and ?, so quote such arguments)
   cse-train --help objective           each choice of a group
   cse-train --help objective=barlow    the keys of a choice
   cse-train --help temperature         keys and choices, by their name, their comment, or another trainer's argument

@@ -11,7 +11,7 @@ SEE_FIGURE = "SEE FIGURE"
 
 MEANINGS = {
     PASS: "the means agree within the tolerance",
-    WITHIN_SEED_NOISE: "the published number is in the range that further runs of ours would have",
+    WITHIN_SEED_NOISE: "the published number is in the range that we expect for further runs of ours",
     DIFFERS: "the difference is larger than seeds explain",
     ONE_SEED: "there is one run, and the spread over seeds is unknown",
     OTHER_SETTING: "not the paper's experiment (a note below the table says why), so the numbers are not compared",

@@ -101,7 +101,7 @@ def check_training(cfg: DictConfig) -> None:
 def check_evaluation(cfg: DictConfig) -> None:
     """Refuse settings of cse-eval that contradict each other."""
     if ("_target_" in cfg.model) == (cfg.checkpoint is not None):
-        raise UserError("name the encoder to score, by either checkpoint=FOLDER_OR_NAME or model=NAME")
+        raise UserError("name the encoder to score: either checkpoint=FOLDER_OR_NAME or model=NAME")
     if not cfg.eval:
         raise UserError("there is nothing to score: set eval=[stsb,sts], for example")
     whitening = cfg.whitening

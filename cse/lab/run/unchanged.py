@@ -48,7 +48,7 @@ def check_resumed(training: "Training") -> None:
     if changed:
         raise UserError(
             f"{training.folder} was started with other settings or data: {changes_in_words(changed)}; "
-            "to continue, keep them as they were. For a new run with your settings, give "
+            "to continue, restore the old ones. For a new run with your settings, give "
             f"rerun={training.folder} instead of resume="
         )
 

@@ -93,7 +93,7 @@ def submission_in_words(
     """Return the submission in words: the numbers of jobs and GPUs, advice, and the script that submitit writes."""
     count = len(jobs) if command.sweeper is None else 1  # a search submits few jobs at a time
     of_job = requested(jobs, parameters)
-    gpus = of_job.gpus if of_job.gpus_per_node else "none by gpus_per_node or gres"
+    gpus = of_job.gpus if of_job.gpus_per_node else "none asked for by gpus_per_node or gres"
     asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
     summary = f"\nSLURM: jobs {count}, GPUs per job {gpus}, processes per job {of_job.processes}; {asked}"
     advice = [*advice_on_parameters(command, parameters), *advice_on_gpus(of_job)]

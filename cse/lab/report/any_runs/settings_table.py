@@ -204,7 +204,8 @@ def choices_replaced(comparison: Comparison) -> list[str]:
         return []
     columns = f"column {named[0]} has" if len(named) == 1 else f"columns {', '.join(named)} have"
     return [
-        f"The {columns} the given choices. Smoke runs replace these by synthetic weights and data, at least in part."
+        f"The {columns} the choices of the command. Smoke runs replace them with synthetic weights and data, at least "
+        "in part."
     ]
 
 
