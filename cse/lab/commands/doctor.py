@@ -117,7 +117,7 @@ def summary(findings: Findings) -> Iterator[str]:
         if unset:
             yield entry("not set", f"{', '.join(unset)}: a run fetches all but captions and wordnet")
     yield "cse-data list ARGUMENTS shows what a command reads and lacks; cse-data fetch ARGUMENTS fetches it."
-    yield "paths.KEY=FOLDER or CSE_KEY=FOLDER names your own copy. cse-doctor --json shows where each one is."
+    yield "paths.KEY=FOLDER or CSE_KEY=FOLDER names your own copy. cse-doctor --json shows where each copy is."
     yield "cse-train experiment=demo and smoke=true (synthetic data) need no hub and no folder of data."
 
 
