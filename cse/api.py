@@ -215,7 +215,7 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
 
 @contextmanager
 def _arguments_of_call(kind: Kind, given: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Argument]]:
-    """Yield a call's arguments as a command's. In the block, cse.eval.function.KNOWN has the call's functions."""
+    """Yield a call's arguments as a command's arguments. In the block, cse.eval.function.KNOWN has the functions."""
     functions, texts = _functions_and_texts(kind, given, settings)
     if not functions:
         yield _arguments_of_job(kind, texts)

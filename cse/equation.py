@@ -170,7 +170,7 @@ class Argument:
         return x
 
     def fit(self, what: str, found: object, common: Common) -> None:
-        """Raise ValueError if an earlier argument has another `what`, such as another size, dtype or device."""
+        """Raise ValueError if `found`, such as a size, dtype or device, differs from an earlier argument's `what`."""
         first, name = common.setdefault(what, (found, self.name))
         if found != first:
             raise ValueError(f"{self.name}: its {what} is {found}, but {name} has {first}")

@@ -191,7 +191,7 @@ def json_lines(path: Path) -> Iterator[Any]:
     """
     if not path.exists():
         return
-    with open(path, encoding="utf-8", errors="replace", newline="\n") as lines:  # not at U+2028, as splitlines would
+    with open(path, encoding="utf-8", errors="replace", newline="\n") as lines:  # splitlines also splits at U+2028
         for line in lines:
             try:
                 yield json.loads(line)

@@ -49,7 +49,7 @@ class Mark(Enum):
 
 
 VALUE_MARKS = frozenset({Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED})
-"""The marks of the kind of a value. A key with only such marks keeps the purpose of its parent key:
+"""The marks that describe a value. A key with only such marks keeps the purpose of its parent key:
 `card.data_licence` is a Sentence, and its purpose is the purpose of `card`, logging."""
 
 Count = Annotated[int, Ge(1)]
@@ -71,7 +71,7 @@ HubName = Annotated[Name, Mark.VERBATIM]  # the name of a dataset on the hub
 Sentence = Annotated[str, Mark.VERBATIM]
 Split = Literal["dev", "test"]
 Pooling = Literal["cls", "mean", "last", "mask", "avg_top2", "avg_first_last", "avg_first_last_0"]
-AnyPooling = Literal[Pooling, "pooler"]  # pooler: CLS through the checkpoint's pooler, if an encoder is only scored
+AnyPooling = Literal[Pooling, "pooler"]  # pooler: CLS through the checkpoint's pooler; not for training
 WhiteningKind = Literal["pca", "zca"]  # the whitening of finished embeddings
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)

@@ -23,7 +23,7 @@ Encode = Callable[[list[str]], np.ndarray]
 
 
 class Sided(str):
-    """A query or a document of a search. It never equals a plain str with this text, which may have another vector."""
+    """A query or a document of a search. It never equals a plain str with this text: the vectors may differ."""
 
     __slots__ = ()
 
@@ -93,8 +93,8 @@ class Encoded:
     and the number of these tokens. targets_B: for text with scores (data.scores), the score of a row, from 0 to 1.
     teacher_BE: the teachers' vectors. The dot product of two such vectors is the weighted mean of the teachers'
     cosines. momentum_BD: the momentum encoder's vector of the row. rows_B: for an objective with `reads_rows`, the
-    index of the row in the data. missing_B: for text in which some rows have no hard negative, whether the row has no
-    text in this view's column. The vector of such a row is the vector of an empty text.
+    index of the row in the data. missing_B: whether the row has no text in this view's column; only for text in which
+    some rows have no hard negative. The vector of such a row is the vector of an empty text.
     """
 
     pooled_BD: Tensor
@@ -134,7 +134,7 @@ class Objective(Part, nn.Module, ABC):
     """A paper's loss, with the paper's training head. This base class has the defaults of optional members.
 
     The loop gathers the global batch from all processes, with gradients, and calls the objective with this batch. So
-    an objective for one process is exact on several processes. In an equation of cse.objective each process computes a
+    an objective written for one process is exact on several. In an equation of cse.objective each process computes a
     share of the rows, so every process must call the equation with the same rows. Random numbers must be equal on all
     processes: they depend only on the objective's seed and buffers. The constructor takes `dim` (the encoder's width)
     and the keys of the YAML.
@@ -149,7 +149,7 @@ class Objective(Part, nn.Module, ABC):
     averages_positives: bool = False
     """Whether view 1 may have several rows for each row of view 0. The mean of these rows is the positive (DeCLUTR)."""
     further_are_negatives: bool = False
-    """Whether views 2, 3, ... are hard negatives, each from its column. A row may lack a hard negative (missing_B)."""
+    """Whether views 2, 3, ... are hard negatives, one column per view. A row may lack a hard negative (missing_B)."""
     pairs_texts: bool = False
     """Whether each view must have its own column, because a guide or a score compares two texts of a row."""
     reads_scores: bool = False
@@ -216,7 +216,7 @@ class Rows(Protocol):
 
     def measured(self, number_of: Callable[[str], int], key: str) -> np.ndarray:
         """Return number_of(text) for the text in the first column of each row, (N,) int64. The cache keeps the numbers
-        of each key. key: everything else that determines a number, as text."""
+        under `key`, which names everything else that determines a number."""
 
 
 class Augmentation(Part):
