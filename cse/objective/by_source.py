@@ -1,4 +1,4 @@
-"""The objectives of a mixture's sources. Each batch has rows of one source, and the loss of its objective."""
+"""The objectives of a mixture's sources. A batch has rows of one source, whose objective computes the batch's loss."""
 
 from collections.abc import Mapping
 

@@ -2,7 +2,7 @@
 
     l_i = -log  exp(sim(h_i, h_i+) / t)  /  ( sum_j exp(sim(h_i, h_j+) / t) + sum_q exp(sim(h_i, g_q) / t) )
 
-g_q are embeddings of sentences from earlier batches. They are from the momentum encoder (without dropout) and the head,
+g_q are embeddings of sentences from earlier batches. The momentum encoder (without dropout) and the head computed them
 at the step of their batch. B is the number of rows in the global batch, D the width, and Q the number of rows in the
 queue. The equation is from the authors' code and from four summaries of Section 3.2. The paper's text was not available
 (docs/papers/esimcse.md).

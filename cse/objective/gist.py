@@ -6,7 +6,7 @@
 A negative pair is left out of K_i if the guide finds it more similar than the row's own pair: sim_guide >
 sim_guide(q_i, p_i). A negative pair of equal similarity is kept, as in the paper. So if several rows have the same
 positive, the positive of one row is a negative of the others. n_j are hard negatives. A row may have any number of
-them. B is the number of rows in the global batch, N of all hard negatives, D the width, and E the guide's width.
+them. B is the number of rows in the global batch, N the number of hard negatives, D the width, and E the guide's width.
 """
 
 from collections.abc import Callable

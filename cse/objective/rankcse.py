@@ -5,7 +5,7 @@
 S_ij is the cosine of view 0 of row i and view 1 of row j. S' = S^T is the other direction. T_ij is the weighted mean of
 this cosine over the teachers. JS is the Jensen-Shannon divergence. L_rank is ListNet or ListMLE. ListNet is the cross
 entropy between softmax(T / t3) and softmax(S / t2). ListMLE is -log of the Plackett-Luce probability of the order of T
-under S / t2. B is the number of rows in the global batch, b of rows in a block, and E the teachers' width.
+under S / t2. B is the number of rows in the global batch, b the number of rows in a block, and E the teachers' width.
 """
 
 import math

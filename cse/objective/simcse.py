@@ -64,7 +64,7 @@ def info_nce(
 class Simcse(Objective):
     """SimCSE, unsupervised (two views) and supervised (pairs, or pairs with any number of hard negatives).
 
-    num_views: the number of views, with anchor, positive and negatives; None: one view for each column of the data, two
+    num_views: the number of views (anchor, positive, negatives); None: one view for each column of the data, or two
     views of plain text. head: a partial of a module; it is called with `dim`. None: the loss reads the embeddings.
     keep_head: whether the head stays at test time (supervised) or is dropped (unsupervised). mlm_weight: the weight of
     the masked-language-model loss on masked copies of all views; 0: no such loss. symmetric: whether to average l with

@@ -109,9 +109,9 @@ class WhitenedCSE(Objective):
     """An objective that whitens each of m views of the pooled embedding, applies the head, and contrasts the views.
 
     head: a partial of a module; it is called with `dim`. whitening: a partial of ShuffledGroupWhitening.
-    m: the number of views of a sentence, with the anchor. source: "dropout": m passes through the encoder (the authors'
-    code); "shared_backbone": one pass, whitened m times (the paper's text). pooler: the embedding that is scored:
-    "cls_before_mlp", "mlp_no_whitening", or "mlp_whitening" (running moments and one fixed permutation).
+    m: the number of views of a sentence, including the anchor. source: "dropout": m passes through the encoder (the
+    authors' code); "shared_backbone": one pass, whitened m times (the paper's text). pooler: the embedding that is
+    scored: "cls_before_mlp", "mlp_no_whitening", or "mlp_whitening" (running moments and one fixed permutation).
     """
 
     min_rows = 2
@@ -143,8 +143,8 @@ class WhitenedCSE(Objective):
         self.pooler = pooler
         if source == "shared_backbone" and not self.whitening.diversifies:
             raise UserError(
-                "each positive would equal its anchor: the positives differ only if `whitening` has a kind other than "
-                "none, shuffle=true, layout=per_view and 1 < num_groups < width",
+                "each positive would equal its anchor: the positives differ only if `whitening` has shuffle=true, "
+                "layout=per_view, 1 < num_groups < width, and a kind other than none",
                 key="source",
                 value=source,
             )
