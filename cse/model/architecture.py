@@ -101,7 +101,7 @@ def mlm_head(whole: PreTrainedModel) -> nn.Module:
 
 
 def untie(head: nn.Module, backbone: PreTrainedModel) -> None:
-    """Replace every weight that the head shares with the backbone by a copy, which is trained separately."""
+    """Give the head its own copy of every weight that it shares with the backbone. Copies are trained separately."""
     shared = {id(weight) for weight in backbone.parameters()}
     for module in head.modules():
         for name, weight in list(module.named_parameters(recurse=False)):

@@ -1,8 +1,8 @@
 """Attention with dropout on a CPU, in blocks of rows. A block is so small that its scores stay in the cache.
 
-N is the number of tokens in the batch, n of tokens in a block, b of rows in a block, and H of heads. t is the length of
-the block's longest row, D the width, and d = D / H. Autograd would keep three tensors (b, H, t, t): probabilities,
-mask, and probabilities after dropout. Here autograd keeps only the probabilities, negative where dropped.
+The batch has N tokens. A block has n tokens in b rows, and its longest row has t tokens. H is the number of heads, D
+the width, and d = D / H. Autograd would keep three tensors (b, H, t, t): probabilities, mask, and probabilities after
+dropout. Here autograd keeps only the probabilities, negative where dropped.
 """
 
 import math

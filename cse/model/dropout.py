@@ -26,7 +26,7 @@ def add_dropped(residual: Tensor, x: Tensor, p: float) -> Tensor:
 def drop_signs(shape: torch.Size, p: float, dtype: torch.dtype) -> tuple[Tensor, float]:
     """Return (signs, factor) for 0 <= p < 1. signs: negative for dropped elements. factor: scales kept elements.
 
-    Here p is rounded to a multiple of 2/65536. For equal rounded p and random state, `keep` drops the same elements."""
+    Here p is rounded to a multiple of 2/65536. With this p and this random state, `keep` drops the same elements."""
     dropped = 2 * round(p * LEVELS / 2)
     signs = _levels(shape).bitwise_right_shift_(1).sub_((dropped - LEVELS // 2) // 2)  # halved against overflow
     return signs.view(dtype) if dtype.itemsize == 2 else signs.to(dtype), LEVELS / (LEVELS - dropped)

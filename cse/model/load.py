@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 log = logging.getLogger(__name__)
 
-OWN = "pooler"  # a pooling in addition to POOLERS, for checkpoints that are only scored
+OWN = "pooler"  # a pooling in addition to POOLERS, for checkpoints that are not trained
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 Head = Literal["mlm", "pooler"] | None  # the head that is read in addition to the layers
 

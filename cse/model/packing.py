@@ -3,7 +3,7 @@
 Linear layers, norms and dropout process the N real tokens of a batch, (N, D). Only attention is padded, (B, heads, T,
 D / heads). In training with dropout, rows are padded only to the longest row of a block (cse.model.attention). With CLS
 pooling, query, output and feed-forward of the last layer are computed only for position 0. The result equals the result
-of transformers' layers; tests compare the two. Only dropout draws other numbers, in less time (cse.model.dropout).
+of transformers' layers; tests compare the two. Only the random numbers of dropout differ (cse.model.dropout).
 """
 
 import math

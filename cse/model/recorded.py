@@ -34,7 +34,7 @@ UNREAD = ("processing_kwargs", *OPTIONS)
 """Keys of sentence-transformers' files that change the vectors. cse does not read these keys."""
 KEPT = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 """Keys of sentence-transformers' files that an export writes again."""
-PROMPT = "default"  # the name of the prompt in which an export writes a prefix
+PROMPT = "default"  # the name under which an export writes a prefix
 ANY = "load it with its own library, and score it with cse.evaluate"
 OTHERS = {
     **dict.fromkeys(("StaticEmbedding", "WordEmbeddings", "BoW"), "averages word vectors, and has no transformer"),

@@ -60,7 +60,7 @@ class Tokenizer:
         room = max(HEAD, HEAD_A_TOKEN * max_length)
         cut = [self._cut(text, room) for text in prefixed]
         rows = self._truncated(cut, max_length)
-        for i, text in enumerate(prefixed):  # a start of blanks, or of one endless word, has too few tokens
+        for i, text in enumerate(prefixed):  # blanks or one endless word may give too few tokens
             more = room
             while len(rows[i]) < max_length and len(cut[i]) < len(text) and more < MOST:
                 more *= GROWTH
@@ -85,7 +85,7 @@ class Tokenizer:
         return self.hf(texts, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
 
     def _cut(self, text: str, room: int) -> str:
-        """Return a text with at most `room` characters: its first, or its last if the tokenizer truncates on the left.
+        """Return at most `room` characters of a text: the first, or the last if the tokenizer truncates on the left.
 
         The text is cut at a word boundary, if this leaves at least half of `room` characters.
         """
@@ -119,7 +119,7 @@ class Tokenizer:
                 del words[-1]
                 longer.add(i)
             rows.append(words)
-        if new := [word for word in set().union(*rows) if word not in self._words]:  # set difference reads all _words
+        if new := [word for word in set().union(*rows) if word not in self._words]:  # a set difference reads all _words
             if len(self._words) > KEPT_WORDS:
                 self._words, new = {}, list(set().union(*rows))
             self._words.update(zip(new, self._plain(new), strict=True))
@@ -173,7 +173,7 @@ class Tokenizer:
 
     @property
     def room(self) -> int | None:
-        """The largest length of a row in the first template whose text also fits in the second. None: no limit."""
+        """The largest length of a row in the first template if its text must also fit in the second; None: no limit."""
         if self.positions is None:
             return None
         lengths = [len(one.before) + len(one.after) for one in (self._around, *self.templates)]
