@@ -183,7 +183,7 @@ class Training:
                         log(state.step, metrics)
                 signal, age = wishes.answer()
                 saves = self._is_saved(age / 1000)
-                if logged or signal or saves or self.is_due(state.step):  # nothing broken is scored or saved
+                if logged or signal or saves or self.is_due(state.step):  # before weights are scored or saved
                     self.watch.check(metrics, state.best_step)
                 if signal:
                     self._stop(signal, signals)
@@ -316,7 +316,7 @@ class Training:
         return self.state.step, self.state.seconds, self.state.tokens, waited
 
     def _rates(self, since: tuple[int, float, int, float]) -> Numbers:
-        """Return tokens per second, seconds per step and, with a second modality, the share of time waiting for it."""
+        """Return tokens per second, seconds per step and, with a second modality, the share of time spent waiting."""
         steps, seconds, tokens, waited = (after - before for after, before in zip(self._clocks(), since, strict=True))
         rates = {"train/tokens_per_second": tokens / seconds, "train/seconds_per_step": seconds / steps}
         return rates if self.parts.aux is None else rates | {"train/aux/waiting_share": waited / seconds}

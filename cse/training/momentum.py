@@ -1,4 +1,4 @@
-"""A second encoder whose weights follow the first encoder's (MoCo, arXiv:1911.05722, Eq. 2), for ESimCSE's negatives.
+"""A second encoder, which follows the first encoder (MoCo, arXiv:1911.05722, Eq. 2), for ESimCSE's negatives.
 
     theta_m  <-  momentum theta_m + (1 - momentum) theta
 
@@ -28,7 +28,7 @@ class MomentumEncoder(nn.Module):
 
     @torch.no_grad()
     def follow(self, encoder: Encoder) -> None:
-        """Move the weights towards the weights of `encoder`, by the equation of this module."""
+        """Move the weights towards the weights of `encoder`, with the equation of this module."""
         for mine, theirs in zip(self.encoder.parameters(), encoder.parameters(), strict=True):
             mine.lerp_(theirs, 1 - self.momentum)
 

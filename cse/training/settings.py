@@ -57,7 +57,7 @@ class Trainer:
     workers: Annotated[Natural | Literal["auto"], Mark.MACHINE]
     deterministic: Annotated[bool, Mark.HARMLESS]
     compile: bool | Literal["graphs"]
-    devices: Annotated[Count, Mark.MACHINE]  # a resumed run may have another number, and logs what this changes
+    devices: Annotated[Count, Mark.MACHINE]  # a resumed run may use a different number, and logs the effects
 
 
 def in_steps(steps: int | float, total: int) -> int:

@@ -1,4 +1,4 @@
-"""One step: the update for the text, and the update for the second modality before it, after it, or as part of it."""
+"""One step: the update for the text, and before, after or together with it the update for the second modality."""
 
 import math
 from collections.abc import Collection, Iterator
