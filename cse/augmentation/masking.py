@@ -1,6 +1,6 @@
 """BERT's masking for the MLM loss (arXiv:1810.04805, section 3.1). SimCSE and DeCLUTR add this loss to their own loss.
 
-Each token that is not special is selected with probability .15. Of the selected tokens, a share of .8 becomes the mask
+Each token that is not special is selected with probability .15. A share of .8 of the selected tokens becomes the mask
 token, .1 become random tokens, and .1 stay unchanged. The encoder predicts the original token of every selected token.
 """
 

@@ -56,7 +56,7 @@ def synonyms(place: Path, word: str) -> tuple[str, ...]:
     """Return the sorted lemmas of all synsets of the word's base forms, in lower-case letters, except the word itself.
 
     `_` and `-` become spaces, so a synonym may have several words. The first look-up reads WordNet (a second or two). A
-    forked process reads WordNet again: it shares the position in an open file with its parent.
+    forked process reads WordNet again, because it shares its open files, and their positions, with its parent.
     """
     return _synonyms(place, os.getpid(), word)
 

@@ -1,7 +1,7 @@
 """The training data of a run, as batches. The lines of a file become the batch of training step 7 in this order:
 
 1. text: Text has the settings of a text (the rows of one source). Text.find opens the source and computes its digest.
-   text_needs: the needs check, before any work, that the data in the settings are available.
+   text_needs: checks, before any work, that the data in the settings are available.
 2. listing: finds the files of a folder. readers: reads the rows of a file. columns: reads the cells of a row.
    A function may yield the rows instead: corpora, stsb, wikipedia and demo have cse's functions. function: calls the
    user's function. noise: may change the rows.

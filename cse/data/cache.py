@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 ABOUT = "about.json"
 READ_VERSION = 1  # increase it if the result of a function `read`, an argument of `read_once`, changes
 SETTLED = 2  # seconds: the coarsest resolution of a file system's times
-ROWS_PER_BLOCK = 65536  # the offsets of so many rows are in memory at once, as Python integers
+ROWS_PER_BLOCK = 65536  # the offsets of this many rows are in memory at once, as Python integers
 
 
 def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:

@@ -17,7 +17,7 @@ from cse.errors import UserError
 EMPTY = " "  # as SimCSE's code reads an empty cell
 LARGEST = 3e38  # scores are kept as float32
 
-SHOWN_ITEMS = 5  # a message names at most so many items of a list
+SHOWN_ITEMS = 5  # a message names at most this many items of a list
 
 ITEM = re.compile("_[1-9][0-9]*$")
 """The end of the name of a list's item: `negative_2` is the second item of `negative`."""

@@ -95,7 +95,7 @@ class Batches(Steps):
     """The batches of one text, numbered by step from 0.
 
     views: makes the views of each row. batch_size: the size of the global batch, which `world` processes share; `rank`
-    is the number of this process. no_duplicates: keep rows that share a text in different batches. min_rows,
+    is the number of this process. no_duplicates: put rows that share a text into different batches. min_rows,
     reads_rows: see Objective. teacher: computes teacher_BE. The attribute `row_numbers` has the usable rows' numbers.
     """
 

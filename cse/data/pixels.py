@@ -28,7 +28,7 @@ def check_image(content: bytes) -> None:
     """Raise Pillow's error or a ValueError for content that is no image, is truncated, or is refused by `rgb`.
 
     Decoding takes ten times as long as reading. So only a JPEG or PNG without its end mark, and an image in an unusual
-    mode, are decoded. Of other formats only the header is checked.
+    mode, are decoded. For other formats only the header is checked.
     """
     with Image.open(BytesIO(content), formats=FORMATS) as image:
         if image.mode not in PLAIN:

@@ -55,7 +55,7 @@ def header_of(file: Path, encoding: str) -> list[str]:
 
 
 def records_of(file: Path, columns: Columns, encoding: str) -> Iterator[Record]:
-    """Return an iterator over the rows of a file that has columns. Of a Parquet file, only `columns` are read."""
+    """Return an iterator over the rows of a file that has columns. For Parquet, only `columns` are read."""
     match ending_of(file):
         case ".parquet":
             header = parquet_columns(file)
@@ -159,9 +159,9 @@ def table_rows(file: Path, encoding: str) -> Iterator[Record]:
 def table_lines(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     """Yield ("line N" where a row begins, cells) for each row of a .csv or .tsv file, header first. Skips empty lines.
 
-    The delimiter is a comma, or a tab for .tsv. Some programs write semicolons, so if the header lacks the delimiter,
-    the first of DELIMITERS that the header has is used. Quotes are parsed strictly. Otherwise an unclosed quote would
-    make one cell of all rows after it. A line end within quotes is part of the text.
+    The delimiter is a comma, or a tab for .tsv. Some programs write semicolons. So if the header lacks the delimiter,
+    the first of DELIMITERS in the header is the delimiter. Quotes are parsed strictly. Otherwise an unclosed quote
+    would make one cell of all rows after it. A line end within quotes is part of the text.
     """
     csv.field_size_limit(MAX_CELL)
     lines = (line for _, line in whole_lines_of(file, encoding))

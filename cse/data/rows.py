@@ -96,7 +96,7 @@ class TextRows:
     def measured(self, number_of: Callable[[str], int], key: str) -> np.ndarray:
         """Return number_of(text) for the text in the first column of each row in use, (N,) int64.
 
-        The cache keeps the numbers for the same rows and key. key: everything else that determines a number, as text.
+        The cache keeps the numbers for these rows and `key`, which names everything else that determines a number.
         """
         read = hashlib.sha256(f"{self.digest} {self.content} {key} ".encode())
         read.update(self.chosen_bytes())

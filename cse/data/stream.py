@@ -29,7 +29,7 @@ class Stream(Part, Dataset[B], Generic[B]):
     labels: the class of each item. where: the folder or dataset of the items, for messages. workers: the number of
     processes that make batches while a training step runs; None: one per core, at most MAX_WORKERS. inputs: digests of
     the items, see by_class. unreadable: how many items cannot be read. shuffle_labels: shuffle the classes among the
-    items, by the seed. This is a control: the classes then carry no information. Raises UserError if there are fewer
+    items, with the seed. This is a control: the classes then carry no information. Raises UserError if there are fewer
     items than one batch has.
     """
 

@@ -161,7 +161,7 @@ class Text(Part):
     # Opening the source
 
     def find(self) -> Found:
-        """Open the source. Does not read a published corpus: `read` does, which may take hours.
+        """Open the source. A published corpus is read only by `read`, because reading it may take hours.
 
         Raises MissingResource for a source that is not available, UserError for a file without the columns.
         """
@@ -186,7 +186,7 @@ class Text(Part):
         with naming(path=next(iter(self.copies), "path")):
             checksums = checksums_of(files_of(Path(copy).expanduser())) if copy else {}
         about = self.identity, self.columns, *checksums.values(), *(self.scores or ())
-        if is_published(self.name):  # cse's function: `identity` has its settings, and an error in it is a bug
+        if is_published(self.name):  # cse's function: `identity` has its settings, and its errors are bugs
             return Found(self._checked(function, checksums), key_of_parts(*about), copy, checksums)
         own = partial(rows_by, function, f"data={self.name}")
         return Found(self._checked(own, checksums), key_of_parts(*about, *version_of(function)), copy, checksums)
