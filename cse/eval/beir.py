@@ -145,7 +145,7 @@ class Beir(Evaluator):
 
 
 def text_with_id(line: str) -> tuple[str, str]:
-    """Return the id and the text of a line. Raises ValueError if the line is not JSON, or lacks one of them."""
+    """Return the id and the text of a line. Raises ValueError if the line is not JSON, or lacks the id or text."""
     try:
         row = json.loads(line)
     except ValueError as error:

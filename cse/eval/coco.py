@@ -111,7 +111,7 @@ class Coco(Evaluator):
             for start in track(range(0, len(order), self.batch_size), "batch"):
                 rows_B = order[start : start + self.batch_size]
                 others = np.concatenate([order[:start], order[start + self.batch_size :]])
-                # SentEval draws the contrasting images first, each by the row of one of its captions
+                # SentEval draws the contrasting images first; a caption's row number stands for its image
                 image_BC, sentence_BC = (stream.choice(others, (len(rows_B), self.contrasts)) for _ in range(2))
                 optimizer.zero_grad()
                 loss = self._loss(maps, train, (rows_B, image_BC, sentence_BC))

@@ -2,9 +2,9 @@
 
 Each task has one number. On test it is, for most tasks, the accuracy. For MRPC it is the mean of accuracy and F1. For
 SICK-R and STS-B it is Spearman x100 of the trained regression. For STS12..16 it is the mean Spearman x100 over subsets.
-For caption retrieval it is the mean of six recalls. On dev it is the accuracy for most tasks and MRPC, Pearson x100 for
-SICK-R and STS-B, the mean of six recalls for caption retrieval, and the number on test for STS12..16. `all` is the mean
-of all 28 tasks. The authors' script also prints `all`. An empty sentence is encoded as ".", as in this script.
+For caption retrieval it is the mean of six recalls. On dev it is the accuracy for most tasks, also for MRPC, Pearson
+x100 for SICK-R and STS-B, the mean of six recalls for caption retrieval, and the number on test for STS12..16. `all` is
+the mean of all 28 tasks. The authors' script also prints `all`. An empty sentence is encoded as ".", as in this script.
 """
 
 from collections.abc import Iterable, Iterator

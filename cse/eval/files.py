@@ -153,7 +153,7 @@ def senteval_needs(settings: Settings) -> list[Need]:
 def senteval_folder(path: str | None, allow_partial: bool = False) -> DataFolder:
     """Return SentEval's downstream/ folder: `path`, or the hub's copy if `path` is None.
 
-    SentEval's download script has tokenized STS and SICK as Moses does, and the other sets as the Penn Treebank does.
+    SentEval's download script has tokenized STS and SICK with Moses, and the other sets in the Penn Treebank's style.
     """
     about, what = DATASETS["senteval"], "SentEval's downstream/ folder"
     find = None if path else partial(fetch.senteval, "SentEval's data")

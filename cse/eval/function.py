@@ -31,7 +31,7 @@ def known(given: Sequence[Mapping[str, ScoringFunction]], taken: Collection[str]
     """
     names = [name for functions in given for name in functions]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise UserError(f"eval: several functions have the name {min(twice)}: give each its own name")
+        raise UserError(f"eval: several functions have the name {min(twice)}: give them different names")
     functions = {name: function for functions in given for name, function in functions.items()}
     for name, function in functions.items():
         if not callable(function):

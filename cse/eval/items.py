@@ -36,7 +36,7 @@ class KeptItems(TypedDict):
 def keep_items(folder: Path, scores: Iterable[Score]) -> KeptItems:
     """Write the items of the scores. Return the entry for results.json. Raises RunError if the file cannot be written.
 
-    In the file, a member of an average without a name of its own is `<average>/<index in the average>`.
+    If a member of an average has no name, the file names this member `<average>/<index in the average>`.
     """
     arrays: dict[str, np.ndarray] = {}
     about: Json = {"version": VERSION, "scores": {}, "averages": {}}

@@ -183,7 +183,7 @@ def metric(task: AbsTask) -> str:
 def encoder_digest(encode: Encode) -> str:
     """Return 16 hex digits that identify an encoder: a SHA-256 over the encoder's vectors of PROBES.
 
-    If the encoder encodes a query or a document differently, the digest also includes the vector of one.
+    If the first probe's vector differs when the probe is a query or a document, the digest also includes that vector.
     """
     short_ND, long_1D = encode(PROBES[:-1]), encode(PROBES[-1:])  # the long text would pad the others
     digest = hashlib.sha256(np.concatenate([short_ND, long_1D]).astype(np.float32).tobytes())

@@ -27,8 +27,8 @@ class MemoizedEncode:
     limit: the largest number of kept vectors; None: no limit. If a call would exceed the limit (MTEB, probing), its
     vectors are not kept. full: returns, for each text of the last call of `encode`, whether the text reaches the
     encoder's maximum length; None: unknown. The attributes `encoded` and `zeros` count encoded texts and zero vectors;
-    `constant` says whether all vectors were equal. `rows` has the kept vectors, `long` the texts with a kept vector
-    that reach the maximum length.
+    `constant` says whether all vectors were equal. `rows` has the kept vectors by text, and `long` the texts in
+    `rows` that reach the maximum length.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class MemoizedEncode:
         """Log the number of texts with a vector of zeros. Word vectors give zeros for a text without a known word."""
         if self.zeros:
             of = f"{self.zeros:,} of {self.encoded:,}"
-            log.warning("%s texts have a vector of zeros; the cosine of zeros with any vector is taken as 0", of)
+            log.warning("%s texts have a vector of zeros; the cosine of zeros with any vector counts as 0", of)
 
     def check_varied(self) -> None:
         """Raise UserError if two or more texts were encoded, and all had the same vector."""

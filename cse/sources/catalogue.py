@@ -93,7 +93,7 @@ def find_dataset(name: str, cache: Path, copy: str | None = None) -> Place:
         return found
     package = (about.package or "").partition("==")[0]
     if package and find_spec(package):
-        comes = "; its data comes from the hub when it is first scored" if about.fetch == "later" else ""
+        comes = "; a task's data comes from the hub when the task is first scored" if about.fetch == "later" else ""
         return f"in the package {package}{comes}"
     if not about.repo:
         return None
