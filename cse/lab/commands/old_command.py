@@ -45,7 +45,7 @@ from cse.lab.text_columns import command_at_width, terminal_width
 FLAG = re.compile(r"--?[A-Za-z]")
 SETTING = re.compile(r"\+*[A-Za-z_][\w./@]*=")
 WITHOUT = "without"
-"""The word before a flag that was not given. The line about this flag shows the trainer's default."""
+"""A word that the error puts before a flag that was not given. The flag's line shows the trainer's default."""
 SCRIPT = re.compile(r"[^=]+\.(py|jsonnet)")
 """The pattern of a script, or of AllenNLP's file of settings. The trainer's flags follow it."""
 SCRIPTS: dict[str, Kind] = {"train.py": "train", "evaluation.py": "evaluate"}
@@ -54,7 +54,7 @@ ALLENNLPS = {"-s": "--serialization-dir", "-o": "--overrides", "-f": "--force"}
 """The long form of each short flag of `allennlp train`."""
 GPUS = "CUDA_VISIBLE_DEVICES"
 BY_VALUE = ("loss", "evaluator")
-"""The flags that have the row of their value in other_trainers.yaml."""
+"""The flags whose row in other_trainers.yaml has the name of the flag's value: --loss CoSENTLoss has CoSENTLoss."""
 SCORES = ("label", "labels", "score", "scores")
 """The columns that sentence-transformers reads as the scores or labels of the rows, not as text."""
 READS_SCORES = ("cosent", "angle", "cosine")
@@ -325,7 +325,7 @@ def in_grammar(key: str, value: str) -> str:
 
 
 def merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return one dict from several. The lists of a key are joined; of its other values, the last counts.
+    """Return one dict from several. If a key has several lists, they are joined. If not, the key's last value counts.
 
     In a joined list, each text occurs once. A number may occur again, such as the weights 1 and 1.
     """
@@ -350,7 +350,7 @@ def settings_of(old: Sequence[Old]) -> list[str]:
 
 
 def leave_out_without_effect(old: Sequence[Old]) -> None:
-    """Leave out the counterpart of each flag that has no effect in the other trainer, with or without another flag."""
+    """Leave out the counterpart of each flag that another flag, or its absence, makes idle in the other trainer."""
     on = {name for one in old if one.answer and one.here for name in one.answer.arguments}
     for one in old:
         if one.answer and one.answer.only_with and one.answer.only_with not in on:
@@ -374,7 +374,7 @@ def keep_one_loss(old: Sequence[Old]) -> None:
     losses = [one for one in old if one.name == "loss" and "objective" in one.here]
     for one in old if losses else ():
         if one.name != "loss":
-            one.here.pop("objective", "")  # that of --train_file
+            one.here.pop("objective", "")  # the objective that --train_file chose
     for one in losses[:-1]:
         one.here, one.is_left = {}, True
         one.note = "a text has one loss: data=mixture trains on several texts, each with its own loss"
@@ -428,10 +428,10 @@ def multiply(old: Sequence[Old]) -> None:
 
 
 def data_parallel(old: Sequence[Old], variables: Sequence[str], kind: Kind) -> Iterator[Old]:
-    """Yield an entry for several GPUs without a launcher, which Hugging Face's Trainer uses by DataParallel.
+    """Yield an entry for several GPUs if the command has no launcher: Hugging Face's Trainer then uses DataParallel.
 
-    Each GPU then computes the loss of its own rows, and an update has the mean gradient: trainer.accumulate does the
-    same on one GPU.
+    Each GPU computes the loss of its own rows, and an update has the mean gradient. On one GPU, trainer.accumulate does
+    the same.
     """
     values = merged([one.here for one in old])
     batches = values.get("trainer.accumulate", "1")
@@ -530,7 +530,10 @@ def leave_out_absent_copy(old: Sequence[Old]) -> None:
 
 
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
-    """Return the choices that rows need in groups without a choice, for flags that are a row's complete name."""
+    """Return the choices that the flags' rows need, in groups for which the command makes no choice.
+
+    A row counts only if the flag has the row's complete name.
+    """
     free = {*groups(kind)} - {key_of(text) for text in [*settings_of(old), *ours]}
     rows = [one.answer for one in old if one.answer and one.name in map(simplified, one.answer.arguments)]
     return [choice for choice in dict.fromkeys(row.choose for row in rows) if key_of(choice) in free]
@@ -560,7 +563,8 @@ def leave_out_unfitting(
 ) -> None:
     """Remove each setting that the command's choices, or the program, do not have.
 
-    For a setting of an evaluator that is not chosen there is no note: it has no effect in the other trainer either.
+    If the setting belongs to an evaluator that is not chosen, no note is added: the flag has no effect in the other
+    trainer either.
     """
     other = next(program for other, program in PROGRAMS.items() if other != kind)
     for one in old:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NotRequired, TypeVar, cast
 
 import yaml
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
-from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
+from typing_extensions import TypedDict  # before Python 3.12, pydantic cannot check typing's TypedDict
 
 from cse.lab.settings.values import PlainConfig
 from cse.score import AboutScore, Source
@@ -51,7 +51,7 @@ class RunFile(TypedDict):
 class EarlierCode(TypedDict, total=False):
     """The code that a run used until a resume with changed code.
 
-    Except until_step, Results has the same keys for the last code.
+    Results has the same keys, except until_step, for the last code.
     """
 
     until_step: int
@@ -144,7 +144,7 @@ class Results(TypedDict, total=False):
     encoder: str  # the encoder that cse-eval scored, in words
     architecture: str  # the architecture of a trained encoder
     vectors: ExportedVectors
-    prompts: dict[str, str]  # what is put before a text, a query and a document; without empty prompts
+    prompts: dict[str, str]  # the prompts before a text, a query and a document; without empty prompts
     weights_sum: str | None  # checksum of best/'s weights, or of the weights that were scored
 
     # the code

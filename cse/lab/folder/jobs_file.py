@@ -84,7 +84,7 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
 def planned_below(place: Path) -> Iterator[tuple[Path, PlanEntry]]:
     """Yield (folder, job) of the planned jobs at or below a folder.
 
-    A job with a plan and a log comes twice, first as in the plan.
+    If a job is in a plan and has a log, the function yields it twice: first with the facts from the plan.
     """
     if (job := planned_in(place.parent).get(place)) is not None:  # `place` may be the folder of one job
         yield place, job
