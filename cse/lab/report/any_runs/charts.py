@@ -351,7 +351,7 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
 
 
 def untrained_lines(comparison: Comparison, score: str, curves: Sequence[go.Scatter]) -> list[go.Scatter]:
-    """Return a line below the curves for each untrained encoder. Its name is last in the legend and hides no curve."""
+    """Return a line for each untrained encoder. The line is drawn behind the curves. Its name is last in the legend."""
     lines, last = [], max(curve.x.max() for curve in curves)
     for (name, level), dash in zip(comparison.untrained(score), DASHES, strict=False):
         about = {"name": escape(name), "line": {"color": look.GREY, "dash": dash}, "hoverinfo": "skip"}

@@ -36,8 +36,8 @@ def panels_of(points: pd.DataFrame) -> list[list[int]]:
     """Return groups of settings whose curves have values of similar size. Losses of two objectives may be 1 and 300.
 
     A group lists indices in `comparison.ranked`. The settings are sorted by the largest absolute value of their
-    curves. A setting whose value is above FARTHER times the value before begins a group. There are at most PANELS
-    groups. points: the points of one metric.
+    curves. If this value is more than FARTHER times the previous setting's value, a new group begins. There are at most
+    PANELS groups. points: the points of one metric.
     """
     sizes = points["value"].abs().groupby(points["setting"]).max().sort_values()
     group = (sizes > FARTHER * sizes.shift()).cumsum().clip(upper=PANELS - 1)
@@ -159,8 +159,8 @@ def band_of(curve: pd.DataFrame, colour: str, place: int) -> go.Scatter:
 def equal_curves(curves: Iterable[tuple[str, pd.Series]], along: str = "steps") -> list[str]:
     """Return a sentence for each group of equal curves, because a reader sees only one curve of the group.
 
-    curves: (name of a setting, its values, with the steps as index). A curve without a name is left out. along: what
-    the index has.
+    curves: (name of a setting, its values, with the steps as index). A curve without a name is left out. along: the
+    noun for the values of the index.
     """
     alike: dict[tuple[bytes, bytes], list[str]] = {}
     for name, values in curves:

@@ -128,7 +128,7 @@ class Differences:
         return f"not significantly better than {others}" if tied else ""
 
     def verdict_on_best(self) -> str:
-        """Return the verdict on the best setting and the baseline, which is another setting."""
+        """Return the verdict on the best setting against the baseline. The baseline is another setting."""
         line = next((line for line in self.lines if line.setting is self.comparison.best), None)
         if line is None or line.tied is None:
             return f"no verdict: {self.no_verdict}" if self.no_verdict else "no verdict"
@@ -166,7 +166,7 @@ def compare_settings(
 
 
 def best_and_tied(comparison: Comparison, score: str, confidence: float) -> list[Setting]:
-    """Return the setting with the best mean of a score, and the settings that differ from it without significance.
+    """Return the setting with the best mean of a score, and the settings that are not significantly different from it.
 
     At most MOST settings are compared. Return [] for a single setting, and if the best has too few seeds for a verdict.
     """

@@ -149,7 +149,7 @@ def legend_of_tests(differences: Differences) -> list[str]:
 
 
 def notes_on_tests(differences: Differences) -> list[str]:
-    """Return notes on intervals, and on tests over items, of pairs and of equivalence."""
+    """Return notes on intervals, on tests over items, on paired tests, and on tests of equivalence."""
     lines = differences.lines
     notes = []
     if number_of_tests([line.unpaired for line in lines]) > 1:

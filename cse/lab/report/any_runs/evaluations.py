@@ -107,7 +107,7 @@ def notes_on_evaluations(runs: Sequence[Run]) -> list[str]:
 
 
 def scores_otherwise(run: Run) -> list[str]:
-    """Return `NAME VALUE (VALUE IN TABLES)` for each score of the evaluations whose rounded value is not in tables."""
+    """Return `NAME VALUE (VALUE IN TABLES)` for each score of an evaluation that, rounded, differs from the tables."""
     lines = []
     for evaluation in run.evaluations:
         for name, value in evaluation.metrics.items():

@@ -262,8 +262,8 @@ def finished(
 ) -> Captioned:
     """Give a figure a faint grid and the size of tick labels, and return the figure with its caption.
 
-    Matplotlib draws tick labels later, without the style look.PAPER. The caption begins with the score and `about`. The
-    facts, whether the score selected checkpoints, the sentences, and the meaning of the signs follow.
+    Matplotlib draws tick labels later, without the style look.PAPER. The caption has, in this order: the score and
+    `about`, the facts, whether the score selected checkpoints, the sentences, and the meaning of the signs.
     """
     for axes in figure.axes:
         axes.tick_params(labelsize=look.PAPER["xtick.labelsize"], length=2)

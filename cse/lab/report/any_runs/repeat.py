@@ -59,7 +59,10 @@ def more_seeds_command(comparison: Comparison, setting: Setting) -> str:
 
 
 def further_seeds(comparison: Comparison, setting: Setting) -> list[int]:
-    """Return the three lowest seeds from the comparison's lowest on that a setting lacks; [] if one is no integer."""
+    """Return the three lowest seeds that a setting lacks, from the comparison's lowest seed on.
+
+    Return [] if a seed of the comparison is not an integer.
+    """
     values = [run.get(comparison.seed_key) for run in comparison.runs]
     seeds = [value for value in values if value is not None]
     whole = [seed for seed in seeds if isinstance(seed, int)]

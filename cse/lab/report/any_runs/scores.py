@@ -46,7 +46,7 @@ def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> ScoreNames:
 
 
 def by_suite(names: Collection[str]) -> list[str]:
-    """Return the scores, with the scores of one split and evaluator together, in the order of the first of each."""
+    """Return the scores, grouped by split and evaluator. The groups are in the order of their first scores."""
     suites = list(dict.fromkeys(map(suite_of, names)))
     return sorted(names, key=lambda name: suites.index(suite_of(name)))
 
@@ -58,7 +58,7 @@ def score_that_ranks(candidates: Sequence[str], done: Sequence[Run]) -> str | No
 
 
 def score_that_leads(candidates: Sequence[str], done: Sequence[Run], best_by: str | None) -> str | None:
-    """Return the first `reported` score in all runs, else `best_by`, else the first average, else the first score."""
+    """Return the first `reported` score that all runs have, else `best_by`, else the first average, else the first."""
     of_all = [name for name in candidates if all(name in run.metrics for run in done)]
     ranking = [name for name in candidates if name == best_by]
     return next(chain(reported(of_all, best_by), ranking, averages(candidates), candidates), None)
@@ -121,7 +121,7 @@ def in_order(names: Sequence[str], runs: Sequence[Run], patterns: Sequence[str])
     """Return the scores, sorted: first the score that most runs have.
 
     If two scores are in equally many runs, the score that selected the checkpoints of more runs comes first. If these
-    numbers are also equal, the order of the patterns decides, and last the order in a run's results. The order of the
+    numbers are also equal, the order of the patterns decides, and then the order in a run's results. The order of the
     runs does not matter.
     """
 

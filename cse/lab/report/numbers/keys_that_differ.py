@@ -97,7 +97,7 @@ def keys_of_settings(runs: Sequence[Run], seed_key: str, jobs: Sequence[Run] = (
     A case replaces the keys that it sets: if case=a sets lr=1 and case=b sets lr=2, the runs of both differ only in the
     key `case`. A case does not replace the keys of added arguments: case=a lr=1 and case=a lr=2 differ in lr.
 
-    jobs: planned jobs without a run. The values of an axis (`axes_of`) are also its values in the jobs of the command.
+    jobs: planned jobs without a run. The values of an axis (`axes_of`) include its values in these jobs.
     """
     begun = {run.folder.parent for run in runs}
     planned = [*runs, *(job for job in jobs if job.arguments and job.folder.parent in begun)]
@@ -117,7 +117,7 @@ def keys_of_settings(runs: Sequence[Run], seed_key: str, jobs: Sequence[Run] = (
 
 
 def axes_of(runs: Sequence[Run]) -> set[str]:
-    """Return the axes of the runs' commands, also the axes that change no score, such as workers.
+    """Return the axes of the runs' commands, including axes that change no score, such as workers.
 
     An axis is a key that all runs of a folder set, to several values. So workers=2 and workers=4 are two settings only
     if one command has both values: workers=2,4. A run's name in a tracker is not an axis.

@@ -10,7 +10,9 @@ from cse.score import in_short
 
 
 def detectable_differences(spreads: Mapping[str, SeedSpread], level: float, sides: int = 2) -> list[str]:
-    """Return a line for each number of seeds: the smallest differences that they detect, and the seeds for half of it.
+    """Return a line for each number of seeds: the smallest difference that so many seeds detect in each column.
+
+    The line also has the number of seeds for half the difference.
 
     spreads: {the beginning of a column's text: the variation over seeds}. A column whose scores do not vary is left
     out. level: the test's significance level. sides: the number of sides with seeds.

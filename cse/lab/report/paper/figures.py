@@ -102,7 +102,7 @@ def curve_figure(drawing: Drawing) -> Figure | None:
     varied = False
     for number, name in enumerate(drawing.series):
         color = f"C{number}"
-        if name in plot.level:  # the series has no x, like a model without a head among widths of heads
+        if name in plot.level:  # the series has no x, such as a model without a head if x is the head's width
             draw_level(axes, drawing, name, color)
         else:
             varied |= draw_lines(axes, drawing, name, color)

@@ -19,8 +19,8 @@ Start at `checked_block`, which makes a `ReportBlock` with its `Row`s, `Column`s
       select: dev/stsb/spearman       # the score that picks the best run, for `best` and for values of config keys
       seed: seed                      # the config key in which repetitions differ
       baseline: SimCSE-BERT-base      # the row that rows are tested against, or {row: its baseline}
-      setting: {model: bert}          # the values that the paper held fixed; runs with other values than these,
-                                      # or than the sweep's, fill a cell (OTHER SETTING) only if no other run does
+      setting: {model: bert}          # the values that the paper held fixed. A run that departs from these values, or
+                                      # from the sweep, fills a cell only if no other run does (OTHER SETTING)
       tolerance: 0.1                  # PASS: at most this difference; a column may set its own; default: cse-report's
       claims:                         # the paper's claims about this table or figure; see Claim
         - {says: m = 3 beats m = 2, source: Section 5.3, more: {row: "3"}, than: {row: "2"}}
@@ -205,8 +205,9 @@ class Plot(BaseModel):
     The kinds, with their keys:
 
     - curve: {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}. At each x,
-      a line shows a statistic of each seed's runs, averaged over seeds. bins: how many bins of (log) x, of equal width,
-      replace the values of x. level: series without an x. Each such series is a horizontal line.
+      a line shows a statistic of each seed's runs, averaged over seeds. bins: the number of bins that replace the
+      values of x. The bins have equal widths in x or, with `log`, in log x. level: series without an x. Each such
+      series is a horizontal line.
     - heat: {x: config key, y: config key, z: metric, statistic: max, log: true, bins: 6}.
     - scatter: {x: metric, y: metric}. A point for each series: the mean over its seeds.
     - path: {x: metric, y: metric}. A line through the steps of training, from metrics.jsonl.

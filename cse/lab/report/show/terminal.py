@@ -74,7 +74,7 @@ def fitted_lines(section: Section, width: int | None) -> list[Text]:
 
     If the table is wider than the terminal, names of scores lose their common beginning, and each folder has its own
     line. If the table is still too wide, its last columns form a block below the table. The block repeats the names of
-    the rows. If the widest column does not fit beside these names, the longest of them are shortened.
+    the rows. If the widest column does not fit beside these names, the longest names are shortened.
     """
     table = section.shown.map(folded)
     heads = list(map(folded, table.columns))

@@ -42,7 +42,7 @@ from cse.lab.sharing.plots import save_figure
 LONG = 100  # rows; a table with more rows is shown in pages
 FIGURE_FILES, FIGURE_DOTS = (".png", ".svg", ".pdf"), 300  # the PNG's dots per inch
 BESIDE = r"\ifx\CurrentFilePath\empty\else\CurrentFilePath/\fi "
-"""LaTeX for the folder of the file that LaTeX reads. LaTeX has this name since October 2020."""
+"""LaTeX code for the folder of the file that LaTeX reads. LaTeX has had \\CurrentFilePath since October 2020."""
 PACKED = 1000  # rows; a table with more rows is compressed to a tenth of its size
 COUNTED = 20  # rows; a table with more rows shows how many rows a filter leaves
 
@@ -111,7 +111,7 @@ def latex_of_report(report: Report, out: Path) -> str:
         if picture.figure and picture.caption:
             width, file = picture.figure.get_figwidth(), Path(picture.file).with_suffix(".pdf").as_posix()
             fitted = f"\\ifdim\\linewidth<{width:g}in\\linewidth\\else{width:g}in\\fi"
-            environment = "figure*" if width > look.COLUMN else "figure"  # of both columns of a paper, or of one
+            environment = "figure*" if width > look.COLUMN else "figure"  # across both columns of a paper, or in one
             caption, label = latex_text(picture.caption), f"{short_label(out.name)}-{picture.name}"
             parts.append(
                 f"{latex_comments(font_needed(caption))}\\begin{{{environment}}}\n\\centering\n"
