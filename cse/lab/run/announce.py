@@ -175,7 +175,7 @@ def views_in_words(batches: Batches, choice: str) -> str:
 
 
 def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str:
-    """Return the number of rows that share a text with another row, in all and in the first batch.
+    """Return the number of rows that share a text with another row, in the whole text and in the first batch.
 
     Return "" if there are no such rows, or if the objective has no negatives. overlap: the counts of the run.
     """
@@ -191,7 +191,7 @@ def duplicates_in_words(parts: Parts, batches: Batches, overlap: Overlap) -> str
 
 
 def partial_in_words(evaluators: Mapping[str, Evaluator], plain: PlainConfig) -> str:
-    """Return the first problem of the evaluators' data, and the number of several problems; "" without problems."""
+    """Return the first problem of the evaluators' data; if there are several, also their number; "" without any."""
     lines = problems_of({name: evaluator.source() for name, evaluator in evaluators.items()}, plain)
     more = f"; problems in results.json: {len(lines)}" if len(lines) > 1 else ""
     return "".join(lines[:1]).removeprefix("partial: ") + more

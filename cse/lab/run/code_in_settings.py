@@ -24,7 +24,7 @@ FUNCTION = "cse.eval.function.Function"
 HYDRAS_KEY = re.compile(r"_[a-z]+_")
 """The keys from which Hydra builds a part: `_target_`, `_partial_`, `_args_` and similar keys."""
 OBJECTIVE_OF_SOURCE = re.compile(r"data\.sources\.[^.]+\.objective")
-"""The key of an objective that one text of a mixture has."""
+"""The pattern of the key of a mixture's objective for one text."""
 
 
 def refuse_foreign_parts(run: str, config: DictConfig, fresh: DictConfig, arguments: Sequence[str]) -> None:

@@ -121,7 +121,7 @@ def log_row(batches: Batches, row: int) -> None:
         if number in lacking:  # a row with fewer hard negatives
             log.info(f"  view {number}  none")
             continue
-        name = f"view {number}" if number < views.num_views else "masked"  # masking "copies": a copy of each view
+        name = f"view {number}" if number < views.num_views else "masked"  # masking "copies" adds masked copies
         for made in view:
             read = made.ids if views.augmentation.level == "text" else views.ids_of(rows, made.column)[0]
             mark = " (max)" if len(read) >= views.max_length else ""

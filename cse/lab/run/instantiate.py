@@ -38,7 +38,7 @@ def make(node: DictConfig, **more: object) -> Any:
 
 
 def is_part(value: object) -> bool:
-    """Return whether a value is a part that is made at once. With _partial_, it is a function that cse calls later."""
+    """Return whether a value is a part that is made at once. A part with _partial_ is made later, when cse calls it."""
     return isinstance(value, DictConfig) and "_target_" in value and not value.get("_partial_")
 
 

@@ -64,8 +64,9 @@ def own_rows(cfg: DictConfig) -> int | None:
 
 @cache
 def rows_of(data: str, required: int | None) -> int | None:
-    """Return the number of usable rows of a text; None if it does not exist. Jobs with the same data count it once.
+    """Return the number of usable rows of a text; None if the text does not exist.
 
+    Jobs with the same data count the rows only once.
     data: the settings of the text as JSON. required: see Text.read.
     """
     try:

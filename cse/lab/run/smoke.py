@@ -209,7 +209,7 @@ class SmokeTest:
         return "sources" in self.cfg.data or any(map(self.gives_place, places))
 
     def fewer_rows(self, limit: float | None) -> int:
-        """Return the larger of `rows` in smoke.yaml and a given batch size, but at most an earlier limit in rows."""
+        """Return the larger of `rows` in smoke.yaml and a given batch size, but at most `limit` if it is in rows."""
         rows = max(self.sizes.rows, self.given.get("trainer.batch_size", 0))
         return min(limit, rows) if isinstance(limit, int) else rows
 

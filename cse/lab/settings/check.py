@@ -121,6 +121,6 @@ def with_converted(config: DictConfig, nodes: Sequence[CheckedNode], written: Pl
     for key in sorted(converted, key=lambda key: "${" in str(written.get(key))):  # references last
         found = OmegaConf.select(checked, key)
         plain = OmegaConf.to_container(found) if OmegaConf.is_config(found) else found
-        if repr(plain) != repr(converted[key]):  # 1 for 1.0 is equal, and of another type
+        if repr(plain) != repr(converted[key]):  # 1 and 1.0 are equal, but of different types
             OmegaConf.update(checked, key, converted[key])
     return checked

@@ -26,7 +26,7 @@ COMPOSING = threading.RLock()
 itself, so one thread may take the lock twice."""
 
 LONGEST_NAME = 255
-"""The largest number of letters in a file's name. Hydra would look for a folder with a longer key's name, and fail."""
+"""The largest number of letters in a file's name. For a longer key, Hydra would look for a folder, and fail."""
 
 OF_MIXTURE = ("name", "cache_dir", "preview")
 """The keys of data=text that a mixture sets once, for all its sources."""

@@ -314,10 +314,10 @@ def simplified(name: str) -> str:
 def answer_to(
     name: str, ours: Collection[str] = (), kind: Kind | None = None, named: Collection[str] = ()
 ) -> Answer | None:
-    """Return the table's row on a name; else a row on its last part, unless the row's key ends in this part; else None.
+    """Return the table's row on a name; else a row on the name's last part; else None.
 
-    Of several rows, prefer a row for this kind of command, then a row of a trainer in `named`, then a row whose setting
-    is in `ours`.
+    A row on the last part is left out if cse's key ends in the same part. Among several rows, prefer a row for this
+    kind of command, then a row of a trainer in `named`, then a row whose setting is in `ours`.
     """
     last = simplified(last_part(name))
     of_last = [answer for answer in rows_by_name().get(last, []) if last_part(answer.key) != last]

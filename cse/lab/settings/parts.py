@@ -149,7 +149,7 @@ def null_for_none(value: object) -> object:
 
 
 def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
-    """Return the type, or `object`, which any value fits, for a type that pydantic cannot check, such as a Protocol."""
+    """Return the type; if pydantic cannot check it, as with a Protocol, return `object`, which accepts any value."""
     try:
         TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
     except (PydanticUserError, SchemaError):

@@ -16,7 +16,7 @@ from cse.errors import UserError
 from cse.lab.settings.arguments import Argument, merged, parse_argument
 
 UNEVEN = 3.1
-"""The width of an interval divided by this number is a fraction. A key of integers refuses a fraction."""
+"""Divided by this number, the width of an interval is seldom a whole number. A key of integers refuses a fraction."""
 
 
 def combinations(arguments: Iterable[Argument]) -> list[list[Argument]]:

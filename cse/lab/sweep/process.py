@@ -124,7 +124,10 @@ def running_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
 
 
 def command_of(job: PlannedJob, folder: Path) -> list[str]:
-    """Return the command of a job's process, which sets sys.argv[0] to the program, and the group and name at W&B."""
+    """Return the command of a job's process.
+
+    The command sets sys.argv[0] to the program, and gives the run its group and name at W&B.
+    """
     command = f"cse.lab.commands.{job.kind}"
     start = f"import sys; sys.argv[0] = {job.program!r}; from {command} import main; main()"
     names = []

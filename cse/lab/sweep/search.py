@@ -216,7 +216,8 @@ def optimiser_of(axes: Sequence[Argument], settings: DictConfig, folder: Path) -
     scenario = Scenario(
         space, deterministic=True, n_trials=settings.n_trials, seed=settings.seed, output_directory=folder
     )
-    spread = min(max(5, settings.n_trials // 4), settings.n_trials)  # with fewer, the forest searches only near them
+    # with fewer points in the design, the forest would search only near these points
+    spread = min(max(5, settings.n_trials // 4), settings.n_trials)
     design = Facade.get_initial_design(scenario, n_configs=spread, max_ratio=1.0)
     return Facade(scenario, lambda config, seed: math.nan, initial_design=design, overwrite=True, logging_level=False)
 

@@ -74,7 +74,7 @@ class BackgroundTracker:
         """Wait at most `patience` seconds for the last call. If it does not return in time, abandon the tracker."""
         self.calls.put(None)
         deadline = time.monotonic() + patience
-        # Python handles a signal that comes just before a wait only after the wait, so each wait is short
+        # each wait is short: a signal that comes just before a wait is handled only after the wait
         while not self.ended.wait(max(0.0, min(1.0, deadline - time.monotonic()))):
             if time.monotonic() >= deadline:
                 return self._abandon(TimeoutError(f"no end within {patience:g} s"))

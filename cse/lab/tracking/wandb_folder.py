@@ -30,7 +30,7 @@ class KeptRun:
         content = read_json(file)
         id, best = content.get("id"), content.get("best", {})
         if isinstance(id, str) and isinstance(best, dict):
-            return cls(id, {name: value for name, value in best.items() if value is not None})  # null: was infinite
+            return cls(id, {name: value for name, value in best.items() if value is not None})  # null: infinity
         if file.exists():
             log.warning("%s is damaged: `wandb sync` uploads the files beside it", file)
         return None
