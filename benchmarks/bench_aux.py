@@ -1,11 +1,10 @@
-"""Images and sound beside SimCSE: does the transformer learn to tell them apart, what happens to STS-B, and what does
-it cost?
+"""SimCSE with images or sound: does the encoder learn their classes, how does the STS-B score change, what is the cost?
 
     python -m benchmarks.bench_aux [--steps 100] [--seeds 3] [--layers N] [--part learn|cost] [--parallel 1]
                                    [--shared ../shared/data]
 
-Needs the real data beside the checkout: Wikipedia sentences, STS-B, natural_small, cifar10_small, speech_small. Every
-third class or speaker is held out, and every fifth picture or clip of the others.
+The benchmark needs the real data beside the checkout: Wikipedia sentences, STS-B, natural_small, cifar10_small and
+speech_small. Training leaves out every third class or speaker, and every fifth picture or clip of the other classes.
 """
 
 import argparse
@@ -32,15 +31,15 @@ COMMON = ["model=minilm", "model.pooling=cls", "data=text", "eval=stsb", "tracke
 NEW = ["aux_modality.init=random", "aux_modality.data.workers=1"]
 IMAGES = ["aux_modality=visual", *NEW, "aux_modality.data.classes=null", "aux_modality.data.per_class=null"]
 SOUND = ["aux_modality=audio", *NEW]
-BATCH, RATE = 32, "1e-5"  # sentences; the rate of what stands beside them
+BATCH, RATE = 32, "1e-5"  # sentences; the learning rate of the pictures or clips
 SECOND = {"visual": 12, "audio": 6}  # pictures or clips
 KINDS = {
     "natural_small": ("images/natural_small", IMAGES),
     "cifar10_small at 224": ("images/cifar10_small", [*IMAGES, "aux_modality.data.resize=224"]),
     "speech_small": ("audio/speech_small", SOUND),
 }
-GALLERY, QUERIES = 16, 40  # files per class, at most, that neighbours are searched among, and that are searched for
-# settings that give the whole picture or clip, once, for the nearest neighbours
+GALLERY, QUERIES = 16, 40  # the most files per class in the gallery, and in each set of queries
+# for nearest neighbours: settings that give each picture or clip once, unchanged
 AS_IT_IS = {
     "visual": ["crop_scale=[1,1]", "flip_probability=0", "jitter_probability=0", "gray_probability=0"],
     "audio": ["mixup=0", "frequency_mask=0", "time_mask=0"],
@@ -48,8 +47,10 @@ AS_IT_IS = {
 
 
 def split(source: Path, work: Path) -> None:
-    """Link files into work/kept (and part of it into gallery), work/held (other files of its classes) and work/unseen
-    (other classes)."""
+    """Link the training files into work/kept, and some of them also into work/gallery.
+
+    Link other files of the same classes into work/held, and files of other classes into work/unseen.
+    """
     for number, folder in enumerate(sorted(path for path in source.iterdir() if path.is_dir())):
         files = sorted(folder.iterdir())
         kept = [] if number % 3 == 2 else [file for place, file in enumerate(files) if place % 5 != 4]
@@ -72,7 +73,7 @@ def train(arguments: list[str], folder: Path) -> dict:
 
 
 def curves(folder: Path) -> dict:
-    """{metric: [(step, value)]} of a finished run, and its seconds of training."""
+    """Return {metric: [(step, value)]} of a finished run; "seconds" has the time of training."""
     found: dict = {"seconds": json.loads((folder / "results.json").read_text())["seconds"]}
     for event in map(json.loads, (folder / "metrics.jsonl").read_text().splitlines()):
         for name, value in event.items():
@@ -83,8 +84,11 @@ def curves(folder: Path) -> dict:
 
 @torch.no_grad()
 def neighbours(arguments: list[str], folder: Path, work: Path) -> dict[str, list[float]]:
-    """Accuracy x100 of the nearest neighbour (cosine of the encoder's CLS), before and after training: of held-out
-    files in the gallery of those trained on, and of unseen classes' files among themselves."""
+    """Return the accuracy x100 of the nearest neighbour, by cosines of the encoder's CLS: [before, after training].
+
+    held: new files of the trained classes, with neighbours in the gallery of training files. unseen: files of other
+    classes, with neighbours among the same files.
+    """
     kind = "audio" if "aux_modality=audio" in arguments else "visual"
     views = {}
     for name in ("gallery", "held", "unseen"):
@@ -161,7 +165,7 @@ class."""
 
 
 def ends(runs: list[dict], key: str, end: int) -> str:
-    """The mean of the first (end = 0) or last (-1) tenth of what was logged, over the runs."""
+    """Return a metric's mean over the runs, in the first tenth (end=0) or the last tenth (end=-1) of the steps."""
     tenth = max(1, len(runs[0][key]) // 10)
     part = slice(None, tenth) if end == 0 else slice(-tenth, None)
     return f"{np.mean([value for run in runs for _, value in run[key][part]]):.3g}"
@@ -176,7 +180,7 @@ def draw(curves: dict[str, list[dict]]) -> None:
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5))
     for axes, key in ((left, "train/loss"), (right, "train/aux/loss")):
-        for number, (name, runs) in enumerate(curves.items()):  # a colour of its own in both
+        for number, (name, runs) in enumerate(curves.items()):  # the number gives the same colour in both panels
             if key in runs[0]:
                 steps = [step for step, _ in runs[0][key]]
                 axes.plot(
@@ -190,7 +194,7 @@ def draw(curves: dict[str, list[dict]]) -> None:
 
 
 def cost(shared: Path, work: Path) -> None:
-    """A joint step beside a text step at the paper's batches, 64 and 48, rounds interleaved."""
+    """Compare a step with pictures or clips with a step of text alone, at the papers' batches of 64 and 48, in turn."""
     steps, rounds = (200, 3) if torch.cuda.is_available() else (3, 2)
     base = [*COMMON, f"data.path={shared}/text/wiki_sentences.txt.gz", f"paths.senteval={shared}/senteval",
             f"paths.cache={work}/cache", f"trainer.max_steps={steps}", "trainer.select=null",

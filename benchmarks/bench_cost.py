@@ -1,8 +1,9 @@
-"""The cost of each objective: its step relative to SimCSE's on the same batch, interleaved; and whitening's share.
+"""The time of each objective's step relative to SimCSE's step, and the share of whitening in WhitenedCSE's step.
 
     python -m benchmarks.bench_cost [--model minilm|bert] [--batch 64] [--repeats 5]
 
-Weights and tokens are random, since time does not depend on them: 26 tokens a sentence on average, at most 32.
+All objectives step in turn, with the same batch size. Weights and tokens are random, because the time does not depend
+on them. A sentence has 26 tokens on average, and at most 32.
 """
 
 import argparse

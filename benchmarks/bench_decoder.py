@@ -1,8 +1,8 @@
-"""Peak memory of training an adapter (model.lora) on a decoder of Qwen3-Embedding-0.6B's shape, weights in bf16.
+"""The peak memory of training an adapter (model.lora) on a decoder of Qwen3-Embedding-0.6B's shape, with bf16 weights.
 
     python -m benchmarks.bench_decoder [--batch 4] [--steps 2]
 
-Runs cse-train on new weights in its own process, and reads that process's peak resident memory.
+The benchmark runs cse-train on new weights in a separate process, and reads the peak resident memory of this process.
 """
 
 import argparse

@@ -2,11 +2,14 @@
 
     python -m benchmarks.bench_eval [--all] [--tasks STS-B CR ...] [--fraction 1] [--rounds 1]
 
-Needs the real data beside the checkout, and the genuine all-MiniLM-L6-v2. SentEval's way follows its description:
-batches of 128 in its order, tokenised as they come, padded to their longest, nothing cached; then one classifier after
-the other (tests/eval/senteval/one_fit.py). Both have the same threads. This takes 12 minutes on two cores, --all an
-hour: without it transfer is TREC, MRPC and CR, the last SentEval's way in one outer fold only. --fraction 0.1 takes
-every tenth row, --rounds repeats STS.
+The benchmark needs the real data beside the checkout, and the genuine all-MiniLM-L6-v2. SentEval's way follows
+SentEval's description. It encodes batches of 128 in SentEval's order, pads each batch to its longest text, and caches
+nothing. Then it fits one classifier after the other (tests/eval/senteval/one_fit.py). Both ways use the same number of
+threads.
+
+Without options, the benchmark takes 12 minutes on two cores. The transfer tasks are then TREC, MRPC and CR, and
+SentEval's way runs only one outer fold of CR. --all takes an hour, and runs all tasks and folds. --fraction 0.1 uses
+every tenth row. --rounds repeats STS.
 """
 
 import argparse
@@ -49,14 +52,14 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def encoder_of(config: DictConfig) -> Encoder:
-    """The encoder, warmed up, with no text cached."""
+    """Return the encoder after a warm-up, with an empty cache of texts."""
     encoder = instantiate(config.model).to(DEVICE).eval()
     batcher_of(encoder)(["a warm-up"] * 128)
     return encoder
 
 
 def batcher_of(encoder: Encoder) -> Encode:
-    """What SentEval is given: one batch in, the encoder's vectors out, every cell of every layer computed."""
+    """Return SentEval's function for a batch: it returns the encoder's vectors, and computes padding in all layers."""
 
     @torch.no_grad()
     def batcher(texts: list[str]) -> np.ndarray:
@@ -69,7 +72,7 @@ def batcher_of(encoder: Encoder) -> Encode:
 
 @dataclass(frozen=True)
 class Files:
-    """What SentEval encodes for a task: the files of its score, and train and dev of STS-B and SICK-R beside them."""
+    """The files that SentEval encodes for a task. scored: the files of the score. beside: train and dev, if any."""
 
     scored: list[Examples]
     beside: list[Examples]
@@ -90,7 +93,10 @@ def files_of(folder: DataFolder, task: str, rows: slice) -> Files:
 def published_fits(
     scheme: str, x: dict[str, np.ndarray], y: dict[str, np.ndarray], outer: int
 ) -> tuple[float, float, list[float]]:
-    """(dev accuracy, test accuracy, [accuracy of each outer fold]); outer: of a nested scheme, as in one_fit.nested."""
+    """Return (dev accuracy, test accuracy, [accuracy of each outer fold]).
+
+    outer: the number of outer folds of a nested scheme, as in one_fit.nested.
+    """
     settings = one_fit.TEST | {"device": DEVICE}
     if scheme == "nested":
         return one_fit.nested(x["all"], y["all"], FOLDS, one_fit.GRID, outer, **settings)
@@ -100,7 +106,7 @@ def published_fits(
 
 
 def published_cosines(batcher: Encode, pairs: Examples, by_length: bool) -> np.ndarray:
-    """(2, N): cosines and gold of a file of pairs. by_length: STS12..16 are sorted, STS-B and SICK come as they are."""
+    """Return (2, N): the cosines and the gold scores of a file's pairs. by_length: whether pairs are sorted by length."""
     rows = list(zip(*pairs.sentences, pairs.labels_N.tolist(), strict=True))
     if by_length:
         rows.sort(key=lambda row: (len(row[0].split()), len(row[1].split()), row[2]))
@@ -113,7 +119,7 @@ def published_cosines(batcher: Encode, pairs: Examples, by_length: bool) -> np.n
 
 
 def published_sts(batcher: Encode, files: Files) -> tuple[float, float, float]:
-    """The score ("all" Spearman x100), the seconds of the pairs that are scored, and of those beside them."""
+    """Return the score ("all" Spearman x100), the seconds for the scored pairs, and the seconds for the other pairs."""
     started = synchronized()
     cosines = [published_cosines(batcher, pairs, files.by_length) for pairs in files.scored]
     spearman = 100 * float(spearmanr(*np.concatenate(cosines, 1))[0])
@@ -160,14 +166,14 @@ def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], c
 
 
 def of(given: argparse.Namespace) -> str:
-    """The suffix of the title of a partial run, which leaves the full run's section alone."""
+    """Return the end of a partial run's title, so that this run does not replace the section of the full run."""
     fraction = f", one row in {given.kept.step}" if given.fraction < 1 else ""
     return (f": {', '.join(given.tasks)}" if given.tasks else "") + fraction
 
 
 @dataclass(frozen=True)
 class Way:
-    """Seconds of one way of doing a task, and its scores: dev, test, and every outer fold if there are any."""
+    """The seconds of one way to do a task, and its scores: dev, test, and each outer fold of a nested scheme."""
 
     embedding: float
     fits: float
@@ -176,7 +182,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Beside:
-    """A task both ways. SentEval's way ran `ran` of its `total` fits (ours always runs all)."""
+    """A task in both ways. SentEval's way did `ran` of its `total` fits. Our way always does all fits."""
 
     task: str
     rows: int
@@ -186,7 +192,7 @@ class Beside:
     ours: Way
 
     def compared(self) -> tuple[float, float, bool]:
-        """Both accuracies, and whether everything is equal. Of a partial task only the outer folds can be compared."""
+        """Return both accuracies, and whether all scores are equal. A partial task has only outer folds to compare."""
         (_, theirs, folds), (_, ours, all_folds) = self.theirs.scores, self.ours.scores
         if self.ran == self.total:
             return theirs, ours, self.theirs.scores == self.ours.scores
@@ -203,7 +209,7 @@ class Beside:
 
 
 def together(tasks: list[Beside]) -> list[str]:
-    """Summed seconds and ratios. The published fits of a partial task are scaled up to all of its fits."""
+    """Return the sums of seconds, and ratios. For a partial task, SentEval's time is extrapolated to all fits."""
     theirs, fits = sum(t.theirs.embedding for t in tasks), sum(t.theirs.fits * t.total / t.ran for t in tasks)
     ours, our_fits = sum(t.ours.embedding for t in tasks), sum(t.ours.fits for t in tasks)
     return [f"{value:.1f}" for value in (theirs, fits, ours, our_fits, (theirs + fits) / (ours + our_fits),
@@ -211,7 +217,7 @@ def together(tasks: list[Beside]) -> list[str]:
 
 
 def published_transfer(batcher: Encode, parts: Parts, scheme: str, outer: int) -> Way:
-    """Embeddings batch after batch, then one fit after the other, in `outer` outer folds where the scheme is nested."""
+    """Embed batch after batch, then fit one classifier after the other. outer: the outer folds of a nested scheme."""
 
     def embed(texts: list[str]) -> np.ndarray:
         return np.concatenate([batcher(texts[start : start + 128]) for start in range(0, len(texts), 128)])
@@ -225,7 +231,7 @@ def published_transfer(batcher: Encode, parts: Parts, scheme: str, outer: int) -
 
 
 def our_transfer(encode: Encode, suite: transfer.Transfer) -> Way:
-    """encode remembers, so that the suite's own call to it, after the first, is a look-up."""
+    """Measure our way. `encode` caches vectors, so the suite's own call of `encode` only reads the cache."""
     (task,) = suite.data
     started = synchronized()
     encode([text for e in suite.data[task].values() for texts in e.sentences for text in texts])
@@ -263,7 +269,7 @@ def bench_transfer(given: argparse.Namespace, config: DictConfig, tasks: list[st
 
 
 def transfer_body(done: list[Beside], note: str) -> str:
-    """A table by task, the sums of what was measured, and, apart, what the skipped fits would have taken."""
+    """Return a table of the tasks, the sums of the measured tasks, and a separate table with extrapolated times."""
     times = ["SentEval's way, s: embedding", "fits", "ours, s: embedding", "fits", "ratio", "of the fits alone"]
     head = ["task", "rows", "fits, SentEval's way", *times, "accuracy, SentEval's way", "ours", "same"]
     measured, partial = [t for t in done if t.ran == t.total], [t for t in done if t.ran < t.total]

@@ -1,14 +1,17 @@
-"""The host's work beside the model: rows per second, kernels per step, start-up, and the wait for a checkpoint.
+"""The work of the host: rows per second, kernels per step, start-up, and the wait for a checkpoint.
 
     python -m benchmarks.bench_host [--part rows|operators|startup|checkpoint] [--repeats 5] [--shared ../shared/data]
 
-One thread; CPU time, unless a disk is waited for, so that a busy machine changes little. Rows: batches as the loop gets
-them, after a first pass over the same ones that fills the caches (WordNet's words, word pieces). SimCSE's are compared
-with sentence-transformers' collator on the same texts twice, if it is installed. Without the real data, made-up words.
+All parts use one thread. They measure CPU time, which a busy machine changes little. Only the part checkpoint measures
+wall-clock time, because it waits for a disk.
 
-Operators: the kernels of a step as a GPU gets them, without packing. Their number depends on the layers, not on the
-width, the rows or the lengths, so 8 rows suffice. On the CPU, attention with dropout is torch's sum of its parts; on a
-GPU it is one kernel forward and one backward. No GPU has counted its launches yet.
+rows: the rate of batches as the loop gets them. A first pass over the same batches fills the caches (WordNet's words,
+word pieces). If sentence-transformers is installed, its collator reads each text of SimCSE's batches twice, for
+comparison. Without the real data, the text is synthetic.
+
+operators: the kernels of a step as a GPU gets them, without packing. Their number depends on the layers, but not on the
+width, the rows or the lengths, so 8 rows suffice. On the CPU, torch computes attention with dropout in several kernels.
+On a GPU, attention is one kernel forward and one backward. No launches have been counted on a GPU yet.
 """
 
 import argparse
@@ -53,7 +56,7 @@ def batches_of(overrides: list[str], text: Path, folder: Path) -> Any:
 
 
 def rows_a_second(rows: int, work: Callable[[], object], repeats: int) -> list[float]:
-    """Rows per second of CPU time of each repeat, after an untimed one."""
+    """Return the rows per second of CPU time in each repeat, after an untimed repeat."""
     rates = []
     for _ in range(repeats + 1):
         started = time.process_time()
@@ -63,7 +66,7 @@ def rows_a_second(rows: int, work: Callable[[], object], repeats: int) -> list[f
 
 
 def rows(shared: Path, repeats: int) -> str:
-    """Rows a second of each augmentation, and of the peer's collator."""
+    """Return a table with the rows per second of each augmentation, and of sentence-transformers' collator."""
     measured = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -103,7 +106,7 @@ def peer(batches: Any, steps: int, repeats: int) -> list[float]:
 
 
 def write_made_up(folder: Path) -> dict[str, Path]:
-    """A file of sentences and one of documents, by the names of the real ones."""
+    """Write synthetic sentences and documents. Return {name of the real file: synthetic file}."""
     made = {"wiki_sentences.txt.gz": folder / "sentences.txt", "documents.txt.gz": folder / "documents.txt"}
     write_sentences(save_model("minilm", folder / "model"), made["wiki_sentences.txt.gz"], 20_000)
     lines = made["wiki_sentences.txt.gz"].read_text().splitlines()
@@ -116,7 +119,7 @@ NO_KERNEL = {"detach", "alias", "empty", "empty_like", "empty_strided", "_unsafe
 
 
 class Kernels(TorchDispatchMode):
-    """Counts the operators that compute, inside the block; views and allocations do not."""
+    """A counter of the operators that compute something in the block. Views and allocations do not count."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,7 +132,7 @@ class Kernels(TorchDispatchMode):
 
 
 def operators() -> str:
-    """Kernels of a training step of SimCSE by shape and precision; the second step counts."""
+    """Return a table with the kernels of SimCSE's second training step, by shape and precision."""
     measured = []
     for shape in ("minilm", "bert"):
         for precision in ("fp32", "bf16"):
@@ -145,7 +148,7 @@ def operators() -> str:
 
 
 def small_training(folder: Path, shape: str, precision: str) -> Any:
-    """SimCSE of that shape on made-up sentences, without packing."""
+    """Return a training of SimCSE of this shape on synthetic sentences, without packing."""
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
 
@@ -153,7 +156,7 @@ def small_training(folder: Path, shape: str, precision: str) -> Any:
     from cse.lab.settings.compose import composed
     from cse.training.loop import Training
 
-    AcceleratorState._reset_state(reset_partial_state=True)  # of the precision before
+    AcceleratorState._reset_state(reset_partial_state=True)  # else it keeps the previous precision
 
     source = save_model(shape, folder / "model")
     write_sentences(source, folder / "text.txt", 64)
@@ -167,7 +170,7 @@ def small_training(folder: Path, shape: str, precision: str) -> Any:
 
 
 def start(repeats: int) -> str:
-    """CPU seconds (user and system) of whole commands, with all their processes."""
+    """Return a table with the CPU seconds (user and system) of whole commands, including all their processes."""
     measured: dict[str, list[float]] = {name: [] for name in LIGHT}
     for _ in range(repeats):
         for name, words in LIGHT.items():
@@ -183,7 +186,7 @@ def start(repeats: int) -> str:
 
 
 def checkpoint(repeats: int) -> str:
-    """Wall-clock seconds that the loop waits for `last/` of a BERT-base with its optimizer."""
+    """Return a table with the wall-clock seconds for which the loop waits for last/ of a BERT base with its optimizer."""
     from transformers import BertConfig, BertModel
 
     from cse.training import checkpoint as saving

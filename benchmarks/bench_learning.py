@@ -1,8 +1,8 @@
-"""Does every objective learn? MiniLM's STS-B dev score before and after some steps of each, on real text.
+"""Does every objective learn? MiniLM's STS-B dev score before and after some steps of each objective, on real text.
 
     python -m benchmarks.bench_learning [--steps 100] [--only mlm ...] [--shared ../shared/data]
 
-Needs the real data beside the checkout: Wikipedia sentences, documents, NLI triplets, STS-B.
+The benchmark needs the real data beside the checkout: Wikipedia sentences, documents, NLI triplets and STS-B.
 """
 
 import argparse
@@ -19,7 +19,7 @@ TITLE = "Every objective learns"
 HEADER = ["objective", "batch x steps", "lr", "loss, first", "loss, last", "dev, step 0", "half", "end", "best gain",
           "commit"]  # fmt: skip
 WIKI, NLI, DOCUMENTS = "text/wiki_sentences.txt.gz", "text/nli.csv.gz", "text/documents.txt.gz"
-SPANS = ["trainer.batch_size=16"]  # documents, of two anchors and four positives each (conf/recipe/declutr_minilm)
+SPANS = ["trainer.batch_size=16"]  # documents with two anchors and four positives each (conf/recipe/declutr_minilm)
 RUNS = {
     "simcse": (WIKI, ["objective=simcse"]),
     "simcse_sup": (NLI, ["objective=simcse_sup", "data.columns=[sent0,sent1,hard_neg]"]),
@@ -33,7 +33,7 @@ RUNS = {
 
 
 def run(name: str, steps: int, shared: Path, cache: str) -> list[str]:
-    """One run; its row of the table."""
+    """Train with an objective, and return the run's row of the table."""
     text, overrides = RUNS[name]
     with tempfile.TemporaryDirectory() as folder:
         command = [
@@ -70,14 +70,14 @@ def main() -> None:
 
 
 def kept() -> dict[str, list[str]]:
-    """The rows of earlier runs, by name; each has the commit it was measured at."""
+    """Return {objective: row} from earlier runs. A row has the commit of its measurement."""
     section = RESULTS.read_text().partition(f"## {TITLE}")[2].partition("\n## ")[0] if RESULTS.exists() else ""
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
     return {line[0]: line for line in lines if line[0] in RUNS and len(line) == len(HEADER)}
 
 
 def write(rows: list[list[str]], steps: int) -> None:
-    """Write the section so far: if interrupted, it keeps what was measured and says so."""
+    """Write the section with the rows so far. If the benchmark is interrupted, the section says so."""
     note = f"MiniLM with CLS pooling, STS-B dev Spearman x100, seed 42, one run each, in {precisions()[-1]}"
     cut = "" if len(rows) == len(RUNS) else f"; {len(rows)} of {len(RUNS)} runs so far"
     write_section(

@@ -1,10 +1,11 @@
-"""Watch a long run from outside: do memory, open files, step time or metrics.jsonl grow with steps or rows?
+"""A long run, watched from outside: do its memory, open files, step time or metrics.jsonl grow with steps or rows?
 
     python -m benchmarks.bench_long [--steps 20000] [--rows 5000000] [--every 500] [--folder FOLDER]
 
-cse-train in its own process, on made-up text and an encoder of one layer of width 64: SimCSE, batches of 16, evaluation
-(STS-B and geometry, made-up pairs) and a checkpoint every --every steps, pictures at the end. /proc is read twice a
-second. Memory is RssAnon, which leaves out pages of memory-mapped files, as the system can take them back. Linux only.
+The run is a separate process: SimCSE with batches of 16, on synthetic text, with an encoder of one layer of width 64.
+Every --every steps, the run is scored on synthetic pairs (STS-B and geometry) and saved. At the end it draws its plots.
+The benchmark reads /proc twice a second, so it needs Linux. Memory is RssAnon. This number leaves out the pages of
+memory-mapped files, because the system can take these pages back.
 """
 
 import argparse
@@ -22,11 +23,11 @@ import numpy as np
 from benchmarks.results import table, write_section
 
 CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
-BLOCK = 10_000  # rows written at a time, the same words in another order
+BLOCK = 10_000  # rows written at a time: the same rows in another order
 
 
 def write_text(path: Path, rows: int) -> None:
-    """rows sentences of 6 to 12 made-up words."""
+    """Write `rows` sentences of 6 to 12 synthetic words."""
     from cse.sources.synthetic import sentence
 
     rng = random.Random(0)
@@ -38,7 +39,7 @@ def write_text(path: Path, rows: int) -> None:
 
 
 def command(folder: Path, steps: int, every: int) -> list[str]:
-    """The command line of the run, on what `main` wrote into the folder."""
+    """Return the command of the run, which reads the text, encoder and pairs that `main` wrote into the folder."""
     return [
         CSE_TRAIN, "model=bert", f"model.name={folder}/encoder", "model.num_layers=null", "data=text",
         f"data.path={folder}/text.txt", f"paths.cache={folder}/cache", "eval=[stsb,geometry]", "allow_partial=true",
@@ -49,7 +50,7 @@ def command(folder: Path, steps: int, every: int) -> list[str]:
 
 
 def look(process: int, run: Path) -> dict[str, float] | None:
-    """The process's current memory, open files and log size; None once it has ended."""
+    """Return the current memory, open files and log size of the process; None if the process has ended."""
     try:
         status = Path(f"/proc/{process}/status").read_text().splitlines()
         files = len(list(Path(f"/proc/{process}/fd").iterdir()))
@@ -64,7 +65,7 @@ def look(process: int, run: Path) -> dict[str, float] | None:
 
 
 def watch(line: list[str], run: Path) -> list[dict[str, float]]:
-    """Run to the end, looking twice a second. Raises CalledProcessError if the run fails."""
+    """Run the command to its end, and look at the process twice a second. Raises CalledProcessError if it fails."""
     seen = []
     with subprocess.Popen(line, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
@@ -77,7 +78,7 @@ def watch(line: list[str], run: Path) -> list[dict[str, float]]:
 
 
 def parts(seen: list[dict[str, float]], run: Path) -> dict[str, list[list[str]]]:
-    """Rows of the two tables: while the text is prepared, and while it is trained on."""
+    """Return the rows of three tables: while the text is prepared, while the run trains, and at the end."""
     lines = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
     events: list[dict[str, Any]] = [event for event in lines if event["event"] == "metrics" and "train/loss" in event]
     steps, times = (np.array([event[key] for event in events]) for key in ("step", "time"))
