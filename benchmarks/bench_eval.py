@@ -106,7 +106,7 @@ def published_fits(
 
 
 def published_cosines(batcher: Encode, pairs: Examples, by_length: bool) -> np.ndarray:
-    """Return (2, N): the cosines and the gold scores of a file's pairs. by_length: whether pairs are sorted by length."""
+    """Return (2, N): the cosines and the gold scores of a file's pairs. by_length: whether to sort pairs by length."""
     rows = list(zip(*pairs.sentences, pairs.labels_N.tolist(), strict=True))
     if by_length:
         rows.sort(key=lambda row: (len(row[0].split()), len(row[1].split()), row[2]))

@@ -186,7 +186,7 @@ def start(repeats: int) -> str:
 
 
 def checkpoint(repeats: int) -> str:
-    """Return a table with the wall-clock seconds for which the loop waits for last/ of a BERT base with its optimizer."""
+    """Return a table with the wall-clock seconds that the loop waits for last/ of a BERT base with its optimizer."""
     from transformers import BertConfig, BertModel
 
     from cse.training import checkpoint as saving

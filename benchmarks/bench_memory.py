@@ -1,12 +1,13 @@
-"""Peak memory of a training step and seconds per row, by batch size: plain, and in chunks of 64 rows.
+"""The peak memory and the seconds per row of a training step, by batch size: plain, and in chunks of 64 rows.
 
     python -m benchmarks.bench_memory [--layers 1] [--width 192] [--batches 256,1024,4096,16384,65536]
                                       [--chunk 64] [--objectives simcse,barlow] [--memory GiB] [--seconds 120]
 
-A small encoder (by default one layer of half MiniLM's width), two views, 26 tokens on average, AdamW. Each cell runs in
-its own process, which reads its peak after the step (resident memory, or torch's peak on the GPU). A step that needs
-more than --memory (80 % of what is free) or --seconds is given up, and larger batches of that column are not tried. The
-parent imports torch only after the last cell, because a child's peak starts at its parent's.
+The encoder is small: by default one layer of half MiniLM's width. A row has two views of 26 tokens on average. The
+optimizer is AdamW. Each cell of the table has a separate process, which reads its peak after the step (resident memory,
+or torch's peak on a GPU). A step is given up if it needs more memory than --memory (default: 80 % of the free memory),
+or more time than --seconds. Larger batches of the same column are then not tried. The parent process imports torch only
+after the last cell, because the peak of a child process starts at the parent's peak.
 """
 
 import argparse
@@ -24,11 +25,14 @@ OBJECTIVES = {
     "barlow": ["objective=barlow", "objective.head.hidden=512", "objective.head.out=512"],
 }
 
-STARTING = 30.0  # seconds for imports, beside --seconds
+STARTING = 30.0  # seconds for imports, in addition to --seconds
 
 
 def one(objective_name: str, batch: int, layers: int, width: int, chunk: int, limit: float | None) -> dict[str, Any]:
-    """In a process of its own: build, take one step, and say what it took. batch 0: only build. chunk 0: plain."""
+    """Make the encoder, take one step, and return its memory and time. batch=0: no step. chunk=0: a plain step.
+
+    Call this function in a new process.
+    """
     import resource
 
     import torch
@@ -44,7 +48,7 @@ def one(objective_name: str, batch: int, layers: int, width: int, chunk: int, li
     if gpu:
         torch.cuda.set_per_process_memory_fraction(limit / torch.cuda.get_device_properties(0).total_memory)
     else:
-        resource.setrlimit(resource.RLIMIT_DATA, (int(limit), int(limit)))  # an allocation beyond it raises
+        resource.setrlimit(resource.RLIMIT_DATA, (int(limit), int(limit)))  # an allocation beyond the limit raises
     torch.manual_seed(0)
     config = BertConfig(
         hidden_size=width, num_hidden_layers=layers, num_attention_heads=width // 32, intermediate_size=4 * width
@@ -67,20 +71,20 @@ def one(objective_name: str, batch: int, layers: int, width: int, chunk: int, li
             optimizer.step()
 
         took = seconds(step)
-    scale = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
+    scale = 1 if sys.platform == "darwin" else 1024  # the unit of ru_maxrss, in bytes
     peak = torch.cuda.max_memory_allocated() if gpu else scale * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {"bytes": peak, "seconds": took, "limit": limit, "device": device()}
 
 
 def available() -> int:
-    """Bytes that a new process can have."""
+    """Return the number of bytes that a new process can get."""
     lines = Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").exists() else []
     free = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")]
     return free[0] if free else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def apart(objective: str, batch: int, given: Any, chunk: int) -> dict[str, Any] | str:
-    """`one` in a fresh process; or why it gave no number."""
+    """Return the result of `one` in a new process, or why there is no result."""
     command = [
         sys.executable, __file__, "--one", objective, "--batches", str(batch), "--layers", str(given.layers),
         "--width", str(given.width), "--chunk", str(chunk), *(["--memory", str(given.memory)] if given.memory else []),
@@ -97,7 +101,7 @@ def apart(objective: str, batch: int, given: Any, chunk: int) -> dict[str, Any] 
 
 
 def column(objective: str, given: Any, chunk: int) -> list[str]:
-    """Peak and time a row for every batch, as far as it goes."""
+    """Return a cell for each batch size: the peak and the time per row, or why the size has no numbers."""
     cells: list[str] = []
     tried: dict[str, Any] | str = {}
     for batch in given.batches:

@@ -4,10 +4,11 @@
                                         [--test-seed 20] [--kinds qa all]
 
 The folder --shared has make.py, which makes the data, reference.py, which trains with sentence-transformers, and
-score.py, which scores both encoders on products that no training row names. The test data has another seed of make.py
-than the training data. Both sides have the same epochs, batch, rate and length, and select on the same pairs. cse
-trains with and without objective.symmetric, and dev alone chooses between the two. Each job leaves a result in --work,
-and a second call makes the missing ones. Run it on a quiet machine: the jobs are timed, one after the other.
+score.py, which scores both encoders on products that no training row names. make.py makes the test data and the
+training data with different seeds. Both sides have the same epochs, batch size, learning rate and maximum length, and
+select on the same pairs. cse trains with and without objective.symmetric, and only dev scores choose between the two.
+Each job leaves its result in --work, and a second call runs only the missing jobs. The machine should do nothing else,
+because the jobs are timed. They run one after the other.
 """
 
 import argparse
@@ -49,7 +50,7 @@ def ours(kind: str, seed: int, data: Path, folder: Path, symmetric: bool) -> lis
 
 
 def timed(command: list[str], log: Path) -> float:
-    """Run a command, its output into `log`. Returns its seconds."""
+    """Run a command, with its output in `log`. Return the command's seconds."""
     started = time.perf_counter()
     with open(log, "w") as output:
         subprocess.run(command, check=True, stdout=output, stderr=subprocess.STDOUT)
@@ -57,7 +58,7 @@ def timed(command: list[str], log: Path) -> float:
 
 
 def result_of(job: str, shared: Path, work: Path) -> dict[str, float]:
-    """Train, score and keep the result of a job, KIND-SIDE-SEED, unless it is there."""
+    """Return the result of a job KIND-SIDE-SEED. Without a stored result, train, score and store the result."""
     kept = work / "jobs" / job / "result.json"
     if kept.exists():
         return json.loads(kept.read_text())
@@ -85,7 +86,7 @@ def result_of(job: str, shared: Path, work: Path) -> dict[str, float]:
 
 
 def rows_of(kind: str, seeds: list[int], shared: Path, work: Path) -> list[list[str]]:
-    """A row of the table for each side: the mean over seeds, and each seed's number. dev chooses a row of cse."""
+    """Return a row of the table for each side: the mean over seeds, and each seed's number. Dev selects cse's row."""
     found = {side: [result_of(f"{kind}-{side}-{seed}", shared, work) for seed in seeds] for side in NAMES}
     dev = {side: fmean(one["dev"] for one in results) for side, results in found.items() if side != "reference"}
     chosen = max(dev, key=lambda side: dev[side])

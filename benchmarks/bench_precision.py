@@ -1,12 +1,14 @@
-"""What bf16 changes beside fp32, for every objective of the four papers: scores, losses, gradients.
+"""The scores, losses and gradients in bf16 compared with fp32, for every objective of the four papers.
 
     python -m benchmarks.bench_precision [--part gradients|runs|scores] [--arms simcse ...] [--models minilm bert]
                                          [--steps 100] [--seeds 3] [--runs FOLDER] [--shared ../shared/data]
 
-Weights: MiniLM's, and random ones of BERT-base's shape. gradients: of the first step, the same rows and dropout in both
-precisions. runs: cse-train with the same seeds; a finished run in FOLDER is read, not made again. scores: STS-B dev of
-MiniLM and of the runs in FOLDER, encoded in both precisions, and the time of the seven STS tasks.
-Needs the real data beside the checkout.
+The weights are MiniLM's, and random weights of BERT base's shape. The real data must be beside the checkout.
+
+gradients   compares the first step, with the same rows and dropout in both precisions
+runs        compares runs of cse-train with the same seeds; a finished run in FOLDER is read, not repeated
+scores      compares STS-B dev of MiniLM and of the runs in FOLDER, encoded in both precisions, and measures the time of
+            the seven STS tasks
 """
 
 import argparse
@@ -46,11 +48,11 @@ ARMS = {
     "vicreg": (WIKI, ["objective=vicreg", "augmentation=shuffle"]),
 }
 RANDOM_BERT = "random_bert"  # a folder
-ROWS = {"minilm": (32, 8), "bert": (8, 2)}  # of a batch; of DeCLUTR's, documents of two anchors and four positives each
+ROWS = {"minilm": (32, 8), "bert": (8, 2)}  # of a batch; of DeCLUTR's batch: documents with two anchors, four positives
 
 
 def words_of(arm: str, model: str, seed: int, shared: Path, work: Path) -> list[str]:
-    """The line of an arm, without precision and folder. `work` has the cache and, if asked for, BERT's weights."""
+    """Return the arguments of an arm, except precision and folder. `work` has the cache and, for bert, the weights."""
     text, own = ARMS[arm]
     rows = ROWS[model][arm == "declutr"]
     weights = [f"model.name={work / RANDOM_BERT}"] if model == "bert" else []
@@ -63,7 +65,7 @@ def words_of(arm: str, model: str, seed: int, shared: Path, work: Path) -> list[
 
 
 def gradient(words: list[str], precision: str, folder: Path) -> tuple[float, Tensor]:
-    """The first step's text loss, and the gradient of text and second modality with respect to all weights."""
+    """Return the first step's text loss, and the gradient of all weights from the text and the second modality."""
     reset_precision()
     accelerator = Accelerator(mixed_precision=precision_of(precision).replace("fp32", "no"), cpu=True)
     config = composed("train", [*words, "trainer.workers=0", "eval=[]", "trainer.select=null"])
@@ -81,7 +83,7 @@ def gradient(words: list[str], precision: str, folder: Path) -> tuple[float, Ten
 
 
 def gradients(arms: list[str], models: list[str], seeds: int, shared: Path, work: Path) -> str:
-    """A row for each model and arm: how far bf16's loss and gradient are from those of fp32, seed by seed."""
+    """Return a row for each model and arm: how far bf16's loss and gradient are from fp32's, for each seed."""
     rows = []
     for model, arm in itertools.product(models, arms):
         found = []
@@ -99,12 +101,12 @@ def gradients(arms: list[str], models: list[str], seeds: int, shared: Path, work
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether the run there ended, so that it is not made again."""
+    """Return whether a folder has a finished run, which is not repeated."""
     return read_run(folder).is_done
 
 
 def runs(arms: list[str], models: list[str], seeds: int, shared: Path, work: Path, steps: int) -> str:
-    """A row for each model and arm: fp32 dev scores of best/, and losses, of the runs that both precisions finished."""
+    """Return a row for each model and arm, over the seeds that both precisions finished: dev scores and losses."""
     rows = []
     for model, arm in itertools.product(models, arms):
         pairs, ends = [], []
@@ -134,7 +136,7 @@ def runs(arms: list[str], models: list[str], seeds: int, shared: Path, work: Pat
 
 
 def scores(shared: Path, folder: Path, rounds: int) -> str:
-    """STS-B dev, encoded in either precision, of MiniLM's own pooling and of every best/; and the time of STS-7."""
+    """Return tables: STS-B dev of MiniLM and of every best/ in both precisions, and the time of the seven STS tasks."""
     dev, seven = Stsb(f"{shared}/senteval"), Sts(f"{shared}/senteval")
     dev.prepare()
     seven.prepare()

@@ -1,8 +1,8 @@
-"""Where our training step spends its time: operators by self time.
+"""The time of each operator in our training step, without the operators that it calls.
 
     python -m benchmarks.bench_profile [--model minilm|bert] [--batch 64] [--precision bf16|fp32]
 
-One profiled step after three others, on the rows of bench_speed.py.
+The benchmark profiles one step after three other steps. The rows are like the rows of bench_speed.py.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""CPU time, peak memory and the size of the page of `cse-report runs=FOLDER` over made-up runs.
+"""The CPU time, the peak memory and the page's size of `cse-report runs=FOLDER` on synthetic runs.
 
     python -m benchmarks.bench_report [--runs 10000]
 
-Every run is a copy of one composed config with its own learning rate, batch size, pooling and seed: five seeds a
-setting, four scores, eight steps of a curve. The report is a process of its own.
+The config of every run is one composed config with another learning rate, batch size, pooling or seed. A setting has
+five seeds. A run has four scores, and a curve of eight steps. The report runs in a separate process.
 """
 
 import argparse
@@ -20,7 +20,7 @@ SCORES = ("dev/stsb/spearman", "test/stsb/spearman", "test/sts/average", "test/s
 
 
 def make(folder: Path, runs: int) -> None:
-    """Fill a folder with runs as cse-train leaves them, but for weights and pictures."""
+    """Fill a folder with synthetic runs, which have the files of cse-train's runs except weights and pictures."""
     from cse.lab.settings.compose import composed, without_hydra
     from cse.lab.settings.references import resolved
 
@@ -57,7 +57,7 @@ def make(folder: Path, runs: int) -> None:
 
 
 def measured(runs: int) -> list[str]:
-    """A row: runs, seconds of CPU, GB at the peak, MB of the page."""
+    """Return a row of the table: number of runs, seconds of CPU time, GB at the peak, MB of the page."""
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder) / "runs", runs)
         code = "import sys; sys.argv[0] = 'cse-report'; from cse.lab.commands.report import main; main()"

@@ -1,16 +1,20 @@
-"""Seconds a training step: ours, sentence-transformers' trainer, a plain Hugging Face Trainer, each in fp32 and, where
-the machine computes in it, in bf16.
+"""The seconds per training step of cse, of sentence-transformers' trainer and of a plain Hugging Face Trainer, in fp32
+and, if the machine computes bf16 in hardware, in bf16.
 
     python -m benchmarks.bench_speed [--model minilm|bert] [--batch 64|256] [--length 32] [--steps N] [--rounds N]
     python -m benchmarks.bench_speed --processes 2 [--model minilm|bert] [--batch 64] [--steps N] [--rounds N]
     python -m benchmarks.bench_speed --recipe [--steps 300] [--model minilm|bert] [--shared ../shared/data]
 
-Without options: both shapes at both batches, 20 minutes on two cores. Weights are random and sentences made up, since
-time does not depend on them: at most 32 tokens, 26 on average, every row twice (--length: other than 32). The three
-train on the same rows in the same order, a few steps each in turn, with AdamW (fused), a linear schedule and clipping
-at 1. BERT at 256 in both precisions needs more than 24 GB. --quick: only try whether it runs. --processes N: ours
-alone, in N processes of one thread each and in one process of N threads, with the same global batch; MiniLM at 64 takes
-two minutes. --recipe: cse-train for some steps and three evaluations, extrapolated to SimCSE's 15,625 steps and 125.
+Without options, the benchmark measures both shapes with both batch sizes, in 20 minutes on two cores. Weights and
+sentences are random, because the time does not depend on them. Each row has a sentence twice, of at most 32 tokens
+(--length) and 26 on average. The three trainers train on the same rows in the same order, a few steps each in turn,
+with AdamW (fused), a linear schedule and clipping at 1. BERT with batch 256 in both precisions needs more than 24 GB.
+
+--quick        only tests whether the trainers run
+--processes N  compares cse in N processes of one thread each with cse in one process of N threads. The global batch is
+               the same. MiniLM with batch 64 takes two minutes
+--recipe       runs cse-train for some steps with three evaluations, and extrapolates to SimCSE's 15,625 steps with 125
+               evaluations
 """
 
 import argparse
@@ -34,21 +38,26 @@ from cse.lab.run import this_process
 from cse.tensors import Precision
 from cse.training.distributed import join_processes, leave_processes
 
-PLAN = {  # untimed steps, steps a round, rounds; BERT at 256 takes a minute a step, so its first one counts
+PLAN = {  # untimed steps, steps per round, rounds; a step of BERT with batch 256 takes a minute, so none is untimed
     ("minilm", 64): (3, 2, 5), ("minilm", 256): (2, 1, 3), ("bert", 64): (1, 1, 3), ("bert", 256): (0, 1, 2),
 }  # fmt: skip
 GPU_PLAN = 20, 100, 5
 RECIPE_STEPS, RECIPE_EVALUATIONS = 15_625, 125
-SCORE_EVERY = 125  # the recipe's
+SCORE_EVERY = 125  # steps between two evaluations in the recipe
 
 
 def work(model: str, batches: Any, steps: int) -> dict[str, float]:
-    """Floating-point operations of a step's linear layers and attention, forward and backward, mean of `steps` steps.
+    """Return the floating-point operations of linear layers and attention in a step, as the mean of `steps` steps.
 
-    real: of the real tokens. padded: of every cell of the padded batch, which is what the peers compute. packed: what
-    ours computes on a CPU: real tokens in linear layers, padded attention, and of the last layer's output side only
-    the CLS rows. D width, N tokens, B rows: a linear layer is 2 N D^2 an output of width D; a layer has 4 of them in
-    attention and 8 in feed-forward; scores and their product with the values are 4 D a pair of positions.
+    The numbers are for forward and backward together:
+    - real: for real tokens only
+    - padded: for every cell of the padded batch, as the other trainers compute
+    - packed: for cse on a CPU. Linear layers compute real tokens, and attention computes the padded batch. After the
+      last layer's attention, only CLS is computed
+
+    With width D and N tokens, a linear layer has 2 N D^2 operations for each output of width D. A layer has 4 such
+    outputs in attention, and 8 in feed-forward. Attention's scores, and their product with the values, have 4 D
+    operations for each pair of positions.
     """
     width, layers, _ = SHAPES[model]
     total = {"real": 0.0, "padded": 0.0, "packed": 0.0}
@@ -64,7 +73,7 @@ def work(model: str, batches: Any, steps: int) -> dict[str, float]:
 
 
 def peak(precision: str) -> float:
-    """FLOP/s of a large square matrix product in that precision: the best of 5."""
+    """Return the FLOP/s of a large square matrix product in a precision: the best of 5 products."""
     dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
     size = 8192 if torch.cuda.is_available() else 2048
     a, b = (torch.randn(size, size, device=device(), dtype=dtype) for _ in range(2))
@@ -77,7 +86,7 @@ def peak(precision: str) -> float:
 
 
 def measure(model: str, batch: int, length: int, *, warm: int, steps: int, rounds: int) -> tuple[str, str]:
-    """Interleaved rounds of one setting. Returns what it rests on and its table."""
+    """Measure one shape and batch size, in rounds in which the trainers take turns. Return (facts as text, table)."""
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
         turns, batches = contestants(model, batch, warm + rounds * steps, Path(folder), length)
@@ -113,14 +122,14 @@ def measure(model: str, batch: int, length: int, *, warm: int, steps: int, round
 
 
 def turns_in(pipe: Any, group: dict[str, str], threads: int, setting: tuple[str, int, Path, Precision]) -> None:
-    """One process of a run of ours: take a turn for every number of steps that the pipe has, and send its seconds.
+    """Work as one process of a run of cse. For each number from the pipe, train so many steps, and send the seconds.
 
-    group: the environment of a launcher. setting: what `ours` takes.
+    group: the environment variables of a launcher. setting: the arguments of `ours`.
     """
     os.environ.update(group)
     this_process.quiet()
     if group:
-        join_processes()  # which chooses a number of threads
+        join_processes()  # sets a number of threads, so it comes before set_num_threads
     torch.set_num_threads(threads)
     turn, _ = ours(*setting)
     while steps := pipe.recv():
@@ -129,7 +138,7 @@ def turns_in(pipe: Any, group: dict[str, str], threads: int, setting: tuple[str,
 
 
 def processes(model: str, batch: int, count: int, warm: int, steps: int, rounds: int) -> tuple[str, str]:
-    """One process of `count` threads and `count` processes of one thread, in turn. Returns as `measure` does."""
+    """Measure one process of `count` threads and `count` processes of one thread, in turn. Returns: see `measure`."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         source = save_model(model, Path(folder) / "model")
@@ -156,7 +165,7 @@ def processes(model: str, batch: int, count: int, warm: int, steps: int, rounds:
 
 
 def started(world: int, threads: int, setting: tuple[str, int, Path, Precision]) -> list[Any]:
-    """Start the processes of one run. Returns a pipe to each."""
+    """Start the processes of one run. Return a pipe to each process."""
     context, pipes = multiprocessing.get_context("spawn"), []
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -165,13 +174,13 @@ def started(world: int, threads: int, setting: tuple[str, int, Path, Precision])
         group = {} if world == 1 else shared | {"RANK": f"{rank}", "LOCAL_RANK": f"{rank}"}
         pipe, theirs = context.Pipe()
         context.Process(target=turns_in, args=(theirs, group, threads, setting), daemon=True).start()
-        theirs.close()  # else this process would wait for ever for one that has failed
+        theirs.close()  # else this process would wait for ever for a process that has failed
         pipes.append(pipe)
     return pipes
 
 
 def recipe(model: str, steps: int, shared: Path) -> tuple[str, str]:
-    """cse-train itself: seconds a step, an evaluation, a save; and what 15,625 steps with 125 evaluations come to."""
+    """Measure a step, an evaluation and a save of cse-train, and extrapolate to 15,625 steps with 125 evaluations."""
     with tempfile.TemporaryDirectory() as folder:
         weights = (
             ["model=minilm", "model.pooling=cls"]
@@ -182,7 +191,7 @@ def recipe(model: str, steps: int, shared: Path) -> tuple[str, str]:
             str(Path(sys.executable).parent / "cse-train"), *weights, "data=text", "eval=stsb", "tracker=none",
             f"data.path={shared}/text/wiki_sentences.txt.gz", f"paths.senteval={shared}/senteval",
             f"paths.cache={folder}/cache", f"hydra.run.dir={folder}/run", f"trainer.max_steps={steps}",
-            f"trainer.eval_every={max(1, steps // 30) * 10}",  # where a line is logged anyway: it starts the clock
+            f"trainer.eval_every={max(1, steps // 30) * 10}",  # steps that are logged; this line starts the clock
         ]  # fmt: skip
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         results = json.loads((Path(folder) / "run/results.json").read_text())
@@ -209,10 +218,11 @@ def recipe(model: str, steps: int, shared: Path) -> tuple[str, str]:
 
 
 def evaluations_and_save(events: list[dict[str, Any]], seconds: float) -> tuple[list[float], float]:
-    """Seconds of each evaluation and of a save, from the clock of the log; seconds: of all steps.
+    """Return (the seconds of each evaluation, the seconds of a save), from the times in the log.
 
-    A step that is scored is logged first, so the line of its score is one evaluation later; saves are what is left
-    between the first score and the last.
+    A scored step is logged before its evaluation, and its score is logged after. So the time between the two lines is
+    the evaluation. The saves take the remaining time between the first and the last score. seconds: the time of all
+    steps.
     """
     scored = [i for i, event in enumerate(events) if "dev/stsb/spearman" in event and event["step"] > 0]
     evaluations = [events[i]["time"] - events[i - 1]["time"] for i in scored]
@@ -222,7 +232,7 @@ def evaluations_and_save(events: list[dict[str, Any]], seconds: float) -> tuple[
 
 
 def encoder_share(folder: str, shared: Path) -> float:
-    """The share of an evaluation's time, after the first, that the encoder's pass takes; the rest is the scoring."""
+    """Return the share of the encoder in the time of an evaluation after the first one. The rest is scoring."""
     from cse.eval.sts import Stsb
     from cse.model.load import load_encoder
 

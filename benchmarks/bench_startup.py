@@ -2,12 +2,13 @@
 
     python -m benchmarks.bench_startup [--repeats 5] [--shared ../shared/data] [--lines 10000000]
 
-Wall clock, a new process each time. The first step counts from the command's start to the line of step 1 in
-metrics.jsonl, and includes libraries, text, encoder and the untrained encoder's score on STS-B dev: once with an empty
-cache, so that the text is read, then with a full one. Without the real data, only the first two.
+The benchmark measures wall-clock time, with a new process each time. The time of the first step ends at the line of
+step 1 in metrics.jsonl. It includes libraries, text, encoder and the untrained encoder's score on STS-B dev. The first
+run has an empty cache, so it reads the text. A later run has a full cache. Without the real data, no run is measured.
 
---lines adds the first step of a file of 100,000 synthetic sentences and of a file of that many, with one layer and no
-evaluation: of the first run with the file, which reads it, and of later runs. Ten million lines take 3 GB.
+--lines N adds the first step on a file of 100,000 synthetic sentences, and on a file of N sentences. The encoder has
+one layer, and there is no evaluation. The first run with a file reads the file; later runs read the cache. Ten million
+lines take 3 GB.
 """
 
 import argparse
@@ -26,14 +27,14 @@ CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
 
 
 def wall(arguments: list[str]) -> float:
-    """Seconds from the command's start to its end."""
+    """Return the seconds from a command's start to its end."""
     started = time.perf_counter()
     subprocess.run([CSE_TRAIN, *arguments], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - started
 
 
 def first_step(shared: Path, cache: str) -> dict[str, float]:
-    """Seconds from the command's start to its milestones."""
+    """Return the seconds from a run's start to its first score, its first step and its end, by name."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             CSE_TRAIN, "model=minilm", "model.pooling=cls", "data=text",
@@ -54,7 +55,7 @@ def first_step(shared: Path, cache: str) -> dict[str, float]:
 
 
 def first_step_of_lines(text: Path, cache: Path) -> float:
-    """Seconds from the command's start to step 1 of a run on a file of plain text."""
+    """Return the seconds from a run's start to its first step, on a file of plain text."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             CSE_TRAIN, "model=minilm", "model.num_layers=1", "data=text", f"data.path={text}", f"paths.cache={cache}",
@@ -67,7 +68,7 @@ def first_step_of_lines(text: Path, cache: Path) -> float:
 
 
 def first_steps(lines: int, repeats: int) -> dict[str, list[float]]:
-    """first_step_of_lines for 100,000 lines and for `lines`, with an empty cache and then with a full one."""
+    """Return the times of first_step_of_lines for 100,000 and for `lines` lines, with an empty and a full cache."""
     times = {}
     with tempfile.TemporaryDirectory() as folder:
         for count in (100_000, lines):

@@ -1,7 +1,8 @@
 """How often the report's verdicts are wrong, and how often they find a true effect: python -m benchmarks.bench_verdicts
 
-Made-up tables with a known truth are judged by the report's own `cse.lab.report.paper.claims.judge_claims`: four arms
-of a few seeds, normal with deviation 1, and every form of claim. Effects are in deviations of one seed.
+The report's own `cse.lab.report.paper.claims.judge_claims` judges synthetic tables whose true means are known. A table
+has four arms with a few seeds each. The scores are normal with standard deviation 1, so an effect is in standard
+deviations over seeds. The claims are differences, a claim of three parts, and an equivalence with its control.
 """
 
 import argparse
@@ -42,7 +43,7 @@ CLAIMS = [
 
 @dataclass(frozen=True)
 class World:
-    """The truth: how far each arm lies above arm 2, and whether scores are rounded, so that they tie."""
+    """The truth. means: how far each arm lies above arm 2. ties: whether scores are rounded, so that some are equal."""
 
     name: str
     means: tuple[float, float, float, float]
@@ -63,7 +64,7 @@ def block_with(stated: Sequence[dict[str, object]]) -> ReportBlock:
 
 
 def draw(block: ReportBlock, world: World, seeds: int, rng: np.random.Generator) -> list[claims.JudgedClaim]:
-    """The report's claims on one made-up table."""
+    """Return the report's verdicts on the claims of one synthetic table."""
     scores = np.array(world.means)[:, None] + rng.normal(size=(len(ARMS), seeds))
     if world.ties:
         scores = np.round(scores)
@@ -84,7 +85,7 @@ def draw(block: ReportBlock, world: World, seeds: int, rng: np.random.Generator)
 
 
 def is_false(judged: claims.JudgedClaim, world: World) -> bool:
-    """Whether the verdict of a claim, or of one of its parts, is wrong."""
+    """Return whether the verdict on a claim, or on one of its parts, is wrong."""
     means = dict(zip(ARMS, world.means, strict=True))
     claim = judged.claim
     assert claim.places
@@ -106,18 +107,18 @@ def is_false(judged: claims.JudgedClaim, world: World) -> bool:
 
 
 def false_alarms(world: World, seeds: int, tables: int) -> float:
-    """The share of made-up tables with a false verdict on any claim or part."""
+    """Return the share of synthetic tables with a false verdict on any claim or part."""
     block, rng = block_with(CLAIMS), np.random.default_rng(seeds)
     return float(np.mean([any_false(draw(block, world, seeds, rng), world) for _ in range(tables)]))
 
 
 def any_false(judged: Sequence[claims.JudgedClaim], world: World) -> bool:
-    """Whether a table has any false verdict."""
+    """Return whether a table has any false verdict."""
     return any(is_false(one, world) for one in judged)
 
 
 def seen(effect: float, seeds: int, tables: int) -> float:
-    """How often a table's only claim HOLDS, for an arm that is better by this effect."""
+    """Return how often a table's only claim HOLDS, if its arm is better by this effect."""
     block, rng = block_with(CLAIMS[:1]), np.random.default_rng(seeds)
     world = World("power", (0, effect, 0, 0))
     return float(np.mean([draw(block, world, seeds, rng)[0].verdict == HOLDS for _ in range(tables)]))

@@ -1,9 +1,10 @@
-"""What the papers claim from their tables, and what their own numbers and our runs say of it.
+"""The papers' claims about their tables, compared with the papers' own numbers and with our runs.
 
     python -m benchmarks.claims [FOLDER]
 
-Writes CLAIMS.md, anew each time. FOLDER (runs) holds the runs of PAPER/TABLE where `cse-train sweep=PAPER/TABLE` puts
-them; a table without runs has the paper's own numbers alone. Figures of ours stand beside judged claims only.
+The program writes the whole of CLAIMS.md each time. FOLDER (by default `runs`) has the runs of each sweep in
+PAPER/TABLE, the folder in which `cse-train sweep=PAPER/TABLE` trains. A table without runs has only the paper's own
+numbers. A claim has our numbers only if our runs test the claim.
 """
 
 import argparse
@@ -45,7 +46,7 @@ figure, to be read beside its curve.
 
 
 def findings_of(name: str, folder: Path) -> list[JudgedClaim]:
-    """A sweep's claims, judged from its runs in the folder, if there are any."""
+    """Return a sweep's claims, with the verdicts of the sweep's runs in the folder, if there are any."""
     place = folder / sweeps.load_sweep(name).folder
     words = [f"sweep={name}", *([f"runs={place}"] if place.is_dir() else [])]
     config = reporting_settings(words)
@@ -53,7 +54,7 @@ def findings_of(name: str, folder: Path) -> list[JudgedClaim]:
 
 
 def line(name: str, one: JudgedClaim) -> dict[str, str]:
-    """A claim's line of the page."""
+    """Return a claim's row of the page, {column: text}."""
     facts = claim_facts(one)
     judged = one.verdict not in (SEE_FIGURE, NOT_TESTED, NOT_RUN)
     return {
@@ -67,7 +68,7 @@ def line(name: str, one: JudgedClaim) -> dict[str, str]:
 
 
 def page(found: dict[str, list[JudgedClaim]]) -> str:
-    """The page. found: the findings of each sweep, by its name."""
+    """Return the page. found: {name of a sweep: its claims with their verdicts}."""
     every = [finding for claims in found.values() for finding in claims]
     table = pd.DataFrame([line(name, one) for name, claims in found.items() for one in claims])
     supports = [one.published_supports for one in every if one.published is not None]
@@ -82,7 +83,7 @@ def page(found: dict[str, list[JudgedClaim]]) -> str:
 
 
 def main() -> None:
-    """The command line."""
+    """Write CLAIMS.md."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.claims", description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, nargs="?", default=Path("runs"), help="PAPER/TABLE folders of runs")
     folder = parser.parse_args().folder

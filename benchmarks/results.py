@@ -1,4 +1,4 @@
-"""benchmarks/RESULTS.md: each benchmark owns one section and rewrites only that."""
+"""The page benchmarks/RESULTS.md. Each measurement has a section. A repeated measurement replaces only this section."""
 
 import argparse
 import platform
@@ -15,7 +15,7 @@ SHARED = HERE.resolve().parents[1] / "shared" / "data"
 
 
 def write_section(title: str, command: str, body: str) -> None:
-    """Replace the section `title` with `body`, under the command, the machine, the commit and today's date."""
+    """Replace the section `title` by a line with the command, machine, commit and today's date, and then `body`."""
     head = f"## {title}\n\n`{command}`, {machine()}, commit {commit()}, {date.today()}\n\n"
     old = (
         RESULTS.read_text(encoding="utf-8")
@@ -33,7 +33,7 @@ def commit() -> str:
 
 
 def machine() -> str:
-    """Processor, cores, threads and torch, or the GPU."""
+    """Return the processor, its cores and threads, and torch's version; with a GPU, the GPU and torch's version."""
     import torch
 
     if torch.cuda.is_available():
@@ -45,21 +45,21 @@ def machine() -> str:
 
 
 def where() -> str:
-    """What the benchmark ran on, for its title."""
+    """Return "on the GPU" or "on the CPU", for the title of a section."""
     import torch
 
     return "on the GPU" if torch.cuda.is_available() else "on the CPU"
 
 
 def real_data(folder: str) -> Path:
-    """Check the value of --shared."""
+    """Return the folder that --shared names. Raises ArgumentTypeError if there is no such folder."""
     if not Path(folder).is_dir():
         raise argparse.ArgumentTypeError(f"{folder} is not there: this benchmark needs the real data")
     return Path(folder)
 
 
 def spread(values: list[float]) -> str:
-    """The median, with minimum and maximum if there are several values."""
+    """Return the median as text, with minimum and maximum if there are several values."""
     low, middle, high = (in_three_digits(value) for value in (min(values), statistics.median(values), max(values)))
     return middle if len(values) == 1 else f"{middle} ({low} to {high})"
 
@@ -70,6 +70,6 @@ def in_three_digits(value: float) -> str:
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
