@@ -1,4 +1,4 @@
-"""The blocks of code in a document, and the commands in those."""
+"""The blocks of code in a document, and the commands in the blocks and in the running text."""
 
 import re
 from dataclasses import dataclass
@@ -9,8 +9,11 @@ FENCE = re.compile(r"^```(?:\{code-block\} )?(\w+)\n((?::\w+:[^\n]*\n)*)\n?(.*?)
 
 @dataclass(frozen=True)
 class Block:
-    """language: sh, python, yaml. caption: the name of the file that it shows, or "". line: its first in the
-    document."""
+    """A block of code.
+
+    language: sh, python or yaml. caption: the name of the file that the block shows, or "". line: the number of the
+    block's first line in the document.
+    """
 
     language: str
     caption: str
@@ -19,7 +22,7 @@ class Block:
 
 
 def blocks(document: Path) -> list[Block]:
-    """Every fenced block that names its language, in order."""
+    """Return every fenced block with a language, in order."""
     text = document.read_text(encoding="utf-8")
     found = []
     for match in FENCE.finditer(text):
@@ -30,7 +33,7 @@ def blocks(document: Path) -> list[Block]:
 
 
 def commands(block: Block) -> list[tuple[int, str]]:
-    """(line, command) of a block of shell, with continued lines joined and without comments."""
+    """Return (line, command) of each command in a block of shell, without comments. Continued lines are joined."""
     joined = re.sub(r"\\\n\s*", lambda gap: " " + "\0" * gap[0].count("\n"), block.text)
     found = []
     line = block.line
@@ -46,7 +49,7 @@ INLINE = re.compile(r"`(?:eval \"\$\((cse-[^`]+)\)\"|((?:cse-\w+|make|pip instal
 
 
 def inline_commands(document: Path) -> list[tuple[int, str]]:
-    """(line, command) of every command of cse in the running text of a document."""
+    """Return (line, command) of every command in backquotes in the running text of a document."""
     text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), document.read_text(encoding="utf-8"))
     return [
         (text.count("\n", 0, match.start()) + 1, " ".join((match[1] or match[2]).split()))

@@ -1,4 +1,4 @@
-"""A page in headless Chromium, driven through its DevTools protocol over a pipe: no network, no driver to install."""
+"""A page in headless Chromium, controlled by Chromium's DevTools protocol over a pipe, without network or driver."""
 
 import base64
 import itertools
@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 BINARY = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-WAIT = 600  # seconds for an answer, on a busy machine
+WAIT = 600  # seconds until an answer comes, even on a busy machine
 needed = pytest.mark.skipif(BINARY is None, reason="needs Chromium (apt-get install chromium)")
 
 
 class Page:
-    """A context manager. complaints: errors on the console; requests: every address that the page asked for."""
+    """A context manager for a page. complaints: errors on the console. requests: the addresses that the page loads."""
 
     def __init__(self, file: Path, folder: Path, width: int = 1600, dark: bool = False):
         self.file, self.folder, self.width, self.dark = file, folder, width, dark
@@ -50,7 +50,7 @@ class Page:
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
         size = {"width": self.width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
         self.ask("Emulation.setDeviceMetricsOverride", **size)
-        self.ask("Emulation.setScrollbarsHidden", hidden=True)  # which a picture of the whole page has not either
+        self.ask("Emulation.setScrollbarsHidden", hidden=True)  # a picture of the whole page has no scrollbars either
         self.ask("Page.navigate", url=self.file.resolve().as_uri())
         self.run("new Promise((done) => document.readyState === 'complete' ? done() : (onload = done))")
         return self
@@ -62,7 +62,7 @@ class Page:
         os.close(self.read)
 
     def ask(self, method, **parameters):
-        """The answer to a command of the protocol; events that come before it are kept."""
+        """Send a command of the protocol, and return the answer. Events that come before the answer are kept."""
         number = next(self.numbers)
         message = {"id": number, "method": method, "params": parameters}
         message |= {"sessionId": self.session} if self.session else {}
@@ -97,12 +97,12 @@ class Page:
             self.requests.append(event["request"]["url"])
 
     def run(self, code):
-        """The value of a JavaScript expression, awaited."""
+        """Return the value of a JavaScript expression. If the value is a promise, wait for its result."""
         answer = self.ask("Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def picture(self, path: Path):
-        """The whole page as a PNG file."""
+        """Write a picture of the whole page as a PNG file."""
         image = self.ask("Page.captureScreenshot", captureBeyondViewport=True, format="png")
         path.write_bytes(base64.b64decode(image["data"]))

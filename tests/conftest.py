@@ -1,4 +1,7 @@
-"""Small made-up inputs: encoders of two layers, sentences of nonsense words, a score set. No network, tmp_path only."""
+"""Fixtures with small synthetic inputs: encoders of two layers, sentences of nonsense words, pairs with gold scores.
+
+They use no network, and write only into temporary folders.
+"""
 
 import functools
 import json
@@ -64,7 +67,7 @@ def shared() -> Path:
 
 @pytest.fixture(autouse=True)
 def _as_if_alone():
-    """A test draws the same numbers whatever ran before it, and leaves this process as it found it.
+    """Give each test the same random state, and restore the process after the test.
 
     Commands set environment variables, and Hydra adds handlers to the root logger that write to this test's streams.
     """
@@ -83,13 +86,13 @@ def _as_if_alone():
     for one, handler in listening.items():
         signal.signal(one, handler)
     torch.use_deterministic_algorithms(False)
-    AcceleratorState._reset_state(reset_partial_state=True)  # it would keep a run's precision
+    AcceleratorState._reset_state(reset_partial_state=True)  # else the state keeps a run's precision
     seed_generators()  # for the fixtures of the next module
 
 
 @pytest.fixture(autouse=True)
 def _no_pictures(request, monkeypatch):
-    """Runs draw no pictures, which take longer than their six steps, but in tests marked `nightly` or `pictures`."""
+    """Let runs draw no plots, because plots take longer than six steps. Tests marked `nightly` or `pictures` draw."""
     if not any(map(request.node.get_closest_marker, ("nightly", "pictures"))):
         monkeypatch.setattr("cse.lab.run.best.draw_plots", lambda *_: {})
 
@@ -115,7 +118,7 @@ def tiny_tokenizer():
 
 @pytest.fixture(scope="session")
 def gapped_tokenizer(tiny_tokenizer):
-    """The same with one word more, "zil", whose id of 70,001 is far above the number of tokens."""
+    """The tokenizer `tiny_tokenizer` with one more word, "zil". Its id, 70,001, is far above the number of tokens."""
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
@@ -129,7 +132,7 @@ def gapped_tokenizer(tiny_tokenizer):
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory, tiny_tokenizer) -> Callable[..., str]:
-    """A function from an architecture (tiny_encoders) and changed settings to a tiny encoder's folder, written once."""
+    """A function that writes a tiny encoder once and returns its folder. See tiny_encoders for the architectures."""
     from tiny_encoders import save_tiny
 
     @functools.cache
@@ -147,13 +150,13 @@ def tiny_bert(tiny) -> str:
 
 @pytest.fixture(scope="session")
 def tiny_roberta(tiny) -> str:
-    """The same as a RoBERTa, whose position table has pad_token_id + 1 rows that are not used."""
+    """A folder with a RoBERTa of the same size. Its position table has pad_token_id + 1 unused rows."""
     return tiny("roberta", max_position_embeddings=65, type_vocab_size=2)
 
 
 @pytest.fixture
 def toy_hub(tmp_path, monkeypatch):
-    """A hub (toy_hub.ToyHub) that the clients in this process ask, with an empty cache in tmp_path/hf."""
+    """A ToyHub that all clients in this process use as the hub. Their cache, tmp_path/hf, is empty."""
     import datasets
     from huggingface_hub import constants
     from toy_hub import ToyHub, serve
@@ -230,7 +233,7 @@ def senteval(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_run_in(tiny_bert, sentences, senteval) -> Callable[[Path], list[str]]:
-    """A function from a folder to arguments that shrink a training run to seconds: a tiny encoder, 6 steps."""
+    """A function from a folder to the arguments of a training that takes seconds: a tiny encoder, 6 steps."""
     return lambda folder: [
         "model=bert", f"model.name={tiny_bert}", "data=text", f"data.path={sentences}", f"paths.cache={folder}/cache",
         "eval=stsb", "allow_partial=true", f"paths.senteval={senteval}", "tracker=none",
@@ -262,7 +265,7 @@ def images(tmp_path_factory) -> list[str]:
 
 @pytest.fixture(scope="session")
 def sounds(tmp_path_factory) -> list[str]:
-    """Arguments for its 16 clips of 4 speakers."""
+    """Arguments for the 16 clips of 4 speakers that smoke=true trains on."""
     root = tmp_path_factory.mktemp("sounds")
     write_audio(root)
     return ["aux_modality=audio", f"paths.audio={root}", "aux_modality.data.batch_size=4",

@@ -1,8 +1,9 @@
-"""A fake GPU, `card`: its tensors say that they are there, and hold their numbers on the CPU.
+"""A simulated GPU, the device `card`. Its tensors have this device, but their numbers are on the CPU.
 
-An operator on tensors of both devices raises, as on a GPU. What a host would wait for is counted with the line that
-causes it: a number read, a size that depends on data, a copy that blocks. Every other operator but a view counts as a
-kernel. A run on the card computes the CPU's numbers, but for rounding.
+An operator on tensors of both devices raises an error, as on a GPU. The card counts the waits, each with the line of
+cse that causes it: the host would wait for a number, for a size that depends on data, or for a blocking copy. The card
+also counts kernels: all operators except views and allocations. A run on the card computes the CPU's numbers, up to
+rounding.
 """
 
 import traceback
@@ -25,7 +26,7 @@ NO_KERNEL = {aten.detach, aten.alias, aten.empty, aten.empty_like, aten.empty_st
 
 
 class Module(_DummyBackendModule):
-    """The device's module, as torch wants it. The card is available only in a block with Card()."""
+    """The device's module, which torch requires. The card is available only in the block of a Card."""
 
     def is_available(self) -> bool:
         return Card.inserted
@@ -39,7 +40,7 @@ DEVICE = torch.device("card", 0)
 
 
 class OnCard(Tensor):
-    """held: the CPU tensor with the numbers."""
+    """A tensor on the card. held: the CPU tensor with the numbers."""
 
     held: Tensor
     __torch_function__ = torch._C._disabled_torch_function_impl
@@ -68,7 +69,7 @@ class OnCard(Tensor):
 
 
 class Card(TorchDispatchMode):
-    """In its block the card is available. kernels: the number of each operator; waits: of each line that waits."""
+    """A context manager that makes the card available. kernels: {operator: calls}. waits: {what waits, line: waits}."""
 
     present: "Card"
     inserted = False
@@ -92,7 +93,7 @@ class Card(TorchDispatchMode):
         return self.run(func, args, kwargs or {})
 
     def run(self, func, args, kwargs):
-        """Compute on the CPU; the result is on the card if an argument is, or if `device` says so."""
+        """Compute on the CPU. The result is on the card if an argument is on the card, or if `device` is the card."""
         packet, wanted = func.overloadpacket, kwargs.get("device")
         if packet is aten.is_pinned:
             return any(args[0] is x for x in self.pinned)
@@ -134,6 +135,6 @@ class Card(TorchDispatchMode):
 
 
 def asked_by() -> str:
-    """The innermost line of cse that is running."""
+    """Return the innermost line of cse in the present call."""
     frames = (f for f in reversed(traceback.extract_stack()) if f.filename.startswith(SOURCE))
     return next((f"{Path(f.filename).name}:{f.lineno} {f.line}" for f in frames), "torch")

@@ -1,8 +1,9 @@
-"""The pictures of the documents, taken again: `make pictures`, or `.venv/bin/python tests/gallery.py FOLDER`.
+"""Make the pictures of the documents again: `make pictures`, or `.venv/bin/python tests/gallery.py FOLDER`.
 
-FOLDER: where the runs are, and go if they are missing; without it a temporary folder, which takes ten minutes on two
-cores. The demo's run and the grid of docs/first-study.md are trained. The runs of the papers' sweeps and of the search
-are synthetic, as in the golden tests. The numbers of the grid are also in the text of docs/first-study.md.
+FOLDER has the runs, and gets the missing runs. Without FOLDER, all runs go to a temporary folder, which takes ten
+minutes on two cores. The demo's run and the grid of docs/first-study.md are trained. The runs of the papers' sweeps and
+of the search are synthetic, as in the golden tests. The numbers of the grid are also in the text of
+docs/first-study.md.
 """
 
 import base64
@@ -32,7 +33,7 @@ GRID = (
 
 
 def train(folder: Path) -> None:
-    """Train the demo and the grid; a finished one is not trained again."""
+    """Train the demo and the grid. A finished run is not trained again."""
     if not (folder / "outputs/demo/results.json").exists():
         command(folder, "cse-train", "experiment=demo", "hydra.run.dir=outputs/demo")
     if not (folder / "sentences.txt").exists():
@@ -42,7 +43,7 @@ def train(folder: Path) -> None:
 
 
 def leave_table(folder: Path) -> None:
-    """Synthetic runs of WhitenedCSE's Table 5, and of its Figure 3."""
+    """Write synthetic runs of WhitenedCSE's Table 5 and Figure 3."""
     scores = {2: (76.0, 76.6, 76.3), 3: (78.4, 78.9, 78.7), 4: (77.9, 77.7, 78.2)}
     choices = {"objective": "whitenedcse", "data": "wiki1m", "sweep": "whitenedcse/table5", "model": "bert"}
     for m, of in scores.items():
@@ -63,7 +64,7 @@ def leave_table(folder: Path) -> None:
 
 
 def leave_search(folder: Path) -> None:
-    """Twelve synthetic trials of a search for the learning rate."""
+    """Write twelve synthetic trials of a search for the learning rate."""
     (folder / "search/.smac").mkdir(parents=True, exist_ok=True)
     rates = [1e-5, 3e-5, 1e-4, 3e-6, 6e-5, 2e-5, 4e-5, 1.5e-4, 5e-5, 8e-6, 4.5e-5, 3.5e-5]
     lines: list[dict] = [{"ranges": {"trainer.lr": "interval(1e-6,1e-3)"}, "fixed": {}}]
@@ -78,7 +79,7 @@ def leave_search(folder: Path) -> None:
 
 
 def command(folder: Path, program: str, *words: str) -> None:
-    """Run one of our commands in the folder."""
+    """Run a command of cse in the folder."""
     subprocess.run([Path(sys.executable).parent / program, *words], cwd=folder, check=True)
 
 
@@ -92,7 +93,7 @@ def keep(name: str, image: Image.Image) -> None:
 
 
 def shoot(shown: chromium.Page, name: str, element: str, most: int = 2000) -> None:
-    """Keep the picture of an element (an expression of JavaScript), at most so many pixels high."""
+    """Write the picture of a page's element. element: a JavaScript expression. most: the largest height in pixels."""
     box = f"(({element}).getBoundingClientRect())"
     read = f"[{box}.x, {box}.y + scrollY, {box}.width, {box}.height]"
     x, y, width, height = shown.run(read)
@@ -102,12 +103,12 @@ def shoot(shown: chromium.Page, name: str, element: str, most: int = 2000) -> No
 
 
 def chart(title: str) -> str:
-    """The JavaScript of the chart whose title begins so."""
+    """Return the JavaScript expression for the first chart whose title begins with `title`."""
     return f"[...document.querySelectorAll('.charts section')].find((one) => one.innerText.startsWith({title!r}))"
 
 
 def open_page(file: Path, folder: Path, width: int = WIDTH) -> chromium.Page:
-    """The page of a report in a browser."""
+    """Return the page of a report in a browser."""
     return chromium.Page(file, folder / "chromium", width=width)
 
 
@@ -120,7 +121,7 @@ def wait(shown: chromium.Page) -> None:
 
 
 def take(folder: Path) -> None:
-    """Report the runs in the folder, and take every picture."""
+    """Make the reports of the runs in the folder, and write every picture."""
     (PICTURES / "gallery").mkdir(exist_ok=True)
     plots = folder / "outputs/demo/plots"
     keep("gallery/run-scores", Image.open(plots / "scores.png"))
@@ -154,7 +155,7 @@ def take(folder: Path) -> None:
 
 
 def main() -> None:
-    """Train what is missing, and take the pictures."""
+    """Make the missing runs, and write the pictures."""
     os.environ["TERM"] = "dumb"
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(sys.argv[1] if len(sys.argv) > 1 else temporary).resolve()

@@ -1,4 +1,4 @@
-"""Runs that are stopped or killed and resumed: the command, the comparison with an undisturbed run."""
+"""The command of a run that is stopped or killed and resumed, and its comparison with an undisturbed run."""
 
 import sys
 import time
@@ -16,7 +16,7 @@ TIMES = ("time", "train/tokens_per_second", "train/seconds_per_step", "train/aux
 
 
 def arguments(small_run: list[str], folder: Path, *more: str) -> list[str]:
-    """A run of three epochs, 75 steps, with a checkpoint every second one."""
+    """Return the command of a run of three epochs, or 75 steps, with a checkpoint every second step."""
     changed = ("hydra.run.dir", "trainer.max_steps", "trainer.eval_every")
     same = [argument for argument in small_run if not argument.startswith(changed)]
     longer = ["trainer.epochs=3", "trainer.eval_every=4", "trainer.save_every=2", "trainer.lr=1e-3"]
@@ -32,7 +32,7 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 
 def train_to(cse_train: Callable[[list[str]], int], line: list[str], folder: Path, *stops: int) -> Path:
-    """Train up to each of these steps in turn, from the second on by a resume. Returns the folder."""
+    """Train up to the first of these steps, and resume the run up to each further step. Return the folder."""
     for steps in stops:
         assert cse_train([*line, f"hydra.run.dir={folder}", f"trainer.max_steps={steps}", "resume=auto"]) == 0
     return folder
@@ -47,7 +47,7 @@ def assert_same_tensors(one: Path, two: Path, file: str = "last/state.safetensor
 
 
 def assert_same_run(one: Path, two: Path) -> None:
-    """Compare checkpoint, export, every logged number and the results, bit for bit."""
+    """Compare the checkpoint, the export, every logged number and the results of two runs, bit for bit."""
     assert_same_tensors(one, two)
     # counters, watch, random states
     abouts = [checkpoint.read_last(folder)[1] | {"seconds": 0.0} for folder in (one, two)]

@@ -12,7 +12,7 @@ PLAIN = {"flip_probability": 0, "jitter_probability": 0, "gray_probability": 0}
 
 
 def images(folder, **changes):
-    """The data of conf/aux_modality/visual.yaml with some values changed, loaded in this process."""
+    """Return the data of conf/aux_modality/visual.yaml with some values changed. No worker process loads the images."""
     node = OmegaConf.load(CONF / "aux_modality" / "visual.yaml").data
     assert node.pop("_target_") == "cse.data.images.Images"
     small = {

@@ -1,4 +1,4 @@
-"""`report:` blocks of sweeps, parsed, and filled from the runs that a test left."""
+"""Checked `report:` blocks of sweeps, and their tables, filled from the synthetic runs of a test."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from cse.lab.sections import PaperSection
 
 
 def parsed(block, name="sweeps/it.yaml"):
-    """(block, published table) of a block, a dict or its YAML."""
+    """Return (checked block, published table). block: a dictionary, or its YAML."""
     block = yaml.safe_load(block) if isinstance(block, str) else block
     return checked_block(block, name, tolerance=0.1)
 
@@ -47,7 +47,7 @@ def judged(block, printed, runs):
 
 
 def cell(table, row, column="Avg."):
-    """A line of report.csv."""
+    """Return a row of report.csv."""
     return table.frame.set_index(["row", "column"]).loc[row, column]
 
 
@@ -72,7 +72,7 @@ def charts_of(comparison):
 
 
 def whole_report(comparison):
-    """The report of a comparison alone."""
+    """Return a report with only the settings, charts and runs of a comparison."""
     return Report(
         "",
         "",

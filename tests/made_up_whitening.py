@@ -1,4 +1,4 @@
-"""The reference's views, random ones, and the whitening layer with a run's settings."""
+"""The views of the reference for whitening, random views, and the whitening layer with a run's settings."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ B, D, M = 16, 48, 3
 
 
 def views(layout="per_view"):
-    """(x_MBD, permutations_MD) of the reference; "chunked" cuts the sample-major rows into M equal runs."""
+    """Return (x_MBD, permutations_MD) of the reference. "chunked": M equal parts of the rows, sorted by sample."""
     rng = np.random.default_rng(20230712)
     base, mix, noise = rng.standard_normal((B, D)), rng.standard_normal((D, D)) / D**0.5, rng.standard_normal((B, M, D))
     rng.standard_normal((D, D)), rng.standard_normal(D)  # the reference's linear layer

@@ -13,7 +13,7 @@ EXCEPTIONS = {"noun": "kine cow\n", "verb": "chast chase\n", "adj": "better good
 
 
 def wordnet_files():
-    """Name -> content of a small WordNet in the real format: data lines are named by their byte offset."""
+    """Return {file name: content} of a small WordNet in the real format. A data line begins with its byte offset."""
     files = {}
     for pos, letter in (("noun", "n"), ("verb", "v"), ("adj", "a"), ("adv", "r")):
         data, index = LICENCE, {}

@@ -1,4 +1,4 @@
-"""The documents that are made from conf/ and from the table of other trainers' arguments: `make choices` writes them.
+"""The documents that `make choices` writes from conf/ and from the table of other trainers' arguments.
 
 choices.md: the table of groups and choices, and tables of objectives and of models. settings.md: a table of each file's
 keys, each key with an anchor, and the table of recipes. coming-from.md: a table of each trainer's arguments, each
@@ -45,7 +45,10 @@ def choices_table() -> str:
 
 
 def explained(group: str, papers: Path) -> str:
-    """The table in docs/choices.md of a group's choices: the first sentence of each file, and its page in `papers`."""
+    """The table of a group's choices in docs/choices.md: the first sentence of each choice's file, and a link.
+
+    papers: the folder of the pages to which choices link.
+    """
     rows = []
     for choice in choices(group):
         file = file_of(group, choice)
@@ -57,7 +60,7 @@ def explained(group: str, papers: Path) -> str:
 
 
 def with_default(comment: str, default: Iterable[str]) -> str:
-    """What a group is, and its default choices."""
+    """The comment on a group, with the group's default choices."""
     return f"{comment} (default: {' '.join(f'`{choice}`' for choice in default)})".replace("`null`", "none of them")
 
 
@@ -69,10 +72,10 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def every_setting() -> str:
-    """The list in docs/settings.md: each file of conf/ that has keys of its own, under its name.
+    """The list in docs/settings.md: a heading for each file of conf/ with settings, and the table of its keys.
 
-    The trainer and the other settings of cse-train come first. The name of a file whose keys are not typed ends with
-    .yaml, because a key may have this name: smoke.
+    The trainer and the other settings of cse-train come first. If a file's keys are not given on the command line, its
+    heading ends with .yaml, because a key may have the same name: smoke.
     """
     names = {file.relative_to(CONF_DIR).with_suffix(""): file for file in Path(CONF_DIR).rglob("*.yaml")}
     order = sorted(
@@ -86,7 +89,7 @@ def every_setting() -> str:
 
 
 def places_of_keys(files: Iterable[Path]) -> dict[str, Path]:
-    """{key: the file whose row has the anchor of the key}: the default choice of cse-train, else the first file."""
+    """{key: the file whose row has the key's anchor}: a file of a default choice of cse-train, else the first file."""
     defaults = [
         file
         for group, default in groups("train").items()
@@ -102,21 +105,22 @@ def places_of_keys(files: Iterable[Path]) -> dict[str, Path]:
 
 
 def rows_of(file: Path) -> list[Entry]:
-    """The settings of a file of conf/, if they are typed on the command line."""
+    """The settings of a file of conf/; [] if they are not given on the command line."""
     group = file.relative_to(CONF_DIR).parts[:-1]
     return [*settings_of_file(file, "".join(group), "")] if is_typed(file) else []
 
 
 def is_typed(file: Path) -> bool:
-    """Whether the keys of a file of conf/ are typed on the command line."""
+    """Whether the keys of a file of conf/ are given on the command line."""
     group = file.relative_to(CONF_DIR).parts[:-1]
     return len(group) == 1 or file.stem in ("train", "evaluate", "reporting", "mining")
 
 
 def settings_page(file: Path, places: Mapping[str, Path]) -> Iterator[str]:
-    """What a file of conf/ says of itself, and a table of its keys; the file itself, if its keys are not typed.
+    """The first comment of a file of conf/, and a table of the file's keys.
 
-    places: the file whose row has the anchor of a key. Rows of other files link to this row.
+    If the keys are not given on the command line, the result is the file itself. places: for each key, the file whose
+    row has the key's anchor. Rows of other files link to this row.
     """
     text = text_of(file)
     if not is_typed(file):
@@ -155,10 +159,11 @@ def recipe_values(file: Path) -> dict[str, str]:
 
 
 def setting_row(one: Entry, file: Path, places: Mapping[str, Path]) -> tuple[str, str, str]:
-    """The cells of a key. The anchor is the key, or with the choice of the file: objective.adnce.temperature.
+    """The cells of a key's row.
 
-    The row of another choice links to the row of the key. The row of another command does not: evaluate.dry_run has
-    another meaning.
+    The anchor of the row is the key. In another choice's file, the anchor also has the name of the choice, and the row
+    links to the key's anchor: objective.adnce.temperature. In another command's file, the row has no link, because the
+    key has another meaning there: evaluate.dry_run.
     """
     *group, _ = file.relative_to(CONF_DIR).parts
     is_place = places[one.key] == file
@@ -169,7 +174,7 @@ def setting_row(one: Entry, file: Path, places: Mapping[str, Path]) -> tuple[str
 
 
 def plain(text: str) -> str:
-    """Text of a comment as Markdown that shows it as it is."""
+    """The text of a comment, escaped so that Markdown shows it unchanged."""
     return re.sub(r"([*_|<\[\]$])", r"\\\1", text.replace("`", ""))
 
 

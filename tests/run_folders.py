@@ -1,4 +1,4 @@
-"""Folders of runs: left as cse-train leaves them, without the training, and read back."""
+"""Folders of synthetic runs, with the files that cse-train writes; and functions that read the files."""
 
 import json
 import os
@@ -16,16 +16,16 @@ from cse.lab.folder.runs import read_runs
 from cse.lab.report.any_runs.comparison import compare_runs
 from cse.lab.report.any_runs.which_runs import with_origin
 
-LOWER = ("alignment", "uniformity", "median_rank", "loss")  # names of scores that are better when lower
+LOWER = ("alignment", "uniformity", "median_rank", "loss")  # the metrics whose lower values are better
 
 
 def leave_run(folder: Path, config: Mapping, metrics: Mapping[str, float | None] | None = None, status: str = "done",
               choices: Mapping | None = None, events: Sequence[Mapping] = (), cosines: Mapping | None = None,
               modified: str | None = None, overrides: Sequence[str] | None = None, **more: object) -> Path:  # fmt: skip
-    """Leave a run of these settings (dotted keys or nested) and scores in the folder, which is returned.
+    """Write the files of a run with these settings (by dotted key, or nested) and scores. Return the folder.
 
-    status: one that was "killed" has no results.json. modified: the evaluator with incomplete data (in a split:
-    "dev/stsb"). overrides: its command line, by default its whole config. more: keys of results.json.
+    status: the status in results.json; "killed": without results.json. modified: the evaluator with incomplete data;
+    for one split "dev/stsb". overrides: the run's arguments; by default its whole config. more: keys of results.json.
     """
     (folder / "plots").mkdir(parents=True, exist_ok=True)
     tree = OmegaConf.create()
@@ -57,7 +57,10 @@ def change_results(folder: Path, **changes: object) -> None:
 
 
 def leave_heartbeat(folder: Path, pid: int = 7, host: str = "elsewhere", since: float = 0.0, age: float = 0.0) -> Path:
-    """Leave the heartbeat of a process of this host, whose last beat was `age` seconds ago. Returns its file."""
+    """Write the heartbeat of a process, whose last beat was `age` seconds ago. Return the file.
+
+    host: the process's machine, by default not this machine.
+    """
     file = folder / heartbeat.NAME
     file.write_text(json.dumps({"host": host, "pid": pid, "since": since}))
     os.utime(file, (time.time() - age,) * 2)
@@ -70,32 +73,34 @@ def results_of(folder: Path) -> dict:
 
 
 def logged(folder: Path) -> list[dict]:
-    """The events of a run's metrics.jsonl, without a last line that was cut off."""
+    """Return the events of a run's metrics.jsonl, without an incomplete last line."""
     path = folder / "metrics.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def logged_of(folder: Path, name: str = "train/loss") -> list[tuple[int, float]]:
-    """(step, value) of each event with this name that a run logged."""
+    """Return (step, value) of each event of a run that has a metric of this name."""
     return [(event["step"], event[name]) for event in logged(folder) if name in event]
 
 
 @pytest.fixture
 def leave(tmp_path):
-    """leave(name, {dotted config key: value}, {metric: score}, ...) -> tmp_path/runs/NAME; see leave_run."""
+    """leave(name, {dotted key: value}, {metric: score}, ...) writes a run in tmp_path/runs/NAME; see leave_run."""
     return lambda name, *arguments, **more: leave_run(tmp_path / "runs" / name, *arguments, **more)
 
 
 @pytest.fixture
 def runs(tmp_path):
-    """runs() -> all that was left so far."""
+    """runs() -> all runs that `leave` has written so far."""
     return lambda: read_runs([tmp_path / "runs"])
 
 
 @pytest.fixture
 def compared(tmp_path):
-    """compared(*folders, metrics=[...], seed=KEY) -> the comparison of the runs in them, or of all that was left."""
+    """compared(*folders, metrics=[...], seed=KEY) -> the comparison of the runs in these folders; without folders, of
+    all runs of `leave`.
+    """
 
     def make(*folders, metrics=(), seed="seed"):
         folders = folders or [tmp_path / "runs"]

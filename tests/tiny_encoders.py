@@ -1,4 +1,4 @@
-"""Encoders of two layers, of every architecture that the tests try, with random weights and a made-up vocabulary."""
+"""Encoders of two layers with random weights and a synthetic vocabulary, one for each architecture that is tested."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ ARCHITECTURES = BIDIRECTIONAL | DECODERS
 
 
 def save_tiny(folder: Path, kind: str, tokenizer: PreTrainedTokenizerFast, **changes: object) -> str:
-    """Write the encoder, with its language-model head where it is bidirectional. Returns the folder."""
+    """Write an encoder and return its folder. A bidirectional encoder has its language-model head."""
     torch.manual_seed(0)
     settings = SMALL | ARCHITECTURES.get(kind, {}) | changes
     if kind == "distilbert":
@@ -64,7 +64,7 @@ def change_one_weight(folder: str | Path) -> None:
 
 
 def random_tokens(vocabulary: int, lengths: list[int], masked: bool) -> Tokens:
-    """Padded rows of these lengths; masked: some ids are labels too."""
+    """Return padded rows of these lengths. masked: whether the tokens have labels, as for masked tokens."""
     generator = torch.Generator().manual_seed(3)
     longest = max(lengths)
     mask_BT = (torch.arange(longest)[None] < torch.tensor(lengths)[:, None]).long()
@@ -81,7 +81,7 @@ def tokens_of(encoder: Encoder, texts: list[str], max_length: int = 32) -> Token
 
 
 def exported(encoder: Encoder, best: Path, texts: list[str], head: torch.nn.Module | None = None) -> np.ndarray:
-    """Write the encoder, and check that cse and sentence-transformers read its vectors back, which are returned."""
+    """Write the encoder, and return its vectors. Check that cse and sentence-transformers compute the same vectors."""
     from sentence_transformers import SentenceTransformer
 
     expected = encoder.encode(texts, head=head)

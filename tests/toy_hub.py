@@ -1,4 +1,4 @@
-"""A Hugging Face hub on this machine: answers huggingface_hub, transformers and datasets from files in memory."""
+"""A Hugging Face hub on this machine. It answers huggingface_hub, transformers and datasets from files in memory."""
 
 import hashlib
 import io
@@ -16,11 +16,11 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @dataclass
 class ToyHub:
-    """Repositories by "models/NAME" or "datasets/NAME", each a dictionary from path to content.
+    """The hub.
 
-    moved: old model name -> new. gated: repositories with terms to accept. status: the HTTP status of all answers.
-    breaks: how many downloads break off in the middle. requests: method, path and status of each.
-    lfs: the sha256 reported for a path.
+    repos: {"models/NAME" or "datasets/NAME": {path: content}}. moved: {old name of a model: new name}. gated:
+    repositories with terms to accept. status: the HTTP status of all answers. breaks: the number of downloads that end
+    in the middle. lfs: {path: the sha256 that the hub reports}. requests: method, path and status of each request.
     """
 
     repos: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class ToyHub:
         self.repos[name] = source
 
     def downloads(self) -> list[str]:
-        """The paths whose content was sent."""
+        """Return the paths whose content the hub sent."""
         return [line.split()[1] for line in self.requests if line.startswith("GET") and "/resolve/" in line]
 
 
@@ -136,7 +136,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def serve(hub: ToyHub) -> ThreadingHTTPServer:
-    """Start answering at `hub.url`. Close with shutdown() and server_close()."""
+    """Start a server for the hub, and set `hub.url`. Close the server with shutdown() and server_close()."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"hub": hub}))
     hub.url = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, daemon=True).start()

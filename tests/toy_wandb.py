@@ -1,4 +1,4 @@
-"""A W&B server on this machine, which keeps the start, history and files that runs send."""
+"""A W&B server on this machine. It stores the lines and the names of the files that runs send."""
 
 import json
 import threading
@@ -9,7 +9,7 @@ VIEWER = {"id": "u", "entity": "me", "username": "me", "flags": "{}", "teams": N
 
 
 class ToyWandb:
-    """lines: streamed lines by file. uploaded: names of files. broken: answer every request with 500."""
+    """The server. lines: {file: streamed lines}. uploaded: names of files. broken: whether each answer is 500."""
 
     def __init__(self):
         self.lines: dict[str, list[str]] = {}
@@ -49,7 +49,7 @@ class ToyWandb:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def answer(self, path, content):
-        """What the server says to one POST."""
+        """Return the server's answer to a POST."""
         if "file_stream" in path:
             for name, part in content.get("files", {}).items():
                 self.lines.setdefault(name, []).extend(part["content"])

@@ -1,4 +1,4 @@
-"""A web server with one file, whose first download breaks off in the middle."""
+"""A web server with one file. The first download of the file ends in the middle."""
 
 import threading
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class ToyWeb:
-    """path: of the file. ranges: whether it answers ranges. asked: the Range of each request, or None."""
+    """The server. path: the path of the file. ranges: whether it accepts ranges. asked: each request's Range, or None."""
 
     path: str
     content: bytes
@@ -40,7 +40,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(path: str, content: bytes, ranges: bool = True) -> Iterator[ToyWeb]:
-    """The file at `web.url`."""
+    """Serve the file at `web.url` during the block."""
     web = ToyWeb(path, content, ranges)
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"web": web}))
     web.url = f"http://127.0.0.1:{server.server_address[1]}{path}"

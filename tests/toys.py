@@ -1,9 +1,10 @@
-"""Every choice of a group at toy size: tests of a whole group find a new choice by its file in conf/.
+"""Every choice of a group with small settings. Tests of a whole group find a new choice by its file in conf/.
 
-A part's own test file, tests/GROUP/test_MODULE.py, may tell these tests about it:
+A part's own test file, tests/GROUP/test_MODULE.py, may have settings for these tests:
 
-    def toy(dim): overrides that shrink it for an encoder `dim` wide
-    MORE_TOYS = {name: overrides}: more settings for the same tests; under the name of a choice, they replace its own
+    def toy(dim)                    returns arguments that make the part small, for an encoder of width `dim`
+    MORE_TOYS = {name: arguments}   further settings to test, added to the arguments of `toy`. If the name is a choice,
+                                    the choice is tested only with these settings
 """
 
 import functools
@@ -33,13 +34,13 @@ def ready(evaluator: E) -> E:
 
 @functools.cache
 def composed(*overrides: str) -> DictConfig:
-    """cse-train's config, with its `hydra` node; shared by all who ask for it."""
+    """Return cse-train's config, with its node `hydra`. All callers share one object."""
     return compose.composed("train", overrides)
 
 
 @functools.cache
 def own_tests(group: str, choice: str) -> ModuleType | None:
-    """The test module of the module that a choice's YAML names, or None."""
+    """Return the test module of the module that a choice's YAML names; None if there is no such test module."""
     named = re.search(rf"_target_: cse\.{group}\.(\w+)\.", Path(CONF_DIR, group, f"{choice}.yaml").read_text())
     path = TESTS / group / f"test_{named[1]}.py" if named else TESTS / "none"
     if not path.exists():
@@ -51,13 +52,13 @@ def own_tests(group: str, choice: str) -> ModuleType | None:
 
 
 def toy_of(group: str, choice: str, dim: int) -> list[str]:
-    """The overrides that shrink one choice."""
+    """Return the arguments that make a choice small."""
     module = own_tests(group, choice)
     return module.toy(dim) if hasattr(module, "toy") else []
 
 
 def objectives(dim: int) -> dict[str, list[str]]:
-    """Every objective of conf/ and MORE_TOYS: the overrides of each."""
+    """Return {name: arguments} of every objective in conf/ and in MORE_TOYS."""
     cases = {choice: [f"objective={choice}", *toy_of("objective", choice, dim)] for choice in choices("objective")}
     for choice in choices("objective"):
         more = getattr(own_tests("objective", choice), "MORE_TOYS", {})
@@ -66,10 +67,10 @@ def objectives(dim: int) -> dict[str, list[str]]:
 
 
 def run_of(objective: str, augmentation: str | None, dim: int, documents: Path, triplets: Path) -> list[str]:
-    """Overrides for a whole run of cse-train: an objective with an augmentation (None: the one of its YAML).
+    """Return the arguments of a run of cse-train with an objective and an augmentation.
 
-    The text is the documents, or columns of the triplets: as many as the objective's own data has or, without an
-    augmentation, as it has views.
+    augmentation: None for the augmentation of the objective's YAML. The text is `documents`, or columns of `triplets`.
+    The number of columns is that of the objective's own data or, without an augmentation, its number of views.
     """
     overrides = [f"objective={objective}", *toy_of("objective", objective, dim)]
     own = composed(*overrides)

@@ -1,4 +1,4 @@
-"""A command of cse, run in this process as if it were typed, and the jobs of a command of several."""
+"""Functions that run a command of cse in this process, and that return the jobs of a command of several jobs."""
 
 import sys
 import tomllib
@@ -18,7 +18,7 @@ PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
 def exit_code(program: str, *words: object) -> int:
-    """Run the command. Returns its exit code."""
+    """Run the command, and return its exit code."""
     module, _, main = PROGRAMS[program].partition(":")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [program, *map(str, words)])
@@ -30,15 +30,15 @@ def exit_code(program: str, *words: object) -> int:
 
 
 def command_typed(words: Sequence[str], program: str = "cse-train") -> Command:
-    """The command, read."""
+    """Return the command as a Command."""
     return read_command(normalized(words), KINDS[program])
 
 
 def jobs_typed(words: Sequence[str], program: str = "cse-train") -> list[PlannedJob]:
-    """The jobs of the command; of a search, an example of each."""
+    """Return the jobs of the command; for searches, one example job of each."""
     return make_plan(read_sweep_command(command_typed(words, program))).examples
 
 
 def jobs_of(sweep: str, *words: str) -> list[PlannedJob]:
-    """The jobs of `cse-train sweep=SWEEP WORDS`; of a search, an example of each."""
+    """Return the jobs of `cse-train sweep=SWEEP WORDS`; for searches, one example job of each."""
     return jobs_typed([f"sweep={sweep}", *words])
