@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class ToyWeb:
-    """The server. path: the path of the file. ranges: whether it accepts ranges. asked: each request's Range, or None."""
+    """The server of the file at `path`. ranges: whether it accepts ranges. asked: each request's Range, or None."""
 
     path: str
     content: bytes

@@ -1,4 +1,4 @@
-"""python -m benchmarks.gpu: test a GPU machine, part by part; the package's docstring describes each.
+"""python -m benchmarks.gpu: test a GPU machine, part by part. The package's docstring describes the parts.
 
     python -m benchmarks.gpu [--parts correctness,speed] [--out DIR] [--tiny] [--seconds 540] [--only REGEX] [--record]
 
@@ -23,7 +23,7 @@ GRACE = 60.0  # seconds for a part's last check to end
 
 
 def run_part(name: str, given: argparse.Namespace) -> str:
-    """Run one part in its own process. Returns why it ended early, or nothing."""
+    """Run one part in a new process. Return why it ended early; "" if it did not."""
     command = [sys.executable, "-m", "benchmarks.gpu.part", name, "--out", str(given.out), "--seconds",
                str(given.seconds), "--only", given.only, *(["--tiny"] if given.tiny else [])]  # fmt: skip
     try:

@@ -1,4 +1,4 @@
-"""The checks that a part of the GPU benchmark consists of: each gives figures, or says why it cannot."""
+"""The checks of which a part of the GPU benchmark consists. A check gives numbers, or the reason why it has none."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +11,10 @@ PASSED, FAILED, SKIPPED, MEASURED = "passed", "failed", "skipped", "measured"
 
 @dataclass(frozen=True)
 class Result:
-    """status: PASSED or FAILED against a bound, MEASURED without one, SKIPPED with a reason. figures: JSON-ready."""
+    """status: PASSED or FAILED for numbers with bounds, MEASURED for numbers without bounds, or SKIPPED.
+
+    figures: the numbers, as JSON can hold them. why: the reason for FAILED or SKIPPED.
+    """
 
     status: str
     figures: dict[str, Any] = field(default_factory=dict)
@@ -20,7 +23,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Check:
-    """run: an exception fails this check alone. needs_gpu: why it is meaningless on a CPU, or empty."""
+    """run: the function of the check; if it raises, only this check fails. needs_gpu: why a CPU cannot do it, or ""."""
 
     name: str
     run: Callable[[World], Result]

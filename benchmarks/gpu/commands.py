@@ -1,4 +1,4 @@
-"""Run cse-train as a user does, in this process or in its own, and read the results from its folder."""
+"""Run cse-train as a user does, in this process or in a new process, and read the results from the run's folder."""
 
 import io
 import json
@@ -18,8 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Run:
-    """results: of results.json. events: the lines of metrics.jsonl that hold metrics. peak_bytes: torch's peak memory
-    on the GPU, 0 on a CPU."""
+    """A finished run.
+
+    results: the content of results.json. events: the events "metrics" of metrics.jsonl. peak_bytes: torch's peak memory
+    on the GPU; 0 on a CPU.
+    """
 
     results: dict[str, Any]
     events: list[dict[str, Any]]
@@ -34,7 +37,7 @@ def train(arguments: list[str], folder: Path) -> Run:
     from cse.lab.commands.train import main
 
     before = sys.argv
-    torch._dynamo.reset()  # graphs of the run before would hold its memory
+    torch._dynamo.reset()  # else the graphs of an earlier run keep its memory
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
@@ -54,7 +57,7 @@ def train(arguments: list[str], folder: Path) -> Run:
 
 
 def train_apart(arguments: list[str], folder: Path) -> Run:
-    """Run cse-train in its own process, for settings that last as long as the process. Its folder stays."""
+    """Run cse-train in a new process, because some settings last as long as the process. The run's folder remains."""
     command = [sys.executable, "-m", "cse.lab.commands.train", *arguments, f"hydra.run.dir={folder}"]
     ended = subprocess.run(command, capture_output=True, text=True, env=environment())
     if ended.returncode:
@@ -63,7 +66,7 @@ def train_apart(arguments: list[str], folder: Path) -> Run:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a subprocess that imports this checkout, installed or not."""
+    """Return the environment of a subprocess that imports this checkout, even if the checkout is not installed."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {**os.environ, "PYTHONPATH": path}
 

@@ -1,9 +1,11 @@
 """(a) Does the GPU match the CPU? Loss, gradient, chunks, resume, scores, pictures and sound.
 
-Bounds are relative: |GPU - CPU| / |CPU| of the loss, and the same in Frobenius norm of the whole gradient (encoder and
-objective together). fp32 is compared without TF32. bf16's bounds are what its eight bits leave after two layers.
-A loss or gradient may consist mostly of rounding errors, like whitenedcse's in one pass, whose positives are one row
-whitened three ways. Then the bound is MARGIN times the change on the CPU when every weight is moved by one rounding.
+Bounds are relative: |GPU - CPU| / |CPU| for the loss, and the same in Frobenius norm for the whole gradient (encoder
+and objective together). fp32 is compared without TF32. bf16 has eight bits of precision; its bounds allow the rounding
+errors of two layers.
+
+A loss or a gradient may consist mostly of rounding errors. An example is whitenedcse in one pass: its positives are one
+row, whitened in three ways. The bound is then MARGIN times a change on the CPU: each weight is changed by one rounding.
 """
 
 import copy
@@ -32,13 +34,13 @@ from cse.types import Batch, Objective
 FP32 = {"loss": 1e-4, "gradient": 1e-4}
 BF16 = {"loss": 0.05, "gradient": 0.25}
 ONE_VIEW = "whitenedcse, one pass"
-"""In bf16 only its loss is bounded: most of its gradient is rounding inside the layers."""
+"""The objective with a bound in bf16 only for its loss. Most of its gradient is rounding errors inside the layers."""
 ROUNDING = {None: 1e-7, torch.bfloat16: 4e-3}
-"""The relative move of a weight, by the type of the computation."""
+"""{dtype of the computation: the relative change of a weight by one rounding}."""
 DRAWS, MARGIN = 3, 10
 EVERY = {**OBJECTIVES, "declutr with mlm": ["objective=declutr"], "simcse with mlm": ["objective=simcse",
          "objective.mlm_weight=0.1"], "mlm": ["objective=mlm"]}  # fmt: skip
-PICTURES = {"loss": 1e-3, "gradient": 1e-2}  # crops and colours are computed on the device too
+PICTURES = {"loss": 1e-3, "gradient": 1e-2}  # larger bounds: the device also computes crops and colours
 FP16_LOSS, COMPILED_LOSS, SCORE = 0.05, 1e-3, 0.01
 ROWS = 64
 STEPS = 20
@@ -95,7 +97,7 @@ def loss_and_gradient(
     dtype: torch.dtype | None,
     chunks: Chunks | None = None,
 ) -> tuple[float, Tensor]:
-    """One step's loss and its whole gradient, flat, on the CPU in float64. dtype: of autocast, None for none."""
+    """Return a step's loss and its whole gradient, flat, on the CPU in float64. dtype: autocast's, or None."""
     encoder, objective = (copy.deepcopy(module).to(device) for module in modules)
     with torch.autocast(device, dtype, enabled=dtype is not None):
         if chunks:
@@ -106,13 +108,13 @@ def loss_and_gradient(
 
 
 def flat_gradient(modules: list[nn.Module]) -> Tensor:
-    """Every parameter's gradient, zero where there is none, on the CPU in float64."""
+    """Return the gradients of all parameters, flat, on the CPU in float64. A parameter without a gradient has zeros."""
     parameters = [p for module in modules for p in module.parameters()]
     return torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten().cpu().double() for p in parameters])
 
 
 def apart(one: tuple[float, Tensor], other: tuple[float, Tensor]) -> dict[str, float]:
-    """How far `one` is from `other`, relative to `other`."""
+    """Return the differences of `one` from `other`, relative to `other`."""
     return {
         "loss": abs(one[0] - other[0]) / abs(other[0]),
         "gradient": float((one[1] - other[1]).norm() / other[1].norm()),
@@ -120,7 +122,7 @@ def apart(one: tuple[float, Tensor], other: tuple[float, Tensor]) -> dict[str, f
 
 
 def moved(module: nn.Module, share: float, seed: int) -> nn.Module:
-    """A copy with every weight scaled by 1 + share or 1 - share, at random."""
+    """Return a copy of the module in which each weight is multiplied by 1 + share or 1 - share, at random."""
     generator, other = torch.Generator().manual_seed(seed), copy.deepcopy(module)
     with torch.no_grad():
         for p in other.parameters():
@@ -131,7 +133,10 @@ def moved(module: nn.Module, share: float, seed: int) -> nn.Module:
 def with_rounding(
     modules: tuple[nn.Module, nn.Module], batch: Batch, dtype: torch.dtype | None, bounds: dict[str, float]
 ) -> tuple[tuple[float, Tensor], dict[str, float]]:
-    """The CPU's loss and gradient in fp32, and the bounds, widened where weights moved by one rounding exceed them."""
+    """Return the CPU's loss and gradient in fp32, and the bounds.
+
+    A bound is larger if rounding the weights alone changes the number by more.
+    """
     here = loss_and_gradient(modules, batch, "cpu", None)
     draws = []
     for seed in range(DRAWS):
@@ -165,7 +170,7 @@ def settings(world: World, steps: int) -> list[str]:
 
 
 def run_of(world: World, more: list[str]) -> Result:
-    """A few steps through the command line: every loss is finite."""
+    """Check that every loss is finite in a few steps of cse-train."""
     run = train([*settings(world, 3), "trainer.eval_every=3", *more], world.folder / "run")
     losses = run.values("train/loss") + run.values("train/aux/loss")
     return within({"losses that are not finite": sum(not torch.tensor(loss).isfinite() for loss in losses)},
@@ -183,9 +188,9 @@ def fp16(world: World) -> Result:
 
 
 def compiled(world: World, way: str) -> Result:
-    """The losses of a compiled run beside the plain one's, without dropout, which draws for the wider rows too.
+    """Compare the losses of a compiled run with the losses of a plain run, without dropout.
 
-    way: trainer.compile.
+    Compiled steps have wider padded rows, so dropout would draw other numbers. way: the value of trainer.compile.
     """
     common = [
         *settings(world, STEPS),
@@ -200,12 +205,12 @@ def compiled(world: World, way: str) -> Result:
 
 
 def waits(world: World, more: list[str]) -> Result:
-    """How often the host waits for the GPU in 20 steps that are not logged, beyond what a run of 10 does."""
+    """Count the host's waits for the GPU in a run of 20 steps without logs, minus the waits in a run of 10 steps."""
     counts = []
     for steps in (STEPS // 2, STEPS):
         torch.cuda.set_sync_debug_mode("warn")
         try:
-            # a run silences warnings, and these are what is counted
+            # the waits are counted as warnings, which a run would silence
             with patch("cse.lab.run.this_process.quiet"), warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
                 train(
@@ -221,7 +226,7 @@ def waits(world: World, more: list[str]) -> Result:
 
 
 def resumed(world: World, more: list[str]) -> Result:
-    """Six steps at once, and three and three: the same weights, moments and random states."""
+    """Check that six steps give the same weights, moments and random states as three steps, a resume and three more."""
     common = [*settings(world, 6), "trainer.deterministic=true", "trainer.eval_every=3", "trainer.keep_last=true"]
     common += more
     once, twice = world.folder / "once", world.folder / "twice"

@@ -1,4 +1,4 @@
-"""(f) The time of encoding, STS and transfer; scores of made-up sentences mean nothing."""
+"""(f) The time of encoding, STS and transfer. The scores mean nothing, because the sentences are synthetic."""
 
 import time
 
@@ -35,7 +35,7 @@ def encoding(world: World, precision: Precision) -> Result:
 
 
 def suite(world: World, name: str, more: list[str]) -> Result:
-    """One evaluator on the test split, data read ahead: seconds in all, and of them in the encoder."""
+    """Measure an evaluator on the test split, with its data already read: all seconds, and the encoder's seconds."""
     encoder = load_encoder(world.encoder("bert"), "cls").to(world.device)
     config = composed("evaluate", ["checkpoint=unread", f"eval={name}", f"paths.senteval={world.senteval()}",
                                    "allow_partial=true", *more])  # fmt: skip

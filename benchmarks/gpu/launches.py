@@ -1,8 +1,8 @@
-"""(0) What makes a small step wait for its host, launches and saves, and whether CUDA graphs end it.
+"""(0) Why does a small step wait for its host (launches, saves), and do CUDA graphs prevent these waits?
 
-A step of BERT-base at 64 sentences is some 1,645 kernels (`bench_host --part operators`), and the host launches each.
-The checks stand in the order of what a first session on a GPU should know: graphs must have the plain losses, and wait
-for nothing, before their speed means anything.
+A step of BERT base with 64 sentences has about 1,645 kernels (`bench_host --part operators`), and the host launches
+each kernel. The order of the checks matters: the speed of graphs has a meaning only if their losses equal the plain
+losses, and if a step waits for nothing.
 """
 
 import statistics
@@ -45,14 +45,16 @@ def checks() -> list[Check]:
 
 
 def launches(world: World, shape: str, more: list[str]) -> Result:
-    """Kernels of a step and their time on the device, the host's launches, and seconds of a step, which the two share.
-    On a CPU there are no kernels and no launches."""
+    """Measure a step: its kernels and their time on the device, the host's launches, and the seconds of the step.
+
+    On a CPU there are no kernels and no launches.
+    """
     warm, profiled, timed = (1, 1, 2) if world.tiny else (WARM, PROFILED, TIMED)
     training = training_of(world, shape, warm + profiled + timed, more)
     batches, aux_batches = training.batches(), training.aux_batches()
 
     def take(first: int, count: int) -> float:
-        """Seconds of these steps, when the device is done."""
+        """Do these steps, and return the seconds until the device has finished."""
         started = time.perf_counter()
         for step in range(first, first + count):
             metrics, _ = training.update(step, batches, aux_batches)
@@ -76,7 +78,7 @@ def launches(world: World, shape: str, more: list[str]) -> Result:
 
 
 def training_of(world: World, shape: str, steps: int, more: list[str]) -> Any:
-    """SimCSE at 64 sentences on the world's device, before its first step."""
+    """Return a training of SimCSE with 64 sentences per step, on the world's device, before its first step."""
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
 
@@ -85,7 +87,7 @@ def training_of(world: World, shape: str, steps: int, more: list[str]) -> Any:
     from cse.training.loop import Training
 
     torch._dynamo.reset()
-    AcceleratorState._reset_state(reset_partial_state=True)  # of the run before
+    AcceleratorState._reset_state(reset_partial_state=True)  # else it keeps the state of an earlier run
     batch = 8 if world.tiny else 64
     config = composed("train", [
         "model=bert", f"model.name={world.encoder(shape)}", "data=text", f"data.path={world.text(steps * batch)}",
@@ -99,8 +101,10 @@ def training_of(world: World, shape: str, steps: int, more: list[str]) -> Any:
 
 
 def saves(world: World, seconds: int) -> Result:
-    """Seconds between the lines of the log of ten steps each, with a save of last/ due at each; the disk writes
-    meanwhile."""
+    """Measure the seconds per step, from the times of log lines. A save may be due at each line, every ten steps.
+
+    The disk writes during the next steps. seconds: the value of trainer.save_seconds.
+    """
     every, batch = (2, 8) if world.tiny else (10, 64)
     run = train([
         "model=bert", f"model.name={world.encoder('bert')}", "data=text", f"data.path={world.text(10 * every * batch)}",

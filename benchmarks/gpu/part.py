@@ -1,6 +1,6 @@
 """One part of the GPU benchmark, in its own process: python -m benchmarks.gpu.part NAME --out DIR [--tiny].
 
-Rewrites DIR/NAME.json after every check, so that nothing measured is lost if the process dies.
+The program writes DIR/NAME.json after every check, so no result is lost if the process dies.
 """
 
 import argparse
@@ -26,11 +26,14 @@ PARTS = {
 
 
 LIMITS = {"launches": 400.0}
-"""Seconds after which a part starts no check, if fewer than --seconds: its last check ends within eight minutes."""
+"""The seconds after which a part starts no further check. --seconds is another limit, and the lower limit counts.
+
+With this limit, the last check of the part ends within eight minutes.
+"""
 
 
 def measure(name: str, out: Path, tiny: bool, seconds: float, only: str) -> list[dict[str, Any]]:
-    """Run the part's checks whose names match `only`, until `seconds` are over. Returns one dict per check."""
+    """Run the part's checks whose names match `only`, and return the results. After `seconds`, skip further checks."""
     began, most = time.perf_counter(), min(seconds, LIMITS.get(name, seconds))
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:

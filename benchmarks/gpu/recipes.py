@@ -27,7 +27,7 @@ def barlow(world: World) -> list[str]:
 
 
 def recipe(world: World, objective: list[str], batch: int, steps: int, evaluations: int) -> Result:
-    """steps, evaluations: of the whole recipe, to which the measured ones are extrapolated."""
+    """Measure some steps and evaluations, and extrapolate. steps, evaluations: the numbers in the whole recipe."""
     done, every, batch = (4, 2, 8) if world.tiny else (STEPS, EVERY, batch)
     run = train([
         "model=bert", f"model.name={world.encoder('bert')}", "data=text", f"data.path={world.text((done + 1) * batch)}",

@@ -1,8 +1,9 @@
-"""(b) Tokens a second, share of the bf16 peak and memory: ours plain and compiled, and both peers, in the same process.
+"""(b) The tokens per second, the share of the bf16 peak, and the memory of cse and of two other trainers.
 
-For each shape and batch, every contestant trains on the same made-up sentences (20 to 32 tokens, two views), with
-AdamW, lr 3e-5 and clipping at 1, in its own loop. A figure is the median over rounds of STEPS steps, after untimed
-rounds. No peer has DeCLUTR's spans or Barlow's projector.
+cse is measured plain and compiled. All trainers run in the same process. For each shape and batch size, every trainer
+trains on the same synthetic sentences (20 to 32 tokens, two views), with AdamW, lr 3e-5 and clipping at 1, in its own
+loop. A number is the median over rounds of STEPS steps, after untimed rounds. The other trainers have neither DeCLUTR's
+spans nor Barlow Twins' projector, so only cse is measured on these.
 """
 
 import shutil
@@ -47,7 +48,7 @@ def checks() -> list[Check]:
 
 
 def measured_peak(world: World) -> Result:
-    """The fastest large square product, to which the shares refer."""
+    """Measure the peak, by large square matrix products. The shares refer to this peak."""
     return Result(MEASURED, {"FLOP/s": world.measured("peak", lambda: peak("bf16"))})
 
 
@@ -62,7 +63,7 @@ def rows_of(world: World, batch: int) -> int:
 
 
 def ours(world: World, shape: str, batch: int, more: list[str]) -> Result:
-    """cse-train, its rate read from its own log."""
+    """Measure cse-train. Its rate is read from its own log."""
     batch = min(batch, 8) if world.tiny else batch
     small = ["objective.head.hidden=64", "objective.head.out=64"] if world.tiny and "objective=barlow" in more else []
     return timed(world, shape, [f"data.path={world.text(rows_of(world, batch))}", f"trainer.batch_size={batch}",
@@ -70,7 +71,7 @@ def ours(world: World, shape: str, batch: int, more: list[str]) -> Result:
 
 
 def declutr(world: World) -> Result:
-    """16 documents a step, with the language-model loss; two anchors of at most 512 tokens each."""
+    """Measure DeCLUTR with its language-model loss: 16 documents per step, two anchors of at most 512 tokens each."""
     documents, words = (8, (80, 100)) if world.tiny else (16, (1100, 1300))
     short = ["augmentation.min_length=4", "augmentation.max_length=16"] if world.tiny else []
     untimed, steps, rounds = plan(world)
@@ -94,8 +95,11 @@ def timed(world: World, shape: str, more: list[str]) -> Result:
 
 
 def figures(world: World, shape: str, rates: list[float], peak_bytes: int) -> dict[str, Any]:
-    """rates: real tokens per second of each round. The share of the peak counts linear layers on real tokens, forward
-    and backward: 6 FLOP per weight and token, 12 width^2 weights per layer."""
+    """Return the numbers of a check. rates: the real tokens per second in each round.
+
+    The share of the peak is for the linear layers on real tokens, forward and backward: 6 FLOP for each weight and
+    token, and 12 width^2 weights in a layer.
+    """
     width, layers, _ = SHAPES_HERE["tiny" if world.tiny else shape]
     rate = statistics.median(rates)
     return {
@@ -106,7 +110,7 @@ def figures(world: World, shape: str, rates: list[float], peak_bytes: int) -> di
 
 
 def peer(world: World, shape: str, batch: int, name: str) -> Result:
-    """The peer's trainer on the same sentences, in turns of the same number of steps."""
+    """Measure another trainer on the same sentences, in rounds of the same number of steps."""
     needed = ["sentence_transformers", "datasets"] if name == "sentence-transformers" else []
     if missing := [package for package in needed if find_spec(package) is None]:
         return Result(SKIPPED, why=f"{', '.join(missing)} is not installed")
@@ -131,7 +135,10 @@ def peer(world: World, shape: str, batch: int, name: str) -> Result:
 
 
 def rows_for(name: str, world: World, sentences: list[str]) -> list[Any]:
-    """Token ids for the plain Trainer (ours tokenises ahead too), text for sentence-transformers."""
+    """Return the rows for a trainer: text for sentence-transformers, token ids for the plain Trainer.
+
+    cse also tokenises before the step.
+    """
     if name == "sentence-transformers":
         return sentences
     from transformers import AutoTokenizer

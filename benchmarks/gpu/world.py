@@ -1,6 +1,6 @@
-"""Made-up inputs of the GPU benchmark: encoders of the papers' shapes, text, score sets, pictures, sound.
+"""Synthetic inputs of the GPU benchmark: encoders of the papers' shapes, text, score sets, pictures, sound.
 
-Nothing is downloaded. Weights are random and words mean nothing; neither times nor equality depend on them.
+Nothing is downloaded. Weights and words are random, because neither the times nor the equality checks depend on them.
 """
 
 import random
@@ -34,14 +34,14 @@ SHAPES_HERE = {
 
 @dataclass
 class World:
-    """folder: where everything is written. tiny: small enough for a test on two cores."""
+    """The inputs. folder: the folder of all files. tiny: whether inputs are small enough for a test on two cores."""
 
     folder: Path
     tiny: bool
     known: dict[str, float] = field(default_factory=dict)
 
     def measured(self, name: str, measure: Callable[[], float]) -> float:
-        """The value of `measure()`, called once per name."""
+        """Return the value of `measure()`. For each name, `measure` is called only once."""
         if name not in self.known:
             self.known[name] = measure()
         return self.known[name]
@@ -118,7 +118,7 @@ class World:
         rng = np.random.default_rng(0)
 
         def pairs(official: int) -> Iterator[tuple[str, str, str]]:
-            """The second sentence shares its first words with the first one, and the score is that share."""
+            """Yield (first, second, score). Both sentences begin with the same words; the score is 5 x their share."""
             rows = self._count(official)
             for one, two, share in zip(self.sentences(rows, 1), self.sentences(rows, 2), rng.random(rows), strict=True):
                 first, second = one.split(), two.split()
@@ -154,7 +154,7 @@ class World:
         return files
 
     def pictures(self) -> Path:
-        """JPEG files of noise, 20 classes of 20, 320 x 240 (4 of 4 if tiny)."""
+        """Return a folder of noise in JPEG files: 20 classes with 20 pictures of 320 x 240; tiny: 4 classes with 4."""
         from PIL import Image
 
         folder, classes = self.folder / "pictures", 4 if self.tiny else 20
@@ -168,7 +168,7 @@ class World:
         return folder
 
     def clips(self) -> Path:
-        """Wave files of noise, 10 seconds at 16 kHz, 10 speakers of 8 (3 of 4, a quarter of a second, if tiny)."""
+        """Return a folder of noise in wave files: 10 speakers, 8 clips each of 10 s at 16 kHz; tiny: 3, 4 and 0.25 s."""
         from scipy.io import wavfile
 
         folder = self.folder / "clips"
@@ -183,8 +183,10 @@ class World:
 
 
 def batch_for(objective: Any, rows: int, vocabulary: int, longest: int) -> Batch:
-    """Random tokens on the CPU, like a loader's: every view of `rows` rows, two positives per row if the objective
-    averages them, and labels if it masks."""
+    """Return random tokens on the CPU, as a loader does: every view of `rows` rows.
+
+    If the objective averages positives, a row has two positives. If the objective masks tokens, there are labels.
+    """
     generator = torch.Generator().manual_seed(0)
     sizes = [rows] * objective.num_views
     if objective.averages_positives:

@@ -1,6 +1,6 @@
-"""The second study's results, from its raw data.
+"""The second study's results, made from its raw data.
 
-python -m benchmarks.study2                       # RESULTS.md from runs.csv; the picture once a block is complete
+python -m benchmarks.study2                       # write RESULTS.md from runs.csv, and a picture if a block is complete
 python -m benchmarks.study2 --collect FOLDER ...  # first add the runs of these folders to runs.csv
 """
 
@@ -37,7 +37,7 @@ HERE = Path(__file__).parent
 
 @cache
 def names() -> dict[str, str]:
-    """What the reports of the study's sweeps call each arm."""
+    """Return {arm: its name in the reports of the study's sweeps}."""
     found: dict[str, str] = {}
     for prefix, sweep in (("", "methods"), ("documents/", "documents")):
         block = yaml.safe_load((HERE.parents[1] / "sweeps" / "study2" / f"{sweep}.yaml").read_text(encoding="utf-8"))
@@ -46,7 +46,7 @@ def names() -> dict[str, str]:
 
 
 def described(text: str, runs: pd.DataFrame) -> str:
-    """A text with the numbers of the complete blocks: the gains by shuffle and EDA, distances, selection scores."""
+    """Return the text with numbers filled in: the gains by shuffle and EDA, other differences, selection scores."""
     there = complete(runs)
     means = there.groupby("arm")[["average", "dev"]].mean()
     score = means.average
@@ -74,7 +74,7 @@ def described(text: str, runs: pd.DataFrame) -> str:
 
 
 def row_of_arm(mine: pd.DataFrame) -> list[str]:
-    """An arm's line of the page: its rate, and means with deviations over its runs."""
+    """Return an arm's row of the page: its learning rate, and the mean and sd of each score over the arm's runs."""
 
     def number(key: str, digits: int) -> str:
         spread = f" ± {mine[key].std():.{digits}f}" if len(mine) > 1 else ""
@@ -85,19 +85,21 @@ def row_of_arm(mine: pd.DataFrame) -> list[str]:
 
 
 def difference_of(found: Effect) -> str:
-    """A difference with its interval; "" where nothing was compared."""
+    """Return a difference with its interval as text; "" if nothing was compared."""
     return "" if found.size is None else "{:+.2f} [{:+.2f}, {:+.2f}]".format(*found[:3])
 
 
 def numbers_of(claim: Judged) -> tuple[str, str]:
-    """A claim's difference with its interval, and its p, raw and corrected; empty where nothing was compared."""
+    """Return (difference with interval, raw and corrected p) of a claim as text; ("", "") if nothing was compared."""
     p = "" if claim.found.size is None else f"{claim.found.p:.3g}, {claim.corrected:.3g}"
     return difference_of(claim.found), p
 
 
 def replicated(runs: pd.DataFrame) -> list[list[str]]:
-    """The differences in block 1 that claims or the answer are about, on both encoders; [] until the block is whole on
-    the second."""
+    """Return a row for each difference in REPLICATED, with its value on both encoders.
+
+    Return [] if no block is complete on the second encoder.
+    """
     if complete(on(runs, "encoder2")).empty:
         return []
     found = []
@@ -111,7 +113,7 @@ PURPOSES = {"baseline": "the untouched encoder", "counted": "the analysis", "tun
 
 
 def page(runs: pd.DataFrame) -> str:
-    """RESULTS.md: the answer so far, the arms and claims of complete blocks, the rates."""
+    """Return the text of RESULTS.md: the answer so far, the arms and claims of complete blocks, the learning rates."""
     counts, again = runs.groupby(["encoder", "role", "state"]).size(), replicated(runs)
     runs = on(runs, "encoder1")
     claims, there = judged(runs), complete(runs)

@@ -1,4 +1,4 @@
-"""What RESULTS.md says in words, written by hand after a block was read; the numbers are filled in from runs.csv."""
+"""The sentences of RESULTS.md, written by hand when a block was complete. Their numbers are filled in from runs.csv."""
 
 from benchmarks.study2.runs import LOWEST
 

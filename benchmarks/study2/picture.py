@@ -1,4 +1,7 @@
-"""The second study's picture: a panel an objective, a colour and marker an augmentation, a line before training."""
+"""The second study's picture. Each objective has a panel, and each augmentation has a colour and a marker.
+
+A dashed line is the score before training.
+"""
 
 from pathlib import Path
 
@@ -27,12 +30,15 @@ PANELS = {  # title: the arm, its augmentation and its label, from left to right
         ("documents/mlm", "spans", "MLM"),
     ],
 }
-POOLED = {"DeCLUTR": "untouched_mean"}  # which untouched encoder is a panel's line; of the others it is "untouched"
+POOLED = {"DeCLUTR": "untouched_mean"}  # {panel: the untrained encoder of its line}; other panels have "untouched"
 
 
 def draw(runs: pd.DataFrame, untouched: pd.Series) -> None:
-    """docs/_static/study2.png, light and dark. runs: the rows of runs.csv that are read; untouched: the score of the
-    encoder before training, by how it is pooled."""
+    """Draw docs/_static/study2.png and study2_dark.png.
+
+    runs: the rows of runs.csv that are in the analysis. untouched: {arm of an untrained encoder: its score}; the arms
+    differ in the pooling.
+    """
     scores = {arm: mine.average for arm, mine in runs.groupby("arm")}
     panels = {title: [one for one in arms if one[0] in scores] for title, arms in PANELS.items()}
     panels = {title: arms for title, arms in panels.items() if arms}

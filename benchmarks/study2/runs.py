@@ -1,6 +1,6 @@
-"""The runs of the second study as runs.csv has them: which count, which are compared, the claims, the rates.
+"""The runs of the second study, from runs.csv: which runs are in the analysis, the claims, and the learning rates.
 
-PROTOCOL.md says what is judged, and how. A block of which a run is missing is not read.
+PROTOCOL.md defines the claims and the tests. A block with a missing run is left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from cse.lab.folder.status import State
 from cse.lab.report.numbers.statistics import Effect, compare_seeds, holm
 
 SEEDS, TUNING = range(21, 31), (101, 102)
-LOWEST = (3e-6, 1e-7)  # where every grid ends: of the text's rate, and of a second modality's
+LOWEST = (3e-6, 1e-7)  # the lowest learning rates of all grids: for the text, and for a second modality
 SCORES = {
     "dev": "dev/stsb/average",
     **{year: f"test/sts/{year}/spearman" for year in ("STS12", "STS13", "STS14", "STS15", "STS16")},
@@ -52,11 +52,11 @@ REPLICATED = [
     ("with dropout, Barlow Twins instead of SimCSE", "barlow_dropout", "simcse_dropout"),
     ("with dropout, VICReg instead of SimCSE", "vicreg25_dropout", "simcse_dropout"),
 ]
-"""What is described on both encoders: four claims, and what the answer says beside them."""
+"""The differences that RESULTS.md shows for both encoders: four claims, and further differences in the answer."""
 
 
 class Judged(NamedTuple):
-    """A claim: its difference of means with Welch's interval and p, and p by Holm over all ten."""
+    """A claim with its difference of means, by Welch's t-test. corrected: p, Holm-corrected over all ten claims."""
 
     says: str
     found: Effect
@@ -64,7 +64,7 @@ class Judged(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The protocol's word."""
+        """The verdict in the protocol's words."""
         if self.found.size is None:
             return "not complete"
         return "NOT SEEN" if self.corrected > 0.05 else "HOLDS" if self.found.size > 0 else "FAILS"
@@ -72,12 +72,12 @@ class Judged(NamedTuple):
 
 @cache
 def digest(encoder: str) -> str:
-    """The first digits of the sha256 of an encoder's weights, whose folder is relative to the study's."""
+    """Return the first eight digits of the sha256 of an encoder's weights. encoder: a folder."""
     return sha256(Path(encoder) / "model.safetensors")[:8]
 
 
 def row_of(run: Run) -> dict[str, Any]:
-    """A run's row of runs.csv. An untouched encoder has no seed and no rate."""
+    """Return a run's row of runs.csv. An untrained encoder has no seed and no learning rate."""
     config, trained = run.config, "trainer" in run.config
     sweep = run.choices.get("sweep") or ""
     arm = f"documents/{config['case']}" if "documents" in sweep else config["case"]
@@ -94,7 +94,7 @@ def row_of(run: Run) -> dict[str, Any]:
 
 
 def collect(folders: list[Path], known: pd.DataFrame) -> pd.DataFrame:
-    """The known rows and those of the runs in the folders. A run that was started again keeps its earlier end's row."""
+    """Return the known rows, and the rows of the runs in the folders. If a run was started again, its old row stays."""
     found = [read_run(file.parent) for folder in folders for file in sorted(folder.glob("*/results.json"))]
     ended = known[known.state != State.RUNNING]
     rows = pd.concat([ended, pd.DataFrame([row_of(run) for run in found], columns=COLUMNS)], ignore_index=True)
@@ -103,20 +103,26 @@ def collect(folders: list[Path], known: pd.DataFrame) -> pd.DataFrame:
 
 
 def read(file: Path | StringIO) -> pd.DataFrame:
-    """Rows of runs.csv."""
+    """Return the rows of runs.csv."""
     return pd.read_csv(file).astype({"seed": "Int64"})
 
 
 def finished(runs: pd.DataFrame, role: str) -> pd.DataFrame:
-    """The finished runs of a role, all on one encoder; of one that was made again, the last. From other weights it is
-    another, but in tuning."""
+    """Return the finished runs of a role. All runs must be on one encoder.
+
+    If a run was repeated, the result has the last repetition. Runs from other weights are no repetition, except in
+    tuning.
+    """
     assert runs.encoder.nunique() <= 1
     rows = runs[(runs.role == role) & (runs.state == State.DONE)]
     return rows.drop_duplicates(["arm", "seed", "rate", *["weights"] * (role != "tuning")], keep="last")
 
 
 def alike(runs: pd.DataFrame, arms: Sequence[str]) -> pd.DataFrame:
-    """The arms' counted runs by which they can be compared: at each seed the last from weights that all of them had."""
+    """Return the runs by which these arms are compared. For each seed, all arms have a run from the same weights.
+
+    If a seed has such runs from several weights, the result has the last ones.
+    """
     counted = finished(runs, "counted")
     mine = counted[counted.arm.isin(arms)].sort_values("arm", key=lambda names: names.map(arms.index), kind="stable")
     shared = mine.groupby(["seed", "weights"]).arm.transform("nunique") == len(arms)
@@ -124,24 +130,24 @@ def alike(runs: pd.DataFrame, arms: Sequence[str]) -> pd.DataFrame:
 
 
 def on(runs: pd.DataFrame, encoder: str) -> pd.DataFrame:
-    """The runs that start from an encoder: encoder1, on which the claims are judged, or encoder2."""
+    """Return the runs that start from an encoder: encoder1, on which the claims are tested, or encoder2."""
     return runs[runs.encoder == encoder]
 
 
 def seeds_of(counted: pd.DataFrame, arm: str) -> dict[str, float]:
-    """The outcome of an arm's runs, by seed."""
+    """Return {seed: score of the arm's run}."""
     mine = counted[counted.arm == arm]
     return {str(int(seed)): value for seed, value in zip(mine.seed, mine.average, strict=True)}
 
 
 def complete(runs: pd.DataFrame) -> pd.DataFrame:
-    """The counted runs of the blocks of which every arm has all its seeds."""
+    """Return the runs of the complete blocks: every arm of such a block has all seeds."""
     blocks = [alike(runs, block) for block in BLOCKS]
     return pd.concat([block for block in blocks if block.seed.nunique() == len(SEEDS)] or [runs[:0]])
 
 
 def compared(runs: pd.DataFrame, more: str, less: str, test: Callable[..., Effect] = compare_seeds) -> Effect:
-    """Two arms compared, by Welch's test or another; empty if they have not all seeds from the same weights."""
+    """Return the comparison of two arms by a test. It is empty if the arms lack a seed with the same weights."""
     both = alike(runs, (more, less))
     if both.seed.nunique() < len(SEEDS):
         return Effect()
@@ -149,7 +155,7 @@ def compared(runs: pd.DataFrame, more: str, less: str, test: Callable[..., Effec
 
 
 def judged(runs: pd.DataFrame) -> list[Judged]:
-    """The ten claims. One whose arms are not complete has no difference, and counts as p = 1."""
+    """Return the ten claims. A claim about an incomplete arm has no difference, and has p = 1 in Holm's correction."""
     there = set(complete(runs).arm)
     found = [compared(runs, more, less) if {more, less} <= there else Effect() for _, more, less in CLAIMS]
     corrected = holm([1.0 if effect.size is None else effect.p for effect in found])
@@ -157,15 +163,17 @@ def judged(runs: pd.DataFrame) -> list[Judged]:
 
 
 def tuned(runs: pd.DataFrame) -> pd.DataFrame:
-    """The mean selection score over the tuning seeds, by arm and rate; NaN where a seed is missing."""
+    """Return the mean selection score over the tuning seeds, by arm and learning rate; NaN if a seed is missing."""
     done = finished(runs, "tuning")
     means = done.pivot_table(index="arm", columns="rate", values="dev", aggfunc="mean")
     return means.where(done.pivot_table(index="arm", columns="rate", values="seed", aggfunc="count") == len(TUNING))
 
 
 def marked(rates: pd.DataFrame) -> dict[str, dict[float, str]]:
-    """Each arm's selection scores by rate: if a block has the arm, the chosen one in bold, or marked where its grid
-    must go on."""
+    """Return {arm: {learning rate: selection score as text}}.
+
+    If a block has the arm, the score of the chosen rate is bold, or has the mark "(edge)" if the grid needs more rates.
+    """
     found = {}
     for arm, scores in rates.iterrows():
         scores = scores.dropna()
