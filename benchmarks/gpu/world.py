@@ -168,7 +168,7 @@ class World:
         return folder
 
     def clips(self) -> Path:
-        """Return a folder of noise in wave files: 10 speakers, 8 clips each of 10 s at 16 kHz; tiny: 3, 4 and 0.25 s."""
+        """Return a folder of noise in wave files: 10 speakers, 8 clips each of 10 s at 16 kHz; tiny: 3, 4, 0.25 s."""
         from scipy.io import wavfile
 
         folder = self.folder / "clips"
