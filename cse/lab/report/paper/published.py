@@ -13,9 +13,11 @@
         counts: [column]             # columns of integers that are no scores (parameters, widths) and have no split
         averages:                    # the columns in each mean; [a, b] counts as one column
           Avg.: {of: [...], table: the columns' table (default: this), weights: {column: weight} in place of `of`}
-        category_means: {table, rows: {column: row of `table`}, of: {category: [row, ...]}}  # in `table`, the cell of
-                                     # this row and `category` is the mean of `column` in this table over [row, ...]
-        differences: {column: {of: column, from: row, sign}}  # sign * (`of` in this row - `of` in the row `from`)
+        category_means: {table, rows: {column: row of `table`}, of: {category: [row, ...]}}  # the mean of `column` over
+                                     # [row, ...] is in `table`, in the column `category` of the row of `table`
+        differences: {column: {of: column, from: row, sign}}  # sign * (`of` in this row - `of` in the row `from`);
+                                     # from: {row: its `from`} if rows have different ones
+        space: {key: values}         # the values that a paper's search tried; no scores
         exceptions: [{row, column, computed, reason}]     # published averages that are not the computed averages
         unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles (printed), and how this
                                      # project reads them; columns: [] if none of the row's numbers is garbled
