@@ -249,7 +249,7 @@ def booktabs(section: Section) -> str:
 
 
 def float_of_table(section: Section, lines: Sequence[str], heads: int, alignment: str, width: int) -> str:
-    """Return the LaTeX of a table with its caption. lines: the lines. heads: the number of lines above the rule.
+    """Return a table's LaTeX with its caption. lines: the table's lines. heads: the number of lines above the rule.
 
     alignment: l or r for each column. width: the characters in a row.
     """

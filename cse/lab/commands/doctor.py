@@ -39,7 +39,7 @@ Exit codes
 """
 
 FOR_DEVELOPERS = {"dev", "docs"}
-SCARCE = 5e9  # bytes: a run of BERT base has 2.2 GB in best/ and last/, and twice as much while it replaces them
+SCARCE = 5e9  # bytes: a run of BERT base has 1.8 GB in best/ and last/, and up to twice as much while it replaces them
 
 
 class Finding(NamedTuple):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # importing omegaconf takes time
 NO_CHOICE = ["default"]
 """The choices of a group whose only choice is `default`."""
 HIDDEN = r" {0,2}_target_|\s*_(convert|partial)_|# @pack"
-"""A line of a choice's file that the choice's help leaves out. The help shows the classes of inner parts: a head."""
+"""A line of a choice's file that the help leaves out. The help shows the classes of inner parts, such as a head."""
 HELP_FLAGS = {"-h", "--help"}
 QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 """An argument that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""

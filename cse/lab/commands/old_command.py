@@ -54,7 +54,7 @@ ALLENNLPS = {"-s": "--serialization-dir", "-o": "--overrides", "-f": "--force"}
 """The long form of each short flag of `allennlp train`."""
 GPUS = "CUDA_VISIBLE_DEVICES"
 BY_VALUE = ("loss", "evaluator")
-"""The flags whose row in other_trainers.yaml has the name of the flag's value: --loss CoSENTLoss has CoSENTLoss."""
+"""The flags with a row for each value in other_trainers.yaml: --loss CoSENTLoss has the row CoSENTLoss."""
 SCORES = ("label", "labels", "score", "scores")
 """The columns that sentence-transformers reads as the scores or labels of the rows, not as text."""
 READS_SCORES = ("cosent", "angle", "cosine")
@@ -325,7 +325,7 @@ def in_grammar(key: str, value: str) -> str:
 
 
 def merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return one dict from several. If a key has several lists, they are joined. If not, the key's last value counts.
+    """Return one dict from several. If a key's values are lists, they are joined. Otherwise the last value counts.
 
     In a joined list, each text occurs once. A number may occur again, such as the weights 1 and 1.
     """

@@ -94,9 +94,9 @@ def resampled(folder: Path, score: str, draw_names: Sequence[str]) -> Resampled:
 
 
 def scores_with_items(folder: Path, score: str) -> list[str]:
-    """Return [score] for a score with items; for a mean, the scores with items that the mean averages.
+    """Return [score] for a score with items; for a mean, the scores with items behind the mean.
 
-    A mean of means also has its scores with items. Raises KeyError for a score without items.
+    A mean may average other means. Raises KeyError for a score without items.
     """
     behind = kept_items(folder)[score]
     if isinstance(behind, Items):
