@@ -60,7 +60,7 @@ def log_forecast(training: Training) -> None:
         negatives=f"{parts.objective.negatives(trainer.batch_size):,} per anchor",
         time=f"{left:,} steps of {about.step:.3g} s, {dev_scores} dev scores of {about.dev_score:.3g} s, "
         f"{about.last_scores:.3g} s to encode further texts for the final scores; total about {duration(seconds)}, "
-        "without fitting classifiers",
+        "without the time to fit classifiers",
         memory=f"{about.memory / 2**30:.1f} of {total_memory(device) / 2**30:.0f} GiB at the peak"
         + ("; long runs in fp32 needed a fifth more" if gaps_grow else ""),
         work=f"{left * about.flop / 1e15:.3g} PFLOP in {left:,} steps; this machine sustains "
