@@ -131,7 +131,7 @@ class Loss:
 
 
 class Objective(Part, nn.Module, ABC):
-    """A paper's loss, with the paper's training head. This base class has the defaults of optional members.
+    """A paper's loss, with the paper's training head. This base class defines the defaults of optional members.
 
     The loop gathers the global batch from all processes, with gradients, and calls the objective with this batch. So
     an objective written for one process is exact on several. In an equation of cse.objective each process computes a

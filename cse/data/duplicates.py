@@ -48,9 +48,9 @@ def apart(order_N: np.ndarray, keys_NC: np.ndarray, batch_size: int) -> np.ndarr
     rows, in the same order. Rows that share a text are placed first, rows with the most frequent texts before others.
     Each such row goes to the batch with the most free places among the batches without the row's texts. If several of
     these batches have equally many, the row stays in its old batch if that is one of them, or else goes to the next
-    one. All other rows fill the free places in their old order. If only one column has shared texts, and some order
-    separates them in all batches, the result is such an order (Gale 1957, Ryser 1957). The result depends only on
-    which keys are equal.
+    one. All other rows fill the free places in their old order. If only one column has shared texts, and an order
+    without a shared text in any batch exists, the result is such an order (Gale 1957, Ryser 1957). The result depends
+    only on which keys are equal.
     """
     members: list[list[int]] = [[] for _ in range(0, len(order_N), batch_size)]
     room = np.full(len(members), batch_size)

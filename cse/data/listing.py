@@ -117,7 +117,8 @@ def list_class_files(
 
     If no folder below `root` holds a file to read, return the files in `root` itself, as one class. kind: the word for
     the files, in the plural. named: the word for a class. depth: how many folders may be between `root` and a file.
-    Raises MissingResource if `root` does not exist. Raises UserError without files, or if the classes are deeper.
+    Raises MissingResource if `root` does not exist. Raises UserError if there are no files, or if a class is
+    deeper.
     """
     if not root.is_dir():
         why = f"there is no such folder; it should hold one folder per {named}"

@@ -72,7 +72,7 @@ def records_of(file: Path, columns: Columns, encoding: str) -> Iterator[Record]:
 
 @contextmanager
 def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None]:
-    """Turn any library's error in a block that reads `file` into a UserError. place: returns "line 7" or similar."""
+    """Raise a UserError for any library's error in a block that reads `file`. place: returns "line 7" or similar."""
     try:
         yield
     except UserError:

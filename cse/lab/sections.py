@@ -177,7 +177,7 @@ def to_markdown(table: "pd.DataFrame") -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Return a text in Markdown, on one line. All text that a user may have chosen enters Markdown by this function."""
+    """Return a text in Markdown, on one line. All Markdown puts every text of a user's choice through this function."""
     return MARKDOWN.sub(r"\\\g<0>", " ".join(text.split()))
 
 

@@ -33,7 +33,7 @@ FILE = "last/state.safetensors"
 
 
 class About(TypedDict):
-    """The JSON in last/ in addition to a State: what a resume compares, and random states that are not tensors."""
+    """The JSON in last/ beside the State: values that a resume compares, and random states that are not tensors."""
 
     identity: dict[str, object]
     inputs: dict[str, str]

@@ -88,7 +88,7 @@ def world_size() -> int:
 
 
 class _Gather(torch.autograd.Function):
-    """Join the rows (b, ...) of every process to (W * b, ...), in order of rank."""
+    """Concatenate the rows of every process, (b, ...), in order of rank: (W * b, ...)."""
 
     @staticmethod
     def forward(ctx, x: Tensor, scale: str) -> Tensor:

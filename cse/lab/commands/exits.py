@@ -66,7 +66,7 @@ def message_and_code(error: BaseException) -> tuple[str, int] | None:
 def wait_for_the_first() -> None:
     """Wait until the launcher ends this process, or until the first process has had time to report its error.
 
-    Most errors are the same in all processes, or follow from the end of the first process. If the launcher ends this
+    Most errors are the same in all processes, or are caused by the end of the first process. If the launcher ends this
     process, this process exits with 0: srun exits with the largest code of all processes, and so with the first
     process's code.
     """

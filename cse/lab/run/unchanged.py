@@ -61,7 +61,7 @@ def check_repeated(folder: Path, plain: PlainConfig, training: "Training") -> No
     """
     last = undamaged_last(folder)
     if not last:
-        told = f"{folder} does not record what it learned from (no last/): its inputs are not compared"
+        told = f"{folder} has no last/, which records the data of a training, so the data are not compared"
         log_fields(logging.WARNING, rerun=told)
         return
     groups = changed_groups(recorded_settings(EarlierRun("rerun", folder)), plain)

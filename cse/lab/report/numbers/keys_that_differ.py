@@ -166,7 +166,7 @@ def keys_of_cases(runs: Sequence[Run], seed_key: str, added: Collection[str]) ->
 
 
 def keys_that_decide(key: str, of_cases: Sequence[str], seed_key: str) -> list[str]:
-    """Return the keys whose values decide a run's value at `key`, which is not one of `keys_added_to_cases`.
+    """Return the keys whose values decide a run's value at `key`. `key` is not one of `keys_added_to_cases`.
 
     Usually the case alone decides. Each seed has its own checkpoint, so the case and the seed together decide the value
     of `checkpoint`. of_cases: see `keys_of_cases`.
