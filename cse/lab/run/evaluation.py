@@ -34,7 +34,7 @@ from cse.lab.run.compatible import check_prompts, check_widths
 from cse.lab.run.evaluators import build_evaluators, shared_pairs_in_words
 from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job
-from cse.lab.run.needs import encoder_folder
+from cse.lab.run.needs import encoder_folder, error_on_all
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.refusals import check_unused
 from cse.lab.run.resume import EarlierRun, config_of_run
@@ -96,7 +96,7 @@ def load_parts(cfg: DictConfig) -> tuple[Subject, dict[str, Evaluator]]:
     with collecting(missing):
         sample = read_sentences(cfg.whitening.fit) if cfg.whitening.kind else []
     if missing:
-        raise combine(missing)
+        raise error_on_all(combine(missing), cfg, "evaluate")
     if subject.encoder:
         check_prompts(evaluators, subject.encoder)
     if cfg.whitening.kind:

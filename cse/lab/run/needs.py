@@ -11,7 +11,7 @@ Each part of a config lists its needs (cse.needs). The other needs come from the
 The content of the files is checked later, when a run reads them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -23,6 +23,7 @@ from cse.data.text_needs import FilesNeed
 from cse.errors import MissingResource, UserError, collecting, combine
 from cse.lab.folder.runs import newest_run
 from cse.lab.settings.compose import without_hydra
+from cse.lab.settings.groups import PROGRAMS, Kind
 from cse.lab.settings.references import referred_keys, user_key
 from cse.lab.settings.roles import keys_with
 from cse.lab.settings.values import flattened, nodes_in
@@ -30,6 +31,8 @@ from cse.needs import FileNeed, Need, Part, Place, Settings
 from cse.ranges import Mark
 from cse.sources import hub
 from cse.sources.encoder import PACKAGE, EncoderNeed, check_folder, locate
+
+DEMO: dict[Kind, str] = {"train": "cse-train experiment=demo", "evaluate": "cse-eval model=minilm eval=demo"}
 
 
 def needs_of(config: DictConfig) -> list[Need]:
@@ -206,13 +209,18 @@ def lacking(needs: Iterable[Need]) -> tuple[list[str], list[str]]:
     return missing, mistakes
 
 
-def error_on_all(error: MissingResource, needs: Sequence[Need]) -> MissingResource:
-    """Return one error with everything that is missing. If the hub does not answer, one line names several needs."""
+def error_on_all(error: MissingResource, config: DictConfig, kind: Kind) -> MissingResource:
+    """Return one error with everything that is missing. If the hub does not answer, one line names several needs.
+
+    config, kind: the settings and the kind of the job that raised `error`.
+    """
+    needs, fetch = needs_of(config), f"cse-data fetch {PROGRAMS[kind]}"
     names, mistakes = lacking(needs)
     lines, listed = error.in_full().splitlines(), ", ".join(names)
     others = [line for line in lines if hub.UNREACHABLE not in line]
     if len(names) > 1 and len(others) < len(lines):
-        copies = " ".join(f"{need.key}=PLACE" for need in needs if need.key and need.name in names)
+        keys = dict.fromkeys(need.key for need in needs if need.key and need.name in names)
+        copies = " ".join(f"{key}=PLACE" for key in keys)
         mistakes.append(
             f"the hub {hub.UNREACHABLE}, and this machine lacks {listed}. Either fetch them where the hub answers: "
             f"cse-data fetch takes the same arguments (docs/offline.md). Or name copies that you have: {copies}. "
@@ -221,7 +229,7 @@ def error_on_all(error: MissingResource, needs: Sequence[Need]) -> MissingResour
         return combine(map(MissingResource, [*others, *mistakes]))
     if len(names) > 1:
         mistakes.append(
-            f"all that is missing: {listed}; cse-data fetch with the same arguments fetches what is on the hub; "
-            "cse-train experiment=demo needs no hub"
+            f"all that is missing: {listed}; {fetch} with the same arguments fetches what is on the hub; "
+            f"{DEMO[kind]} needs no hub"
         )
     return combine([error, *map(MissingResource, mistakes)])

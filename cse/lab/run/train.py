@@ -38,7 +38,7 @@ from cse.lab.run.best import finish_run, recover_best, save_best
 from cse.lab.run.build import build
 from cse.lab.run.dry_run import log_forecast, log_plan, log_rows
 from cse.lab.run.job import Job
-from cse.lab.run.needs import error_on_all, needs_of
+from cse.lab.run.needs import error_on_all
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.refusals import check_unused
 from cse.lab.run.resume import resume_hint
@@ -149,7 +149,7 @@ def build_parts(job: Job, accelerator: Accelerator) -> Parts:
         except MissingResource as error:
             if job.cfg.dry_run and accelerator.is_main_process:
                 log_plan(job.cfg, job.folder)
-            raise error_on_all(error, needs_of(job.cfg)) from error
+            raise error_on_all(error, job.cfg, job.kind) from error
 
 
 def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training, Overlap | None]:

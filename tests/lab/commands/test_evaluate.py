@@ -6,9 +6,11 @@ import re
 import shutil
 from collections.abc import Callable
 
+import datasets
 import numpy as np
 import pytest
 import torch
+from huggingface_hub import constants
 from made_up import Rows, pairs
 from run_folders import results_of
 from scipy.stats import spearmanr
@@ -48,6 +50,18 @@ def test_a_run_scores_as_it_did_when_it_ended(small_run, cse_train, cse_eval, tm
     assert results_of(tmp_path / "third")["overlap"] is None
     assert results_of(tmp_path / "third")["metrics"] == metrics
     assert re.search(r"^overlap +not known", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_one_error_names_all_that_a_machine_without_a_hub_lacks(toy_hub, cse_eval, monkeypatch, capsys):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert cse_eval("checkpoint=lab/nothing", "eval=stsb_multi", "eval.stsb_multi.languages=[de,ru]") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.count("cannot be reached") == 1
+    assert "lacks lab/nothing, stsb_multi:de, stsb_multi:ru;" in said
+    assert "cse-data fetch cse-eval" in said
+    assert "checkpoint=PLACE paths.stsb_multi=PLACE;" in said
 
 
 def test_a_sentence_transformers_folder(cse_eval, tiny_bert, tmp_path, senteval):
