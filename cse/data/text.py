@@ -6,7 +6,7 @@ TextRows (cse.data.rows), from the cache if they were read before. The methods o
 
 import hashlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy as shallow_copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -210,8 +210,14 @@ class Text(Part):
 
     def _of_hub(self, name: str) -> Found:
         """Return the source whose rows are in a dataset on the hub."""
-        table = hub.fetch_split(repo_of_text(name), self.subset, self.split)
-        columns = check_columns(self.columns_to_read or self.column_names, table.column_names, name)
+        columns = self.columns_to_read or self.column_names
+
+        def check(features: Mapping[str, object]) -> None:
+            check_columns(columns, [*features], name)
+            cells_of_row({key: cell_like(feature) for key, feature in features.items()}, self.column_names, name)
+
+        table = hub.fetch_split(repo_of_text(name), self.subset, self.split, check)
+        check(table.features)  # the hub does not list the columns of every dataset
         rows = (cells_of_row(row, columns, f"{name}, row {number}") for number, row in enumerate(table, 1))
         return Found(rows, key_of_parts(table._fingerprint, self.columns, *(self.scores or ())), name)
 
@@ -366,6 +372,14 @@ def is_number(text: bytes) -> bool:
 def repo_of_text(name: str) -> hub.Repo:
     """Return the hub repository that `path` names."""
     return hub.Repo(name, "dataset", f"`path`={name} is not a local file", "give a file or a folder")
+
+
+def cell_like(feature: object) -> object:
+    """Return a cell for a column of a hub dataset, with "..." for each text. feature: the type of the column."""
+    if isinstance(feature, Mapping):
+        return {key: cell_like(inside) for key, inside in feature.items()}
+    inside = getattr(feature, "feature", None)  # the type of a list's items
+    return "..." if inside is None else [cell_like(inside)]
 
 
 def chosen_rows(total: int, limit: int | float | None, seed: int | None) -> np.ndarray:

@@ -3,7 +3,7 @@
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +16,7 @@ from urllib.request import getproxies, proxy_bypass
 from cse.errors import MissingResource, UserError, first_line, in_short
 
 if TYPE_CHECKING:  # importing datasets takes seconds
-    from datasets import Dataset, IterableDataset
+    from datasets import Dataset, Features, IterableDataset
 
 log = logging.getLogger(__name__)
 
@@ -129,13 +129,22 @@ def fetch_model(repo: Repo) -> Path:
         raise LocalEntryNotFoundError(f"{folder} has no weights")
 
 
-def fetch_split(repo: Repo, config: str | None = None, split: str = "train") -> "Dataset":
-    """Return a split of a dataset, which `datasets` downloads and caches. Raises MissingResource."""
-    from datasets import load_dataset
+def fetch_split(
+    repo: Repo, config: str | None = None, split: str = "train", check: Callable[["Features"], None] | None = None
+) -> "Dataset":
+    """Return a split of a dataset, which `datasets` downloads and caches. Raises MissingResource.
+
+    check: called with the columns and their types before the download, if the hub lists them; may raise UserError.
+    """
+    from datasets import load_dataset_builder
 
     log.info("hub        %s: %s", repo.name, split if config is None else f"{config}, {split}")
     with refusals(repo, config):
-        return load_dataset(repo.name, config, split=split, revision=repo.revision)
+        builder = load_dataset_builder(repo.name, config, revision=repo.revision)
+        if check and builder.info.features:
+            check(builder.info.features)
+        builder.download_and_prepare()
+        return builder.as_dataset(split)
 
 
 def find_prepared(name: str, config: str) -> Path | None:

@@ -88,6 +88,37 @@ def test_text_of_a_hub_dataset(toy_hub, tmp_path, name):
             Text("text", str(tmp_path), name, [column]).read()
 
 
+CARD = b"""---
+dataset_info:
+  features:
+  - name: query
+    dtype: string
+  - name: negatives
+    list: string
+  - name: document
+    struct:
+    - name: text
+      dtype: string
+---
+"""
+
+
+@pytest.mark.parametrize("card", [{"README.md": CARD}, {}])
+def test_a_list_in_a_hub_dataset_is_refused_before_its_rows_are_read(toy_hub, tmp_path, card):
+    """If the dataset's card lists the columns, the list is refused before the download."""
+    rows = parquet(query=["a", "b"], negatives=[["c", "d"], ["e"]], document=[{"text": "f"}, {"text": "g"}])
+    toy_hub.add("datasets/lab/table", {"data/train-0.parquet": rows} | card)
+    for column, said in (
+        ("negatives", r"\[query,negatives_1\]"), ("document", r"\[query,document.text\]"), ("query_1", "query_1"),
+        ("negative", "no column negative"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=f"lab/table.*{said}"):
+            Text("text", str(tmp_path), "lab/table", ["query", column]).find()
+    assert bool(card) == (not [one for one in toy_hub.downloads() if ".parquet" in one])
+    text = Text("text", str(tmp_path), "lab/table", ["query", "negatives_2", "document.text"]).read()
+    assert [text.text(0, column) for column in range(3)] == ["a", "d", "f"]
+
+
 @pytest.mark.parametrize(("name", "content"), [
     ("a.csv", "a,b,score\none,two,2.5\nthree,four,5\nfive,six,0\n"),
     ("a.jsonl", "\n".join(json.dumps({"a": "x", "b": "y", "score": score}) for score in (2.5, 5, 0))),
