@@ -153,9 +153,10 @@ def text_of_cell(cell: object, where: str, name: str, columns: Columns) -> str:
         instead, inside = "", names_inside(cell, name)
         if inside != [name]:
             texts = [column for column in columns if isinstance(column, str)]
-            place = texts.index(name)
-            named = ",".join([*texts[:place], *inside, *texts[place + 1 :]])
-            instead = f"name the texts inside {name}: `columns`=[{named}]"
+            before, after = texts[: texts.index(name)], texts[texts.index(name) + 1 :]
+            instead = f"name the texts inside {name}: `columns`=[{','.join([*before, inside[0], *after])}]"
+            if len(inside) > 1:
+                instead += f" or, where more columns are possible, [{','.join([*before, *inside, *after])}]"
         raise UserError(f"{where}: {name} holds {reprlib.repr(cell)}, not text", instead=instead)
     if not cell.isascii():
         try:
