@@ -86,7 +86,7 @@ def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> 
         there += " (its first line must name the columns)"
     if columns is None:
         why = f"`columns` is not set: {file} has the columns {there}"
-        raise UserError(why, instead="name the columns of text: `columns`=[A,B]")
+        raise UserError(why, instead="name the columns of text: `columns`=[A] for single texts, [A,B] for pairs")
     for column in columns:
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         held = name if is_table else column_of(name, header)

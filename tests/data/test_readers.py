@@ -185,8 +185,11 @@ def test_a_column_with_the_name_of_an_item_or_key_is_itself(tmp_path):
 
 
 def test_columns_must_be_named_if_and_only_if_the_file_has_some(tmp_path):
-    for name, content, columns in (("a.csv", HEADER + "one,two\n", None), ("a.txt", "one\n", ["first"])):
-        with pytest.raises(UserError, match=r"columns"):
+    for name, content, columns, said in (
+        ("a.csv", HEADER + "one,two\n", None, r"columns=\[A\] .*\[A,B\]"),
+        ("a.txt", "one\n", ["first"], "columns"),
+    ):
+        with pytest.raises(UserError, match=said):
             read(tmp_path, name, content, columns)
 
 
