@@ -47,7 +47,8 @@ def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None 
     if (bars := _bars.get()) is None:
         yield from items
         return
-    task, updated = bars.add_task("", total=len(items) if isinstance(items, Sized) else total), -LOOK
+    title, count = what if isinstance(what, str) else "", len(items) if isinstance(items, Sized) else total
+    task, updated = bars.add_task(title, total=count), -LOOK
     try:
         for number, item in enumerate(items):
             if (now := time.monotonic()) - updated >= LOOK:

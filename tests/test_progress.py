@@ -44,6 +44,11 @@ def terminal(monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
 
 
+def test_a_loop_has_its_name_before_its_first_item(terminal):
+    with live(transient=True) as bars:
+        assert list(track((bars.tasks[-1].description for _ in "x"), "text", 1)) == ["text"]
+
+
 def test_a_block_shown_inside_a_run_has_bars_below_the_runs(terminal, monkeypatch):
     """Two live displays would overwrite each other; loops that are left early leave nothing behind."""
     with live(transient=False) as bars:

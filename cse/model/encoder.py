@@ -6,6 +6,7 @@ B is the number of rows, T of tokens in a row, and V of tokens in the vocabulary
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -286,24 +287,25 @@ class Encoder(nn.Module):
         if precision not in get_args(Precision):
             raise ValueError(f"{precision=} must be one of {', '.join(get_args(Precision))}")
         most = self.settings.get("truncate_dim")
-        full, is_full = self.tokenizer.longest * np.int32().itemsize, []
+        full = self.tokenizer.longest * np.int32().itemsize
         if not texts:
             self.full_n = np.empty(0, bool)
             none_0D = torch.zeros(0, self.dim, device=self.device)
             return (none_0D if head is None else head(none_0D)).cpu().numpy()[:, :most]
         number_of: dict[bytes, int] = {}  # the number of a text's vector, by its ids
         numbers: list[int] = []  # for each text
+        is_full: list[bool] = []
         rows, waiting = [], []  # vectors on the CPU, and on the device: a copy after each batch would be slow
-        with self._scoring(precision, head):
+
+        def encoded() -> Iterator[None]:  # yields once for each text, so that one bar counts all texts
             for keys in self._tokenised(texts):
                 new = sorted(set(keys) - number_of.keys(), key=lambda key: (len(key), key))
-                number_of |= zip(new, range(len(number_of), len(number_of) + len(new)), strict=True)
-                numbers += map(number_of.__getitem__, keys)
-                is_full += [len(key) >= full for key in keys]
+                number_of.update(zip(new, range(len(number_of), len(number_of) + len(new)), strict=True))
+                numbers.extend(map(number_of.__getitem__, keys))
+                is_full.extend(len(key) >= full for key in keys)
+                yield from repeat(None, len(keys) - len(new))
                 batches = in_batches(new, batch_size, TOKENS if precision == "bf16" else 0)
-                console = Console(stderr=True)
-                shown = bar(batches, "encode", console=console) if show_progress_bar else track(batches, "batch")
-                for number, batch in enumerate(shown, 1):
+                for number, batch in enumerate(batches, 1):
                     ids = [np.frombuffer(key, np.int32) for key in batch]
                     with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
                         pooled_BD = self(self.tokenizer.collate(ids).to(self.device)).pooled_BD
@@ -314,7 +316,15 @@ class Encoder(nn.Module):
                     waiting.append(normalize(pooled_BD, dim=1) if normalize_embeddings else pooled_BD)
                     if len(waiting) == FETCHED or number == len(batches):
                         rows.append(torch.cat(waiting).cpu())
-                        waiting = []
+                        waiting.clear()
+                    yield from repeat(None, len(batch))
+
+        shown: Iterable[None] = track(encoded(), "text", len(texts))
+        if show_progress_bar:
+            shown = bar(encoded(), "encode", len(texts), console=Console(stderr=True))
+        with self._scoring(precision, head):
+            for _ in shown:
+                pass
         self.full_n = np.array(is_full, bool)
         rows_ND = torch.cat(rows).numpy()[numbers]
         return rows_ND[0] if isinstance(sentences, str) else rows_ND

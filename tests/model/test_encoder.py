@@ -63,6 +63,20 @@ def test_encode_shows_its_progress_when_asked(tiny_bert, capsys):
     assert "100%" in err
 
 
+def test_one_bar_counts_all_texts_of_a_long_list(tiny_bert, monkeypatch):
+    """A repeated text counts too."""
+    counted = []
+
+    def counting(items, what, total):
+        counted.append((sum(1 for _ in items), total))
+        return ()
+
+    monkeypatch.setattr("cse.model.encoder.READ_AHEAD", 3)
+    monkeypatch.setattr("cse.model.encoder.track", counting)
+    load_encoder(tiny_bert, "mean").encode(TEXTS, batch_size=2)
+    assert counted == [(len(TEXTS), len(TEXTS))]
+
+
 @pytest.mark.parametrize("wrong", [None, math.nan, b"kadan", 3, ["kadan", "lofel"]])
 def test_encode_refuses_what_is_no_text_and_settings_that_are_none(tiny_bert, wrong):
     encoder = load_encoder(tiny_bert, "mean")
