@@ -147,13 +147,13 @@ class Rankcse(Objective):
                 ranking_b = self.rank(student_bB, teacher_bB, start)
                 return torch.stack([contrastive_b, divergences(p_bB, q_bB), ranking_b], 1)
 
-            contrastive_B, *others_B = blockwise(costs, len(x_BD), len(x_BD)).T.contiguous()
-            # nll_loss adds the rows in the same order as cross_entropy; mean does not
-            means = (
-                nll_loss(-contrastive_B[:, None], torch.zeros_like(contrastive_B, dtype=torch.long)),
-                *(costs_B.mean() for costs_B in others_B),
-            )
-            parts = dict(zip(("contrastive", "consistency", "ranking"), means, strict=True))
+            contrastive_B, consistency_B, ranking_B = blockwise(costs, len(x_BD), len(x_BD)).T.contiguous()
+            parts = {
+                # the mean: nll_loss adds the rows in the same order as cross_entropy; `mean` does not
+                "contrastive": nll_loss(-contrastive_B[:, None], torch.zeros_like(contrastive_B, dtype=torch.long)),
+                "consistency": consistency_B.mean(),
+                "ranking": ranking_B.mean(),
+            }
         weighted = self.consistency_weight * parts["consistency"] + self.ranking_weight * parts["ranking"]
         return Loss(parts["contrastive"] + weighted, parts)
 
