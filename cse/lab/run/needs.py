@@ -223,8 +223,8 @@ def error_on_all(error: MissingResource, config: DictConfig, kind: Kind) -> Miss
         copies = " ".join(f"{key}=PLACE" for key in keys)
         mistakes.append(
             f"the hub {hub.UNREACHABLE}, and this machine lacks {listed}. Either fetch them where the hub answers: "
-            f"cse-data fetch takes the same arguments (docs/offline.md). Or name copies that you have: {copies}. "
-            "cse-train experiment=demo needs no hub"
+            f"{fetch} takes the same arguments (docs/offline.md). Or name copies that you have: {copies}. "
+            f"{DEMO[kind]} needs no hub"
         )
         return combine(map(MissingResource, [*others, *mistakes]))
     if len(names) > 1:

@@ -59,7 +59,7 @@ def test_one_error_names_all_that_a_machine_without_a_hub_lacks(toy_hub, cse_eva
     assert cse_eval("checkpoint=lab/nothing", "eval=stsb_multi", "eval.stsb_multi.languages=[de,ru]") == 2
     said = " ".join(capsys.readouterr().err.split())
     assert said.count("cannot be reached") == 1
-    assert "lacks lab/nothing, stsb_multi:de, stsb_multi:ru;" in said
+    assert "lacks lab/nothing, stsb_multi:de, stsb_multi:ru. " in said
     assert "cse-data fetch cse-eval" in said
     assert "checkpoint=PLACE paths.stsb_multi=PLACE;" in said
 
