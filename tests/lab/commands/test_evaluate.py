@@ -61,7 +61,7 @@ def test_one_error_names_all_that_a_machine_without_a_hub_lacks(toy_hub, cse_eva
     assert said.count("cannot be reached") == 1
     assert "lacks lab/nothing, stsb_multi:de, stsb_multi:ru. " in said
     assert "cse-data fetch cse-eval" in said
-    assert "checkpoint=PLACE paths.stsb_multi=PLACE;" in said
+    assert "checkpoint=PLACE paths.stsb_multi=PLACE. " in said
 
 
 def test_a_sentence_transformers_folder(cse_eval, tiny_bert, tmp_path, senteval):
