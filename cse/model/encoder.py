@@ -3,10 +3,11 @@
 B is the number of rows, T of tokens in a row, and V of tokens in the vocabulary. D is the width of the vectors.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import repeat
+from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -287,24 +288,25 @@ class Encoder(nn.Module):
         if precision not in get_args(Precision):
             raise ValueError(f"{precision=} must be one of {', '.join(get_args(Precision))}")
         most = self.settings.get("truncate_dim")
-        full = self.tokenizer.longest * np.int32().itemsize
+        full, is_full = self.tokenizer.longest * np.int32().itemsize, []
         if not texts:
             self.full_n = np.empty(0, bool)
             none_0D = torch.zeros(0, self.dim, device=self.device)
             return (none_0D if head is None else head(none_0D)).cpu().numpy()[:, :most]
         number_of: dict[bytes, int] = {}  # the number of a text's vector, by its ids
         numbers: list[int] = []  # for each text
-        is_full: list[bool] = []
         rows, waiting = [], []  # vectors on the CPU, and on the device: a copy after each batch would be slow
-
-        def encoded() -> Iterator[None]:  # yields once for each text, so that one bar counts all texts
+        console = Console(stderr=True)
+        done = iter(bar(texts, "encode", console=console) if show_progress_bar else track(texts, "text"))
+        next(done)  # shows the bar
+        with self._scoring(precision, head):
             for keys in self._tokenised(texts):
                 new = sorted(set(keys) - number_of.keys(), key=lambda key: (len(key), key))
-                number_of.update(zip(new, range(len(number_of), len(number_of) + len(new)), strict=True))
-                numbers.extend(map(number_of.__getitem__, keys))
-                is_full.extend(len(key) >= full for key in keys)
-                yield from repeat(None, len(keys) - len(new))
+                number_of |= zip(new, range(len(number_of), len(number_of) + len(new)), strict=True)
+                numbers += map(number_of.__getitem__, keys)
+                is_full += [len(key) >= full for key in keys]
                 batches = in_batches(new, batch_size, TOKENS if precision == "bf16" else 0)
+                advance(done, len(keys) - len(new))  # repeated texts
                 for number, batch in enumerate(batches, 1):
                     ids = [np.frombuffer(key, np.int32) for key in batch]
                     with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
@@ -316,15 +318,8 @@ class Encoder(nn.Module):
                     waiting.append(normalize(pooled_BD, dim=1) if normalize_embeddings else pooled_BD)
                     if len(waiting) == FETCHED or number == len(batches):
                         rows.append(torch.cat(waiting).cpu())
-                        waiting.clear()
-                    yield from repeat(None, len(batch))
-
-        shown: Iterable[None] = track(encoded(), "text", len(texts))
-        if show_progress_bar:
-            shown = bar(encoded(), "encode", len(texts), console=Console(stderr=True))
-        with self._scoring(precision, head):
-            for _ in shown:
-                pass
+                        waiting = []
+                    advance(done, len(batch))
         self.full_n = np.array(is_full, bool)
         rows_ND = torch.cat(rows).numpy()[numbers]
         return rows_ND[0] if isinstance(sentences, str) else rows_ND
@@ -374,6 +369,11 @@ class Encoder(nn.Module):
                 self.backbone.set_attn_implementation(attention)
             for part, was in zip(parts, training, strict=True):
                 part.train(was)
+
+
+def advance(progress: Iterator[str], texts: int) -> None:
+    """Advance a bar: take so many texts from the iterator that it tracks."""
+    deque(islice(progress, texts), maxlen=0)
 
 
 def in_batches(keys: Sequence[bytes], texts: int, tokens: int) -> list[Sequence[bytes]]:
