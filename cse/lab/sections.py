@@ -157,9 +157,9 @@ class PaperSection(Section):
         return lines.latex()
 
 
-def markdown(title: str, subtitle: str, sections: Sequence[Section]) -> str:
-    """Return the content of report.md. subtitle: the text below the title; "" for none."""
-    head = [f"# {markdown_text(title)}\n", *([f"{markdown_text(subtitle)}\n"] if subtitle else [])]
+def markdown(title: str, subtitle: str, sections: Sequence[Section], headline: str = "") -> str:
+    """Return the content of report.md. subtitle, headline: the paragraphs below the title; "" for none."""
+    head = [f"# {markdown_text(title)}\n", *(f"{markdown_text(text)}\n" for text in (subtitle, headline) if text)]
     return "\n".join([*head, *(section.markdown() for section in sections)])
 
 

@@ -191,10 +191,15 @@ def test_the_best_of_two_settings_has_a_verdict_against_the_baseline(leave, comp
     assert "other setting" not in found
 
 
-def test_the_verdict_of_two_settings_names_no_number(leave, compared):
+@pytest.mark.parametrize(("gain", "shown", "verdict"), [
+    (0.1, {}, "not significantly better"), (10, {}, "significantly better"),
+    (10, {"test/x": -10}, "not significantly better"),  # by the test score it is significantly worse
+])  # fmt: skip
+def test_the_verdict_of_two_settings_names_no_number(leave, compared, gain, shown, verdict):
     for lr, seed in product((1, 2), (1, 2, 3)):
-        leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70 + seed + lr / 10})
-    assert compare_settings(compared(), None, 0.95).verdict == "not significantly better than the other setting"
+        of_test = {name: 70 + seed + by * lr for name, by in shown.items()}
+        leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70 + seed + gain * lr} | of_test)
+    assert compare_settings(compared(), None, 0.95).verdict == f"{verdict} than the other setting"
 
 
 @pytest.mark.parametrize(
@@ -219,9 +224,11 @@ def test_differences_are_in_every_file(three_rates, tmp_path, capsys):
     assert "-0.15 ≈" in printed
     for name in ("report.html", "report.md"):
         assert "-0.15 ≈" in (tmp_path / "out" / name).read_text()
-    for shown in (printed, (tmp_path / "out" / "report.html").read_text()):  # where the best is named
-        assert "not significantly better than 1 of the 2 other settings" in shown
     latex = (tmp_path / "out" / "report.tex").read_text()
+    heads = [(tmp_path / "out" / "report.md").read_text().partition("\n## ")[0], latex.partition("\n")[0]]
+    for shown in (printed, (tmp_path / "out" / "report.html").read_text(), *heads):  # where the best is named
+        assert "not significantly better than 1 of the 2 other settings" in shown
+    assert heads[1].startswith(r"% Best by dev/stsb/spearman: lr=3e-05 (72.15 $\pm$ 0.13)")
     assert r"$-$0.15 $\approx$" in latex
     (caption,) = (line for line in latex.splitlines() if line.startswith(r"\caption") and r"$\approx$: " in line)
     assert "corrected by Holm" in caption

@@ -111,10 +111,9 @@ class Differences:
 
     @property
     def verdict(self) -> str:
-        """Whether the best setting is significantly better than the baseline.
+        """Whether the best setting is significantly better than the baseline; without a baseline, than how many others.
 
-        Without a baseline: why it is not significantly better than all other settings, or "" if it is. "" without a
-        best setting.
+        "" without a best setting, and without another setting.
         """
         if self.comparison.best is None:
             return ""
@@ -122,10 +121,15 @@ class Differences:
             return self.verdict_on_best()
         if self.no_verdict:
             return f"no verdict: {self.no_verdict}"
-        tied = [line for line in self.lines if line.tied]
+        if not self.lines:
+            return ""
+        lower_is_better = self.comparison.lower_is_better(self.score)
+        # a dev score ranks settings, so by a test score another setting may even be significantly better
+        not_worse = [line for line in self.lines if line.tied is not False or (line.size > 0) != lower_is_better]
         count = len(self.lines) + self.lower
-        others = f"{len(tied)} of the {count} other settings" if count > 1 else "the other setting"
-        return f"not significantly better than {others}" if tied else ""
+        part = len(not_worse or self.lines) if not_worse or self.lower else "each"
+        others = f"{part} of the {count} other settings" if count > 1 else "the other setting"
+        return f"{'not ' if not_worse else ''}significantly better than {others}"
 
     def verdict_on_best(self) -> str:
         """Return the verdict on the best setting against the baseline. The baseline is another setting."""

@@ -25,7 +25,7 @@ def claims_section(claims: Sequence[JudgedClaim]) -> Section:
     ]
     table = pd.DataFrame(rows, dtype=object)
     filled = table.loc[:, (table != "").any()]
-    return Section("What the paper claims", filled, [headline(claims)], layout="claims")
+    return Section("What the paper claims", filled, layout="claims")
 
 
 def headline(claims: Sequence[JudgedClaim]) -> str:

@@ -16,7 +16,7 @@ from cse.lab.report.any_runs.comparison import Comparison, compare_runs
 from cse.lab.report.any_runs.runs_table import rows_of_runs
 from cse.lab.report.any_runs.settings_table import settings_section, unranked_section
 from cse.lab.report.paper.claims import judge_claims
-from cse.lab.report.paper.claims_table import claims_frame, claims_section
+from cse.lab.report.paper.claims_table import claims_frame, claims_section, headline
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.figures import draw_figure
 from cse.lab.report.paper.missing_jobs import missing_jobs
@@ -47,6 +47,7 @@ def report_of_sweep(config: PlainConfig, folders: list[Path]) -> Report:
         subtitle=f"{source['paper']}. {states} ({', '.join(map(str, sweep.places))}).",
         sections=[section for section in sections if section is not None],
         csv={"report.csv": frame, "claims.csv": claims_frame(claims) if claims else None},
+        verdicts=headline(claims) if claims else "",
         pictures=[picture_of(plot, sweep) for plot in block.figures],
         log=log_of_runs(sweep.every_run, block.seed),
         link=source.get("link", ""),

@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from matplotlib.figure import Figure
 
+from cse.lab.report.formats import capitalised
 from cse.lab.sections import Section
 
 NOT_DRAWN = "Not drawn: no finished run has the numbers of this figure."
@@ -56,6 +57,22 @@ class Best:
     untrained: str
     again: Mapping[str, str]
 
+    @property
+    def named(self) -> str:
+        """The setting, and the score by which it is the best."""
+        return f"best by {self.by}: {self.setting}"
+
+    @property
+    def shown(self) -> str:
+        """The shown score, with its name if another score ranks settings."""
+        return self.score if self.leading == self.by else f"{self.leading} {self.score}"
+
+    @property
+    def headline(self) -> str:
+        """The setting with its score and its verdict in one sentence, and then `untrained`."""
+        sentence = "; ".join(filter(None, [f"{self.named} ({self.shown})", self.verdict]))
+        return f"{capitalised(sentence)}. {self.untrained}".rstrip()
+
 
 @dataclass(frozen=True)
 class Report:
@@ -64,6 +81,7 @@ class Report:
     sections: tables with notes, on the terminal and in every file except CSV files.
     csv: {file name: the unrounded table}; None removes the file of an earlier report.
     best: the best setting; None if there is none.
+    verdicts: how many of a paper's claims have which verdict, in a sentence; "" without claims.
     pending: (state, folder, reason) of each unfinished run or planned job.
     hint: a line on the terminal about where to find the scores that the tables do not show.
     charts: {title: chart} of the page.
@@ -81,6 +99,7 @@ class Report:
     sections: list[Section]
     csv: dict[str, pd.DataFrame | None]
     best: Best | None = None
+    verdicts: str = ""
     pending: Sequence[tuple[str, str, str]] = ()
     hint: str = ""
     charts: Mapping[str, go.Figure] = field(default_factory=dict)
@@ -91,3 +110,8 @@ class Report:
     start: str = ""
     gate: Sequence[str] = ()
     is_passed: bool = True
+
+    @property
+    def headline(self) -> str:
+        """The result in a sentence: the best setting, or the verdicts on claims; "" without either."""
+        return self.best.headline if self.best else self.verdicts

@@ -23,8 +23,10 @@ MANY = 10  # at most this many unfinished runs have a line each
 
 
 def show_report(report: Report, out: Path, console: Console) -> None:
-    """Print the report: unfinished runs, sections, pictures, and the best setting. out: the report's folder."""
+    """Print the report: unfinished runs, sections, pictures, and the best setting or verdicts. out: its folder."""
     console.print(Text.assemble((report.title, "bold"), f"  {report.subtitle}"))
+    if report.verdicts:
+        console.print(Text(report.verdicts, style="bold"))
     shown = report.pending[:MANY]
     width = max((len(state) for state, *_ in shown), default=0)
     for state, folder, why in shown:
@@ -149,8 +151,6 @@ def widest(lines: Sequence[Text]) -> int:
 
 def show_claims(section: Section, console: Console) -> None:
     """Print a paragraph for each claim: a line with verdict and claim, and below it a line for each other fact."""
-    for note in section.notes:
-        console.print(Text(note, style="bold"))
     for row in section.shown.to_dict("records"):
         verdict = Text(f"{row['verdict']:12}", style=terminal_style(row["verdict"]))
         console.print(Text.assemble(verdict, " ", row["claim"]))
@@ -166,12 +166,10 @@ def show_best(best: Best, console: Console) -> None:
 
     On a terminal, the score and a command have lines of their own if the line is too wide. A pipe gets whole lines.
     """
-    score = best.score if best.leading == best.by else f"{best.leading} {best.score}"
     width = console.width if console.is_terminal else sys.maxsize
-    named = f"best by {best.by}: {best.setting}"
-    line = Text.assemble(f"* {named} (", (score, "bold"), ")")
+    line = Text.assemble(f"* {best.named} (", (best.shown, "bold"), ")")
     if line.cell_len > width:
-        line = Text.assemble(in_column("* ", named, width), "\n  ", (score, "bold"))
+        line = Text.assemble(in_column("* ", best.named, width), "\n  ", (best.shown, "bold"))
     console.print()
     console.print(line, soft_wrap=True)
     for fact, style in ((best.untrained, "bold"), (best.verdict, "")):

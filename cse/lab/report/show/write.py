@@ -95,18 +95,19 @@ def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> st
 
 
 def markdown_of_report(report: Report) -> str:
-    """Return the text of report.md: the sections, and links to the figures with their captions."""
+    """Return the text of report.md: the headline, the sections, and links to the figures with their captions."""
     drawn = [picture for picture in report.pictures if picture.figure is not None]
     links = [f"\n![{pic.name}]({pic.file})\n\n{markdown_text(pic.caption)}".rstrip() + "\n" for pic in drawn]
-    return markdown(report.title, report.subtitle, report.sections) + "".join(links)
+    return markdown(report.title, report.subtitle, report.sections, report.headline) + "".join(links)
 
 
 def latex_of_report(report: Report, out: Path) -> str:
     """Return the text of report.tex: the tables, and the figures that have a caption. out: the report's folder.
 
+    The headline is a comment: a paper that reads the file has no stray text, and an author can copy the sentence.
     A figure is at most as wide as the text. LaTeX finds its PDF from the folder of report.tex.
     """
-    parts = [latex(report.sections)]
+    parts = [latex_comments(filter(None, [latex_text(report.headline)])) + latex(report.sections)]
     for picture in report.pictures:
         if picture.figure and picture.caption:
             width, file = picture.figure.get_figwidth(), Path(picture.file).with_suffix(".pdf").as_posix()
