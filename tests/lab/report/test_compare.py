@@ -11,7 +11,9 @@ from made_up_tables import whole_report
 from rich.console import Console
 
 from cse.errors import UserError
+from cse.lab.folder import jobs_file
 from cse.lab.folder.runs import read_runs
+from cse.lab.report.any_runs.comparison import compare_runs
 from cse.lab.report.any_runs.differences import compare_settings
 from cse.lab.report.any_runs.differences_table import differences_frame, differences_section
 from cse.lab.report.any_runs.names import format_setting
@@ -104,6 +106,18 @@ def test_the_command_for_more_seeds_is_quoted_once_and_has_new_seeds(grid_of_run
     assert several[-1] == f"hydra.sweep.dir='{folder / one}'"  # a folder of its own
     odd = folder.rename(tmp_path / "a=b")
     assert last_words(odd)[-1] == f"hydra.sweep.dir='{odd}'"
+
+
+def test_more_seeds_leave_out_the_seeds_that_a_job_of_the_setting_has_planned(leave, runs, tmp_path):
+    """Not the seeds of another setting: settings with the same seeds are compared in pairs."""
+    words = [[f"trainer.lr={lr}", f"seed={seed}"] for lr, seeds in ((1, (1, 2, 4)), (2, (1, 3))) for seed in seeds]
+    lines = [{"job": f"{place}", "program": "cse-train", "words": of_job} for place, of_job in enumerate(words)]
+    for place, lr in ((0, 1), (3, 2)):
+        leave(f"{place}", {"trainer.lr": lr, "seed": 1}, {"dev/x": 9.0 - lr}, overrides=words[place])
+    jobs_file.add_jobs(tmp_path / "runs", lines)
+    folders = [tmp_path / "runs"]
+    found = compare_runs(runs(), folders, [], "seed", jobs_file.jobs_without_run(folders))
+    assert shlex.split(again(found))[2:-1] == ["trainer.lr=1", "seed=3,5,6"]
 
 
 def test_each_setting_that_may_be_as_good_as_the_best_has_a_command_for_more_seeds(leave, compared):

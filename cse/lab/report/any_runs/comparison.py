@@ -5,7 +5,6 @@ name settings, and `best_first` ranks the settings. The ranking does not depend 
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,7 +76,7 @@ class Setting:
     groups: dict[str, Group]
     compared: dict[str, Group]
     unlike: list[str]
-    planned: int
+    planned: list[Run]
 
     @cached_property
     def done(self) -> list[Run]:
@@ -87,7 +86,7 @@ class Setting:
     @property
     def expected(self) -> int:
         """The number of runs that the analysis will include when all runs and planned jobs are finished."""
-        return len(self.runs) - len(self.done) + len(self.included) + self.planned
+        return len(self.runs) - len(self.done) + len(self.included) + len(self.planned)
 
     @cached_property
     def means(self) -> dict[str, Value]:
@@ -204,7 +203,10 @@ def compare_runs(
     keys, values = keys_of(values.drop_duplicates()), values.head(len(by_setting))
     in_labels = {key.dotted: key.short for key in keys if key.in_label}
     trials, of_checkpoints = first_trials(by_setting, seed_key), are_of_checkpoints(by_setting, seed_key)
-    planned = Counter(arguments_but_seed(job, seed_key) for job in jobs if job.arguments)
+    planned: dict[frozenset[tuple[str, str]], list[Run]] = {}
+    for job in jobs:
+        if job.arguments:
+            planned.setdefault(arguments_but_seed(job, seed_key), []).append(job)
     settings = []
     for alike, texts, trial in zip(by_setting, values.to_dict("records"), trials, strict=True):
         included = runs_included([run for run in alike if run.is_done], trial, seed_key)
@@ -212,7 +214,8 @@ def compare_runs(
         compared = {score: group.without_seeds() for score, group in groups.items()} if of_checkpoints else groups
         label = label_of(alike[0], in_labels, texts)
         unlike = differences_in_number(included, seed_key, also_settings=True)
-        of_jobs = sum(planned[given] for given in {arguments_but_seed(run, seed_key) for run in alike})
+        given = {arguments_but_seed(run, seed_key) for run in alike}
+        of_jobs = [job for arguments in given for job in planned.get(arguments, ())]
         settings.append(Setting(alike, included, texts, label, trial, groups, compared, unlike, of_jobs))
     by = None if all(run.is_smoke for run in runs) else scores.best_by or scores.leading
     ranked = best_first(settings, by, score_named(runs, by).lower_is_better, dotted) if by else list(settings)

@@ -68,8 +68,8 @@ def further_seeds(comparison: Comparison, setting: Setting) -> list[int]:
     whole = [seed for seed in seeds if isinstance(seed, int)]
     if len(whole) < len(seeds):
         return []
-    begun = {run.get(comparison.seed_key) for run in setting.runs}
-    return list(islice((seed for seed in count(min(whole, default=1)) if seed not in begun), 3))
+    taken = {run.get(comparison.seed_key) for run in [*setting.runs, *setting.planned]}
+    return list(islice((seed for seed in count(min(whole, default=1)) if seed not in taken), 3))
 
 
 def place_of_more_seeds(run: Run, folders: Sequence[Path], seed_key: str) -> Path:
