@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ SPREAD = re.compile(r" ± (\S+ \(\d+\))")
 BEYOND_PDFLATEX = re.compile(r"[^\x00-\u017f–—‘-”†‡•…]|[«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ]")
 """A sign that pdfLaTeX cannot print without a further package."""
 
+PLUS_MINUS = r"\,$\pm$\,"
+"""The sign between a mean and its standard deviation in a cell of LaTeX."""
 LABEL = 32  # the most characters of a report's name in a label
 COLUMN, BOTH_COLUMNS = 54, 96
 """The most characters in a row of a table that fits in one column, or in both columns, of a two-column paper.
@@ -219,16 +222,17 @@ def booktabs(section: Section) -> str:
     """Return a booktabs table, at most as wide as the text; "" for a table without columns.
 
     A table that is too wide for one column spans both columns. A table that is too wide for both columns, or a single
-    row that is too wide for one column, is transposed if it then fits. The column `folder` is left out. So is the
-    column `runs` if all its values are equal, and an empty column without a name.
+    row that is too wide for one column, is transposed if it then fits. The column `folder` is left out. So are
+    the columns `runs` and `seeds` if all their values are equal, and an empty column without a name.
     """
     table = section.shown
     left_out = ["folder"]
-    left_out += ["runs"] if "runs" in table and table["runs"].nunique() == 1 else []
+    left_out += [name for name in ("runs", "seeds") if name in table and table[name].nunique() == 1]
     left_out += [""] if "" in table and (table[""] == "").all() else []
     cells = table.map(latex_cell)
     for row, column in section.bold:
-        cells.iloc[row, column] = rf"\textbf{{{cells.iloc[row, column]}}}"
+        mean, sign, spread = cells.iloc[row, column].partition(PLUS_MINUS)
+        cells.iloc[row, column] = rf"\textbf{{{mean}}}{sign}{spread}"
     kept = [place for place, name in enumerate(table.columns) if name not in left_out]
     if not kept:
         return ""
@@ -243,8 +247,9 @@ def booktabs(section: Section) -> str:
         width, heads, alignment = width_turned, labels, "l" + "r" * len(rows)
         lines = [list(line) for line in zip(map(latex_cell, names), *rows_of_cells, strict=True)]
     else:
-        heads, alignment = 1, "l" * labels + "r" * (len(names) - labels)
-        lines = [[latex_head(name, side) for name, side in zip(names, alignment, strict=True)], *rows_of_cells]
+        heads, sides = 1, "l" * labels + "r" * (len(names) - labels)
+        lines = [[latex_head(name, side) for name, side in zip(names, sides, strict=True)], *rows_of_cells]
+        alignment = sides if names[0] else rf"l@{{\,}}{sides[1:]}"  # little space after the star of the best row
     return float_of_table(section, [" & ".join(line) + r" \\" for line in lines], heads, alignment, width)
 
 
@@ -253,7 +258,7 @@ def float_of_table(section: Section, lines: Sequence[str], heads: int, alignment
 
     alignment: l or r for each column. width: the characters in a row.
     """
-    environment, narrow = ("table*", r"\setlength{\tabcolsep}{4pt}") if width > COLUMN else ("table", "")
+    environment, narrow = ("table*", r"\setlength{\tabcolsep}{3pt}") if width > COLUMN else ("table", "")
     caption = " ".join([f"{(section.caption or section.title).rstrip('.')}.", *section.legend])
     return "\n".join(
         [
@@ -261,7 +266,7 @@ def float_of_table(section: Section, lines: Sequence[str], heads: int, alignment
             r"\centering",
             rf"\caption{{{latex_text(caption)}}}",
             rf"\label{{tab:{latex_label(section.label)}}}",
-            rf"{FITTED}{narrow}\begin{{tabular}}{{{alignment}}}",
+            rf"{FITTED}{narrow}\begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
             r"\toprule",
             *lines[:heads],
             r"\midrule",
@@ -281,8 +286,17 @@ def characters_in_a_row(columns: Iterable[Collection[str]]) -> int:
 
 
 def lines_of_head(name: str) -> list[str]:
-    """Return a column's name in lines: the parts of a score's name; any other name in at most two lines."""
-    return name.split("/") if "/" in name else in_two_lines(name)
+    """Return a column's name in two lines; a long name of a score in three lines.
+
+    A score loses a part that begins its next part, such as sts in test/sts/STS12/spearman.
+    """
+    if "/" not in name or " " in name:
+        return in_two_lines(name)
+    split, *parts = name.split("/")
+    named = [part for part, after in pairwise([*parts, ""]) if not after.lower().startswith(part.lower())]
+    lines = in_two_lines(" ".join([split, *named]))
+    is_long = len(named) > 2 and max(map(len, lines)) > len("-71.19 ± 0.54")
+    return [f"{split} {named[0]}", *named[1:]] if is_long else lines
 
 
 def in_two_lines(name: str) -> list[str]:
@@ -331,5 +345,5 @@ def latex_head(name: str, side: str) -> str:
 
 
 def latex_cell(text: str) -> str:
-    """Return a cell's text in LaTeX, with minus signs."""
-    return OPENS.sub(r"{\g<0>}", MINUS.sub("$-$", latex_text(text)))
+    """Return a cell's text in LaTeX, with minus signs, and with little space around the sign ±."""
+    return OPENS.sub(r"{\g<0>}", MINUS.sub("$-$", latex_text(text)).replace(r" $\pm$ ", PLUS_MINUS))

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from cse.lab.report.show import write
 from cse.lab.report.show.document import Picture, Report
-from cse.lab.sections import Section, latex_cell, to_markdown
+from cse.lab.sections import Section, latex_cell, lines_of_head, to_markdown
 from cse.lab.text_columns import to_columns
 
 BAD = r"100%_#1 & {x  y}~^^M$\\z}"
@@ -113,6 +113,31 @@ def test_latex_compiles_and_finds_figures_whatever_the_names_of_folders_and_valu
     log_of_latex(tmp_path, "a b/report.tex")
 
 
+@pytest.mark.parametrize(("name", "lines"), [
+    ("dev/stsb/spearman", ["dev stsb", "spearman"]), ("test/sts/average", ["test sts", "average"]),
+    ("test/sts/STS12/spearman", ["test STS12", "spearman"]),  # without sts, which begins STS12
+    ("test/testbed/x", ["test", "testbed x"]),  # with its split
+    ("test/transfer/MR/accuracy", ["test transfer", "MR accuracy"]), ("STS12/spearman", ["STS12", "spearman"]),
+    ("dev/pairs/my_long_file/spearman", ["dev pairs", "my_long_file", "spearman"]),
+    ("w/o head", ["w/o", "head"]), ("p (Holm)", ["p", "(Holm)"]), ("lr", ["lr"]),
+])  # fmt: skip
+def test_the_head_of_a_column_has_at_most_two_lines_unless_it_would_be_wide(name, lines):
+    assert lines_of_head(name) == lines
+
+
+@PDFLATEX
+def test_the_type_of_a_table_of_four_scores_has_95_percent_of_its_size_in_a_plain_article(tmp_path):
+    names = ("test/sts/average", "test/sts/STS12/spearman", "dev/stsb/spearman", "test/stsb/spearman")
+    columns = {name: ["71.19 ± 0.54", "70.17 ± 0.31"] * 6 for name in names}
+    settings = {"objective": ["simcse"] * 12, "lr": ["3e-05"] * 12, "pooling": ["mean"] * 12}
+    table = pd.DataFrame({"": ["*", *[""] * 11], **settings, **columns})
+    bold = [(row, column) for row in range(3) for column in range(4, 8)]
+    (tmp_path / "a.tex").write_text(Section("t", table, label_columns=4, bold=bold, label="a").latex())
+    widths = re.findall(r"widths: ([\d.]+)pt, ([\d.]+)pt", log_of_latex(tmp_path, "a", r"\documentclass{article}"))
+    (natural, place) = map(float, widths[0])
+    assert place / natural >= 0.95
+
+
 @PDFLATEX
 @pytest.mark.parametrize("scores", range(1, 13))
 def test_the_type_of_a_table_has_at_least_80_percent_of_its_size(tmp_path, scores):
@@ -136,7 +161,7 @@ def test_the_type_of_a_table_of_differences_has_80_percent_of_its_size_in_a_plai
         "paired p": [".3171"] * 20,
     }
     table = pd.DataFrame({"objective": ["simcse"] * 20, "difference": ["-0.60 ≈"] * 20, **columns,
-                          "seeds": ["3 and 3"] * 20, "seeds needed (80% power)": ["14"] * 20})  # fmt: skip
+                          "seeds": ["3 and 3", "4 and 3"] * 10, "seeds needed": ["14"] * 20})  # fmt: skip
     (tmp_path / "a.tex").write_text(Section("t", table, label_columns=1, label="a").latex())
     widths = re.findall(r"widths: ([\d.]+)pt, ([\d.]+)pt", log_of_latex(tmp_path, "a", r"\documentclass{article}"))
     (natural, place) = map(float, widths[0])
@@ -160,7 +185,7 @@ def test_a_wide_table_spans_both_columns_and_equal_numbers_of_runs_have_no_colum
     section = Section("Title", table, label_columns=1, bold=[(1, 2)], label="a")
     latex = section.latex()
     assert rf"\begin{{{environment}}}" in latex
-    assert r"objective & \shortstack[r]{dev \\ x \\ y} \\" in latex
+    assert r"objective & \shortstack[r]{dev \\ x y} \\" in latex
     assert r"b & \textbf{2} \\" in latex
     table.loc[0, "runs"] = "2 of 3"
     assert "objective & runs & " in section.latex()

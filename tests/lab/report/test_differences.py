@@ -84,6 +84,7 @@ def test_in_latex_a_difference_fits_in_one_column_and_its_caption_has_two_senten
     assert r"\begin{table}" in latex
     caption = latex.partition(r"\caption{")[2].partition("}\n")[0]
     assert caption.count(". ") + caption.endswith(".") == 2
+    assert ("; 3 and 3 seeds; " in caption, "3 and 3" in latex.partition("\\toprule")[2]) == (True, False)  # said once
     assert "% paired: paired t-tests over the seeds." in latex
 
 

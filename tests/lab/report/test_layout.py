@@ -71,11 +71,11 @@ def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
 
 def test_latex_escapes_and_keeps_its_columns(narrow):
     tex = latex([narrow])
-    assert r"A \& B\_1 & published & 76.96 $\pm$ 0.38 (5)" in tex
-    assert r" & ours & 76.75 $\pm$ 0.35 (2)" in tex
+    assert r"A \& B\_1 & published & 76.96\,$\pm$\,0.38 (5)" in tex
+    assert r" & ours & 76.75\,$\pm$\,0.35 (2)" in tex
     assert r"$<$other$>$" in tex
     assert all(told in tex for told in (r"\centering", r"\label{tab:two-rows}"))
-    assert r"\begin{tabular}{llr}" in tex
+    assert r"\begin{tabular}{@{}llr@{}}" in tex
     assert {line.replace(r"\&", "").count("&") for line in tex.splitlines() if line.endswith(r"\\")} == {2}
 
 
@@ -91,7 +91,7 @@ def test_in_latex_the_deviations_of_a_wide_table_have_a_line_of_their_own(column
     assert len(ours) == lines
     assert ours[0].count("76.75") == columns
     assert ours[-1].count("0.35") == ours[-1].count("(2)") == columns
-    assert (r"$\pm$ 0.35" in ours[0]) == (lines == 1)
+    assert (r"$\pm$\,0.35" in ours[0]) == (lines == 1)
 
 
 def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, run, tmp_path):

@@ -1,7 +1,7 @@
 """The table of differences: a row for each setting that is compared with the reference.
 
 Start at `differences_section`. The section has the table as text (`differences_table`), notes (`notes_on_tests`), and
-the meaning of the sign and of p (`legend_of_tests`), which is also in the caption. `differences_frame`
+the meaning of signs and columns (`legend_of_tests`), which is also in the caption. `differences_frame`
 returns the table of differences.csv.
 """
 
@@ -42,13 +42,16 @@ def differences_section(differences: Differences, label: str = "") -> Section:
         note_on_lower(differences.lower),
     ]
     selection = selection_in_words(comparison.runs, [differences.score], differences.score)
+    table = differences_table(differences)
+    sizes = [f"{size} seeds" for size in set(table.get("seeds", ()))]  # LaTeX leaves out a column of equal values
+    facts = [capitalised(title_of(differences, score_in_words)), *(sizes if len(sizes) == 1 else ()), selection]
     return Section(
         title_of(differences, str),
-        differences_table(differences),
+        table,
         [note for note in (*notes_on_tests(differences), *notes) if note],
         legend_of_tests(differences),
         label_columns=len(comparison.shown_keys),
-        caption="; ".join(filter(None, [capitalised(title_of(differences, score_in_words)), selection])),
+        caption="; ".join(filter(None, facts)),
         label=label,
     )
 
@@ -77,7 +80,7 @@ def differences_table(differences: Differences) -> pd.DataFrame:
     sizes = [line.unpaired.effect.n for line in lines]
     of_seeds = all(size.endswith(" seeds") for size in sizes)
     table["seeds" if of_seeds else "n"] = [size.removesuffix(" seeds") for size in sizes] if of_seeds else sizes
-    table["seeds needed (80% power)"] = [line.seeds_to_tell for line in lines]
+    table["seeds needed"] = [line.seeds_to_tell for line in lines]
     keep = [*(key.short for key in keys), "difference"]
     filled = [name for name in table if (table[name] != "").any()]
     return table.loc[:, table.columns.isin([*keep, *filled])]
@@ -138,14 +141,15 @@ def note_on_pairs(seed_key: str, base: Group, others: Sequence[Group]) -> str:
 
 
 def legend_of_tests(differences: Differences) -> list[str]:
-    """Return the meaning of the sign and of p in one sentence; [] without a test."""
+    """Return the meaning of the sign, of p and of `seeds needed` in one sentence; [] without all three."""
     tested = [line.unpaired for line in differences.lines if line.unpaired.effect.is_tested]
     names = ", ".join(dict.fromkeys(TEST_NAMES.get(test.effect.test, test.effect.test) for test in tested))
-    if not tested:
-        return []
     of_p = f"{names}, corrected by Holm for {len(tested)} comparisons" if len(tested) > 1 else names
     is_tied = any(line.tied for line in differences.lines)
-    return [f"{TIED}: not significantly different (p by {of_p})." if is_tied else f"p: {of_p}."]
+    parts = [f"{TIED}: not significantly different (p by {of_p})" if is_tied else f"p: {of_p}"] if tested else []
+    if any(line.seeds_to_tell for line in differences.lines):
+        parts.append("seeds needed: the number per setting for 80% power")
+    return [f"{'; '.join(parts)}."] if parts else []
 
 
 def notes_on_tests(differences: Differences) -> list[str]:
