@@ -337,6 +337,9 @@ def test_seeds_trained_since_a_search_replace_the_score_that_picked_its_setting(
     assert list(settings_frame(since)["runs"]) == list(settings_frame(since)["done"]) == [2, 1]
     frame = differences_frame(compare_settings(since, None, 0.95))
     assert list(frame["difference"]) == [2.5]
+    leave("seeds/4", {"trainer.lr": 1e-5, **select, "seed": 4}, {"dev/x": 70.0})
+    section = settings_section(compared(), "", 0.95)
+    assert [row for row, _ in section.bold] == [0]  # the best as the table ranks settings, and no lucky trial
 
 
 def test_a_trial_that_is_left_out_marks_no_score(leave, compared):

@@ -122,7 +122,6 @@ class Comparison:
     runs: all runs, in the order of runs.csv.
     keys: the keys in which settings differ, in the order of the command line.
     settings: the settings, in the order of their first runs.
-    ranked: the same settings, the best first. The settings of smoke runs stay in the order of their first runs.
     """
 
     folders: list[Path]
@@ -131,12 +130,17 @@ class Comparison:
     keys: list[Key]
     scores: ScoreNames
     settings: list[Setting]
-    ranked: list[Setting]
 
     @property
     def is_smoke(self) -> bool:
         """Whether all runs are smoke runs. Their scores mean nothing."""
         return all(run.is_smoke for run in self.runs)
+
+    @cached_property
+    def ranked(self) -> list[Setting]:
+        """The settings, the best first. The settings of smoke runs stay in the order of their first runs."""
+        by = None if self.is_smoke else self.scores.best_by or self.scores.leading
+        return best_first(self, by) if by else self.settings
 
     @property
     def best(self) -> Setting | None:
@@ -217,9 +221,7 @@ def compare_runs(
         given = {arguments_but_seed(run, seed_key) for run in alike}
         of_jobs = [job for arguments in given for job in planned.get(arguments, ())]
         settings.append(Setting(alike, included, texts, label, trial, groups, compared, unlike, of_jobs))
-    by = None if all(run.is_smoke for run in runs) else scores.best_by or scores.leading
-    ranked = best_first(settings, by, score_named(runs, by).lower_is_better, dotted) if by else list(settings)
-    return Comparison(list(folders), list(runs), seed_key, keys, scores, settings, ranked)
+    return Comparison(list(folders), list(runs), seed_key, keys, scores, settings)
 
 
 def compare_without_smoke(
@@ -273,13 +275,14 @@ def keys_of(values: pd.DataFrame) -> list[Key]:
     return [Key(key, short[key], key in in_label, key in shown) for key in values]
 
 
-def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys: Sequence[str]) -> list[Setting]:
-    """Return the settings, sorted by a score, the best first. If scores are equal, the values at `keys` decide.
+def best_first(comparison: Comparison, by: str) -> list[Setting]:
+    """Return the settings, sorted by a score, the best first. If scores are equal, the values at the keys decide.
 
     The best trial of a search may be lucky. So if some settings of a search have further seeds, the best of these
     settings comes before all settings of the search that have only their trial.
     """
-    costs = {setting: cost_of(setting, by, lower_is_better) for setting in settings}
+    lower_is_better = comparison.lower_is_better(by)
+    costs = {setting: cost_of(setting, by, lower_is_better) for setting in comparison.settings}
     best_costs: dict[str, float] = {}  # for each search, the least cost of a setting with further seeds
     for setting, cost in costs.items():
         if setting.trial and setting.is_trained_since:
@@ -289,10 +292,10 @@ def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys
         cost = no_less = costs[setting]
         if setting.trial and not setting.is_trained_since:
             no_less = max(cost, best_costs.get(setting.trial.search, cost))
-        named = repr([in_one_form(setting.runs[0].get(key)) for key in keys])
+        named = repr([in_one_form(setting.runs[0].get(key.dotted)) for key in comparison.keys])
         return no_less, not setting.is_trained_since, cost, named
 
-    return sorted(settings, key=place)
+    return sorted(comparison.settings, key=place)
 
 
 def cost_of(setting: Setting, by: str, lower_is_better: bool) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from cse.lab.report.any_runs.comparison import Comparison, Setting, cost_of
+from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.typed_names import setting_named
 from cse.lab.report.formats import probability
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
@@ -174,15 +174,11 @@ def best_and_tied(comparison: Comparison, score: str, confidence: float) -> list
 
     At most MOST settings are compared. Return [] for a single setting, and if the best has too few seeds for a verdict.
     """
-    lower_is_better = comparison.lower_is_better(score)
-    scored = [setting for setting in comparison.ranked if score in setting.means]
-    scored.sort(key=lambda setting: cost_of(setting, score, lower_is_better))
-    if len(scored) < 2 or few_seeds([scored[0].compared[score]]):
+    by_score = replace(comparison, scores=comparison.scores._replace(best_by=score, leading=score))
+    found = compare_settings(by_score, None, confidence)
+    if not found.lines or few_seeds([found.base]):
         return []
-    best, *others = scored[:MOST]
-    terms = Terms(confidence, None, 1 - confidence, SeedSpread(0.0, 0))
-    lines = differences_to(best.compared[score], {setting: setting.compared[score] for setting in others}, terms)
-    return [best, *(line.setting for line in lines if line.tied)]
+    return [found.reference, *(line.setting for line in found.lines if line.tied)]
 
 
 def why_not_any(comparison: Comparison, reference: Setting) -> str:
