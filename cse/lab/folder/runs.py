@@ -74,7 +74,9 @@ class Run:
     def _at(self, key: str) -> object:
         node: object = self.config
         for part in key.split("."):
-            node = node.get(part, NOWHERE) if isinstance(node, dict) else NOWHERE
+            if not isinstance(node, dict) or part not in node:
+                return NOWHERE
+            node = node[part]
         return node
 
     def matches(self, where: Where) -> bool:
@@ -107,7 +109,7 @@ class Run:
         about = self.results.get("scores", {})
         return {name: Score(name, value, **about.get(name, {})) for name, value in self.metrics.items()}
 
-    @property
+    @cached_property
     def modified(self) -> frozenset[str]:
         """The names of the run's scores on incomplete or modified data (allow_partial)."""
         return frozenset(name for name, score in self.scored.items() if score.modified)
@@ -208,9 +210,10 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
         if not folder.is_dir():
             near = nearest(folder.name, folders_beside(folder)) or "; name the folder with the runs, runs=FOLDER"
             raise UserError(f"runs={folder}: there is no such folder{near}")
+        real = os.path.realpath(folder)
         for place, _, files in os.walk(folder):  # os.walk skips a folder that a run removes meanwhile
-            if {RESULTS, RUN} & {*files}:
-                holding.setdefault(os.path.realpath(place), Path(place))
+            if {RESULTS, RUN} & {*files}:  # os.walk follows no link, so only `folder` itself has to be resolved
+                holding.setdefault(real + place[len(str(folder)) :], Path(place))
     return sharing_settings(read_run(folder) for folder in sorted(holding.values()))
 
 

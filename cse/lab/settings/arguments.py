@@ -190,6 +190,7 @@ def key_of(text: str) -> str:
     return text.partition("=")[0].lstrip("+~")
 
 
+@cache
 def is_one_value(text: str) -> bool:
     """Return whether Hydra reads a text as an argument with one value."""
     from hydra.errors import HydraException

@@ -419,8 +419,9 @@ def test_a_search_has_an_axis_of_numbers_the_best_so_far_and_a_word_on_its_luck(
     assert list(charts) == ["Score by lr", "Best so far", "Training loss"]
     assert charts["Score by lr"].layout.meta  # which explains the colours
     assert charts["Score by lr"].layout.xaxis.type == "log"
-    (points,) = charts["Score by lr"].data
-    assert sorted(points.y) == sorted([*scores[:4], 73.0])  # its trial's, which picked it, is not in the mean
+    points = charts["Score by lr"].data  # a trace for each colour
+    assert sorted(score for dots in points for score in dots.y) == [*sorted(scores[:4]), 73.0]  # without the best trial
+    assert [dots.text.tolist() for dots in points if 73.0 in dots.y] == [["lr=0.00081"]]
     trials, best = charts["Best so far"].data
     assert list(trials.y) == scores[::-1]  # as they began
     assert list(best.y) == [74.0] * 5

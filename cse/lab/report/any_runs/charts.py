@@ -111,16 +111,18 @@ def chart_by_number(
         points = seeds_of(comparison, score)
         labels = {setting: escape(setting.label) + marks([setting], score) for setting in comparison.settings}
         hover = f"%{{text}}<br>%{{y:{comparison.formats[score].removeprefix('z')}}}<extra></extra>"
+        about = {"mode": "markers", "hovertemplate": hover}
+        by_colour = points.groupby(points["setting"].map(colours), sort=False)
+        # plotly checks each text of a list, but an array at once
         traces[score] = [
-            {
-                "type": "scatter",
-                "x": [numbers[setting] for setting in points["setting"]],
-                "y": list(points["score"]),
-                "text": [labels[setting] for setting in points["setting"]],
-                "hovertemplate": hover,
-                "mode": "markers",
-                "marker": {"color": [colours[setting] for setting in points["setting"]], "size": 9},
-            }
+            go.Scatter(
+                x=of_colour["setting"].map(numbers).to_numpy(),
+                y=of_colour["score"].to_numpy(),
+                text=of_colour["setting"].map(labels).to_numpy(str),
+                marker={"color": colour, "size": 9},
+                **about,
+            )
+            for colour, of_colour in sorted(by_colour, key=lambda pair: pair[0] != look.GREY)  # grey below colours
         ]
     scale = "log" if is_log_axis(numbers.values()) else "linear"
     layout = {"xaxis": {"title": escape(key.short), "type": scale}, "meta": DOTS}
@@ -272,9 +274,9 @@ def axes_of(comparison: Comparison, scores: Sequence[str]) -> dict[str, dict[str
     """Return {score: the title of its axis, and a dashed line with a name at the level of each untrained encoder}."""
     axes: dict[str, dict[str, object]] = {}
     for score, title in axis_titles(comparison, scores).items():
-        highest = seeds_of(comparison, score)["score"].max()
         lines = []
         for name, level in comparison.untrained(score):
+            highest = seeds_of(comparison, score)["score"].max()
             label = {"text": escape(name), "textposition": "end", "yanchor": "top" if level >= highest else "bottom"}
             lines.append(UNTRAINED | {"y0": level, "y1": level, "label": label})
         axes[score] = {"yaxis.title.text": title, "shapes": lines}

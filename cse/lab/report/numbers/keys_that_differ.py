@@ -65,11 +65,12 @@ def groups_shared(runs: Sequence[Run]) -> set[str]:
 
 def has_several_values(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> bool:
     """Return whether two runs have different values at `key`, and equal values at each key in `within`."""
-    values: dict[tuple[str, ...], set[str]] = {}
+    values: dict[tuple[str, ...], str] = {}
     for run in runs:
-        place = tuple(value_in_words(run, other) for other in within)
-        values.setdefault(place, set()).add(value_in_words(run, key))
-    return any(len(several) > 1 for several in values.values())
+        place, value = tuple(value_in_words(run, other) for other in within), value_in_words(run, key)
+        if values.setdefault(place, value) != value:
+            return True
+    return False
 
 
 def value_in_words(run: Run, key: str) -> str:

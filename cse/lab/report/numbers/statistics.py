@@ -16,9 +16,10 @@ The functions, with the statistic that each uses:
 
 import math
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from typing import NamedTuple
 
@@ -231,6 +232,7 @@ def power(difference: float, sd: float, num_seeds: int, level: float = 0.05, sid
     return float(stats.nct.sf(stats.t.ppf(1 - level / 2, freedom), freedom, shift))
 
 
+@cache  # a table of differences asks for the same number in each row
 def smallest_difference(sd: float, num_seeds: int, level: float = 0.05, sides: int = 2) -> float:
     """Return the smallest difference that `num_seeds` seeds on each side detect with a power of 80%."""
     error = sd * math.sqrt(sides / num_seeds)
@@ -244,7 +246,12 @@ def smallest_difference(sd: float, num_seeds: int, level: float = 0.05, sides: i
 
 def seeds_for(difference: float, sd: float, level: float = 0.05, sides: int = 2) -> int:
     """Return the number of seeds on each side that detect a difference with a power of 80%; at least 2."""
-    return next(num_seeds for num_seeds in count(2) if power(difference, sd, num_seeds, level, sides) >= 0.8)
+
+    def power_of(num_seeds: int) -> float:
+        return power(difference, sd, num_seeds, level, sides)
+
+    enough = next(num_seeds for num_seeds in (2**n for n in count(1)) if power_of(num_seeds) >= 0.8)
+    return 2 + bisect_left(range(2, enough), 0.8, key=power_of)
 
 
 def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
