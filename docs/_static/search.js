@@ -22,11 +22,25 @@ if (typeof Search !== "undefined") {
     return text(parsed.documentElement.outerHTML, section && section.id ? "#" + CSS.escape(section.id) : null);
   };
 
+  // Most pages have each letter, for example the p of "p value". The search leaves out a letter beside a longer word.
+  const parse = Search._parseQuery;
+  Search._parseQuery = (query) => {
+    const words = splitQuery(query).filter((word) => word.length > 1);
+    return [query, ...parse(words.join(" ") || query).slice(1)];
+  };
+
+  // A setting of cse comes before an argument of another trainer that fits as well: trainer.batch_size, mini_batch_size.
+  Scorer.score = ([page, , , , score, , kind]) => (page === "settings" && kind === "index" ? score + 15 : score);
+
   // A row has the title of its page. The search adds the row's name.
   const perform = Search._performSearch;
-  Search._performSearch = (...query) =>
-    perform(...query).map((item) => {
+  Search._performSearch = (...query) => {
+    // A row is also found by the words of its name: trainer.max_length by "max length".
+    const entries = Search._index.indexentries;
+    for (const name of Object.keys(entries)) entries[name.replace(/[._]/g, " ")] ??= entries[name];
+    return perform(...query).map((item) => {
       const isRow = item[6] === "index" && !/^#index-\d+$/.test(item[2]);
       return isRow ? [item[0], `${item[1]} > ${item[2].slice(1)}`, ...item.slice(2)] : item;
     });
+  };
 }

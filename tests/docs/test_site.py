@@ -58,7 +58,7 @@ def test_no_page_loads_from_another_host(site):
         ("evaluate my own pairs", "evaluation"), ("significance", "sweeps"), ("latex table", "sweeps"),
         ("verdict", "sweeps"), ("holm", "sweeps"), ("smoke", "settings"), ("smoke test", "sweeps"),
         ("dry run", "planning"), ("dry_run", "settings"), ("flat folder of images", "images-and-sound"),
-        ("picture", "images-and-sound"),
+        ("picture", "images-and-sound"), ("avg_first_last", "own-encoder"), ("fasttest", "coming-from"),
     ],
 )  # fmt: skip
 def test_the_search_leads_first_to_the_section_that_answers(site, query, page):
@@ -119,11 +119,49 @@ def test_the_search_names_the_row_that_it_found(site, tmp_path):
 
 
 @chromium.needed
+def test_the_search_finds_a_setting_by_the_words_of_its_name(site, tmp_path):
+    with chromium.Page(site / "search.html", tmp_path) as page:
+        page.run("new Promise((done) => setInterval(() => Search.hasIndex() && done(), 9))")
+        titles = page.run("Search._performSearch(...Search._parseQuery('batch size')).map((item) => item[1])")
+        nearest = ["Every setting > trainer.batch_size", "Every setting"]  # the last one is shown first
+        assert titles[-2:] == nearest
+        assert "Coming from another trainer > mini_batch_size" in titles
+
+
+@chromium.needed
+def test_the_search_leaves_out_a_letter_beside_a_word(site, tmp_path):
+    with chromium.Page(site / "search.html", tmp_path) as page:
+        words = "Search._parseQuery('{}').slice(0, 4).map((part) => part.size === undefined ? part : [...part])"
+        assert page.run(words.format("p value")) == ["p value", ["valu"], [], ["value"]]
+        assert page.run(words.format("p")) == ["p", ["p"], [], ["p"]]
+
+
+@chromium.needed
 def test_the_search_shows_the_place_of_a_word_that_lacks_its_stem(site, tmp_path):
     with chromium.Page(site / "search.html", tmp_path) as page:
         html = f"<main role='main'>{'start ' * 99}memory</main>"
         call = f"Search.makeSearchSummary({json.dumps(html)}, new Set(['memori']), '').textContent"
         assert page.run(call).endswith("memory")
+
+
+@chromium.needed
+def test_a_narrow_screen_shows_every_cell_of_a_row_with_sentences(site, tmp_path):
+    with chromium.Page(site / "settings.html", tmp_path, width=400) as page:
+        row = "document.getElementById('trainer.clip').closest('tr')"
+        boxes = f"[...{row}.children].map((cell) => cell.getBoundingClientRect()).map(({{top, right}}) => [top, right])"
+        tops, rights = zip(*page.run(boxes), strict=True)
+        assert list(tops) == sorted({*tops})
+        assert max(rights) < 400
+        head = page.run(f"getComputedStyle({row}.children[2], '::before').content")
+        assert head.startswith('"meaning')
+
+
+@chromium.needed
+def test_a_narrow_screen_keeps_a_table_of_numbers(site, tmp_path):
+    with chromium.Page(site / "first-study.html", tmp_path, width=400) as page:
+        heads = "[...document.querySelectorAll('table th')].map((head) => getComputedStyle(head).display)"
+        assert {*page.run(heads)} == {"table-cell"}
+        assert page.run("document.querySelectorAll('table.stacked').length") == 0
 
 
 def test_every_page_is_in_the_contents(site):
