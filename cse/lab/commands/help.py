@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cse.errors import UserError
-from cse.lab.commands.help_search import in_other_commands, legend, search_help, search_page
+from cse.lab.commands.help_search import in_other_commands, legend, search_help, search_page, with_parts
 from cse.lab.settings.command import MULTIRUN, WITH_VALUE, normalized
 from cse.lab.settings.conf_files import body, first_sentence, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, adopt_folders, choices, file_of, groups, included, section_of
-from cse.lab.settings.lookup import Entry, nearest
+from cse.lab.settings.lookup import Entry, nearest, settings_of_command
 from cse.lab.settings.mistakes import no_choice
 from cse.lab.text_columns import at_width, in_column, list_at_width, terminal_width, yaml_at_width
 
@@ -60,7 +60,9 @@ def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | No
     Raises UserError if they ask about a word that nothing mentions.
     """
     if topics := topics_asked(arguments):
-        return "\n\n".join(help_on(kind, topic) for topic in topics)
+        name = " ".join(topics)  # the words of one name without quotation marks: batch size
+        one_name = len(topics) > 1 and with_parts([*settings_of_command(kind)], name)
+        return "\n\n".join(help_on(kind, topic) for topic in ([name] if one_name else topics))
     if asks_for_help(arguments):
         lines = [what_to_choose(kind) if line == "CHOICES" else at_width(line) for line in page.splitlines()]
         return "\n".join(lines)

@@ -98,6 +98,7 @@ def matches_of(word: str, entries: Sequence[Entry], kind: Kind) -> tuple[list[st
     - If the word is another trainer's argument, and no dotted key of cse: a sentence on the argument, its counterparts,
       and entries of that name.
     - Else, if names of entries have the word as a part: these entries, and entries with the word as an allowed value.
+      If only choices have these names, then also settings of every command whose comments contain the word.
     - Else: the sentences about other trainers that contain the word, and the entries whose comments contain the word.
     """
     keys = [entry.key for entry in entries]
@@ -110,7 +111,10 @@ def matches_of(word: str, entries: Sequence[Entry], kind: Kind) -> tuple[list[st
         return [sentence], [*counterparts, *(entry for entry in called_so if entry not in counterparts)]
     named = with_parts(entries, word)
     if named:
-        return [], [*named, *(entry for entry in with_value(entries, word) if entry not in named)]
+        general = [entry for entry in entries if not entry.choice]
+        of_all = [] if any(entry in general for entry in named) else [one for one in general if one.key == one.name]
+        also = [*with_comment(of_all, word), *with_value(entries, word)]
+        return [], [*named, *(entry for entry in also if entry not in named)]
     return sentences_with(word), with_comment(entries, word)
 
 
@@ -132,18 +136,24 @@ def with_name(entries: Sequence[Entry], word: str) -> list[Entry]:
 
 def with_parts(entries: Sequence[Entry], word: str) -> list[Entry]:
     """Return the entries whose name has the word as a part or, if there are none, a part that begins with the word."""
-    joined = re.sub(r"[\s-]+", "_", word)
-    part = rf"(^|[._]){re.escape(joined)}"
+    joined = "[._]".join(map(re.escape, re.split(r"[\s-]+", word)))
+    part = rf"(^|[._]){joined}"
     whole, begun = re.compile(rf"{part}($|[._])", re.IGNORECASE), re.compile(part, re.IGNORECASE)
     named = [entry for entry in entries if whole.search(entry.name)]
     return named or [entry for entry in entries if begun.search(entry.name)]
 
 
 def with_comment(entries: Sequence[Entry], word: str) -> list[Entry]:
-    """Return the entries whose comment has the word or, if there are none, a longer word that begins with the word."""
-    whole, begun = (re.compile(rf"\b{re.escape(word)}{end}", re.IGNORECASE) for end in (r"(?!\w)", ""))
-    mentions = [entry for entry in entries if whole.search(entry.comment)]
-    return mentions or [entry for entry in entries if begun.search(entry.comment)]
+    """Return the entries whose comment has the word or, if there are none, a longer word that begins with the word.
+
+    For several words, the comment may also have longer words that begin with them, in any order.
+    """
+    begun = "".join(rf"(?=.*\b{re.escape(part)})" for part in word.split())
+    for pattern in (rf"\b{re.escape(word)}(?!\w)", rf"\b{re.escape(word)}", begun):
+        mentions = [entry for entry in entries if re.search(pattern, entry.comment, re.IGNORECASE)]
+        if mentions:
+            return mentions
+    return []
 
 
 def with_value(entries: Sequence[Entry], word: str) -> list[Entry]:

@@ -171,7 +171,7 @@ def near_another_trainers(name: str, ours: Collection[str]) -> list[str]:
 
 def spelled_alike(name: str, ours: Collection[str]) -> list[str]:
     """Return the name with the most similar spelling: trainer.batch_size for trainer.batchsize."""
-    return difflib.get_close_matches(name.lower(), ours, 1, 0.6)
+    return difflib.get_close_matches(name.lower(), ours, 1, 0.7)
 
 
 def with_a_last_part_alike(name: str, ours: Collection[str]) -> list[str]:

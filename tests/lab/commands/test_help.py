@@ -99,6 +99,11 @@ def test_another_trainers_argument_may_have_its_dashes():
     assert help_of("--help", "-m") == help_of("--help")
 
 
+def test_the_words_of_one_name_need_no_quotation_marks():
+    assert help_of("--help", "batch", "size") == help_of("--help", "batch size")
+    assert help_of("--help", "lr", "seed") == f"{help_of('--help', 'lr')}\n\n{help_of('--help', 'seed')}"
+
+
 def test_an_example_that_is_wrapped_can_be_copied(monkeypatch):
     monkeypatch.setenv("COLUMNS", "70")
     lines = help_of("--help")

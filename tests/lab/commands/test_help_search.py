@@ -41,6 +41,9 @@ def test_help_answers_with_the_table(name):
     ("simcse", "objective=simcse", "objective=simcse_sup"),  # a choice's name
     ("report_to", "tracker: tracker=wandb", "tracker=auto"),  # another trainer's name for a group: its choices
     ("output_dir", "hydra.run.dir: by default", "hydra.run.dir=outputs"),
+    ("run folder", "hydra.run.dir=outputs", ""), ("save model", "hydra.run.dir=outputs", "best/"),
+    ("output", "hydra.run.dir=outputs", ""), ("folder", "rerun=null", "hydra.run.dir=outputs"),
+    ("checkpoint", "checkpoint=null", "hydra.run.dir"), ("masking probability", "masking.probability=0.15", ""),
     # one value for two reasons: `without effect` is not true of triplets
     ("hard_negative_weight", "objective.hard_negative_weight: the same number, added",
      "(objective=simcse_sup) log(alpha), added to the logit"),
@@ -68,6 +71,12 @@ def test_another_trainers_argument_shows_its_row_and_its_setting(word, first, ke
     lines = search_help("train", word, 200)
     assert lines.startswith(first)
     assert set(re.findall(r"^([\w.]+)=", lines, re.MULTILINE)) == keys
+
+
+def test_a_word_that_no_name_resembles_gets_no_suggestion():
+    with pytest.raises(UserError) as refused:
+        search_help("train", "Rooter", 120)
+    assert "did you mean" not in str(refused.value)
 
 
 @pytest.mark.parametrize("key", ["aux_modality.loss", "augmentation.mode", "trainer.lr", "model.name"])
