@@ -63,7 +63,7 @@ class Tokens:
     masked_N: Tensor | None = None
 
     def to(self, device: torch.device) -> "Tokens":
-        """Return the tokens on `device`; see to_device."""
+        """Return the tokens on `device`. The CPU does not wait for a copy to a GPU."""
         ids_BT, mask_BT = to_device(self.ids_BT, device), to_device(self.mask_BT, device)
         if self.labels_BT is None:
             return Tokens(ids_BT, mask_BT)
@@ -296,7 +296,7 @@ class AuxModality(Part, nn.Module):
         return {}
 
     def provenance(self) -> dict[str, object]:
-        """Return facts about the data and the loss as JSON types; see cse.data.stream.Stream.provenance."""
+        """Return facts about the data (its source, size and digest) and the loss, as JSON types."""
         return {}
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:

@@ -61,10 +61,11 @@ def shown_prompt(prompt: str) -> str:
 class Encoder(nn.Module):
     """A Hugging Face encoder with its pooling.
 
-    backbone: a model from AutoModel, without its pooler. pooling: see cse.model.pooling. mlm_head: maps hidden states
-    (n, D) to logits (n, V); None if no objective needs a masked-language-model loss. head: the modules that the
-    checkpoint records after the pooling (supervised SimCSE's linear layer and tanh), or None. Training also trains the
-    head. unit_length: whether `encode` returns vectors of length 1; some sentence-transformers folders record this.
+    backbone: a model from AutoModel, without its pooler. pooling: a value of model.pooling, such as cls. mlm_head: maps
+    hidden states (n, D) to logits (n, V); None if no objective needs a masked-language-model loss. head: the modules
+    that the checkpoint records after the pooling (supervised SimCSE's linear layer and tanh), or None. Training also
+    trains the head. unit_length: whether `encode` returns vectors of length 1; some sentence-transformers folders
+    record this.
     settings: the recorded keys and values that an export writes again (cse.model.recorded.KEPT).
     packed: whether, on a CPU, the layers skip padding and all that the pooling does not read. This saves time, with the
     same result (cse.model.packing). dropout: the largest dropout probability in training, including adapters.

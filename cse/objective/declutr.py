@@ -44,7 +44,7 @@ def nt_xent(
 
     memory_QD: rows of earlier batches, as further negatives of every row.
     reduction: over the 2N directed pairs, "mean" (the authors' code) or "sum" (the paper's text).
-    log_floor: see negative_log; 0 is exact.
+    log_floor: a term -log p is -log(p + log_floor), as in the authors' metric-learning library; 0 is exact.
 
     For example:
 
@@ -83,7 +83,7 @@ def nt_xent_against_memory(
     The last R rows of the memory are copies of the batch's rows. The positives of a row are the memory rows with the
     row's label. All other memory rows are its negatives. reduction: the mean or the sum over all positive pairs.
     own_copy: whether a row's own copy is one of its positives. The copy is a positive in pytorch-metric-learning 0.9.86
-    (the version at the paper's time), but not since 0.9.98.
+    (the version at the paper's time), but not since 0.9.98. log_floor: as in `nt_xent`.
 
     For example:
 

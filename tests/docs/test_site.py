@@ -90,6 +90,15 @@ def test_an_anchor_of_the_settings_leads_to_its_row(site):
         assert re.search(rf'<(\w+)[^>]* id="{re.escape(name)}"', page)[1] == "span"
 
 
+def test_a_docstring_refers_only_to_entries_of_the_api_page(site):
+    page = (site / "api.html").read_text(encoding="utf-8")
+    entries = re.findall(r'id="(cse\.[\w.]+)"', page)
+    named = re.findall(r"[:;] see ([\w.]*\w)", re.sub(r"<[^>]+>", "", page))
+    assert "Encoded" in named
+    assert [name for name in named if not any(f".{entry}".endswith(f".{name}") for entry in entries)] == []
+    assert {"cse.errors.naming", "cse.errors.within"} <= {*entries}
+
+
 @chromium.needed
 def test_the_search_shows_the_row_of_an_anchor(site, tmp_path):
     with chromium.Page(site / "search.html", tmp_path) as page:
