@@ -168,7 +168,7 @@ def log_scores(record: Record, before: Mapping[str, float]) -> None:
         if note := note_on(record.results["config"]):
             log.info("\n%s", note)
     if len(headline) < len(rows):
-        log.info("scores in results.json: %d", len(rows))
+        log.info("results.json has all %d scores", len(rows))
 
 
 def note_on(config: PlainConfig) -> str:
