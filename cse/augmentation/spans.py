@@ -155,7 +155,7 @@ class Spans(Augmentation):
         self.smallest_max_length = min_length + 1 if adjacent_bug else min_length
         if max_length < self.smallest_max_length:
             raise UserError(
-                f"it must be at most `max_length`={max_length}, and below `max_length` with `adjacent_bug`=true",
+                f"it must be at most `max_length`={max_length} or, with `adjacent_bug`=true, below `max_length`",
                 key="min_length",
                 value=min_length,
             )

@@ -163,7 +163,7 @@ class Encoder(nn.Module):
         """Raise UserError if a text of these types has a prompt, and the checkpoint pools without the prompt."""
         if self.settings.get("include_prompt") is False and any(map(self.tokenizer.prefixes.get, sides)):
             raise UserError(
-                "this encoder pools without the prompt (include_prompt), but cse pools all tokens",
+                "this encoder does not pool the prompt's tokens (include_prompt=false), but cse pools all tokens",
                 instead="remove include_prompt from its Pooling's config.json",
             )
 

@@ -242,5 +242,5 @@ def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
         why = "the memory has spans of a batch's own documents, which count as negatives"
         most = (rows - batch) * 2 * len(spans)
     if objective.memory_size > most:
-        log.warning("objective.memory_size=%d is too large for %d rows: from the second epoch on, %s; use %d at most",
+        log.warning("objective.memory_size=%d is too large for %d rows. From the second epoch on, %s. Use %d at most",
                     objective.memory_size, rows, why, most)  # fmt: skip

@@ -7,8 +7,8 @@
     sentences_of        writes the error if there is a violation
     with_converted      returns the config with values of the right types if there is no violation
 
-One error names all violations. Each violation has the key as given, the value, the mistake in pydantic's words and, for
-a value from the user's own file, the file and the line. An example:
+A single error names all violations. Each violation has the key as given, the value, the mistake in pydantic's words
+and, for a value from the user's own file, the file and the line. An example:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 """

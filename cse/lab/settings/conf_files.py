@@ -110,7 +110,7 @@ def groups_listed(file: Path) -> dict[str, Default]:
 
 
 def names_listed(file: Path) -> list[str]:
-    """Return the names in the defaults list of a choice's file: choices of its group, and `_self_`, the file itself."""
+    """Return the names in the defaults list of a choice: choices of its group, and `_self_` for the file itself."""
     return [entry.value for entry in defaults_in(text_of(file)).entries if entry.id == "scalar"]
 
 

@@ -1,4 +1,4 @@
-"""Trials: which runs a search made, and when the mean of a setting leaves out its trial.
+"""Trials, the runs that a search made. The mean of a setting that was repeated leaves out its trial.
 
 A search selects its best trial by the score, so this score is optimistic. If the setting of a trial has further seeds,
 the setting's mean is only over these seeds.
