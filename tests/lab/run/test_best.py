@@ -152,6 +152,7 @@ def test_a_note_about_real_data_is_not_logged_in_a_smoke_test(smoke, caplog):
     (["model.pooling=mean"], False, True),
     (["model=bert"], False, True),
     (["eval=[demo,stsb]", "trainer.select=stsb"], True, False),
+    (["eval=pairs", "eval.pairs.dev=dev.csv", "trainer.select=pairs"], False, False),
 ])  # fmt: skip
 def test_the_demos_note_says_only_what_holds_for_the_run(given, of_pooling, of_selection):
     arguments = list(map(Argument, ["experiment=demo", *given]))
