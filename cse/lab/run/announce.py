@@ -4,7 +4,7 @@ Start at `announce`. The functions below `announce` return its lines, in the sam
 returns the text of one line; "" leaves the line out. `method_in_words` returns two lines.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from cse.device import computes_bf16, device_name, is_gpu
 from cse.errors import UserError
 from cse.lab.run.evaluators import shared_pairs_in_words
 from cse.lab.run.run_log import log_fields
-from cse.lab.settings.arguments import shell_line, spell_argument
+from cse.lab.settings.arguments import Argument, shell_line, spell_argument
+from cse.lab.settings.groups import choices, config_dirs
 from cse.lab.settings.values import PlainConfig
 from cse.lab.sharing.score_tables import problems_of
 from cse.model.encoder import SHOWN, Encoder, shown_prompt
@@ -33,14 +34,18 @@ NEXT_LINE = "\n" + 11 * " "  # between the lines of one field
 FIRST = 1000  # rows in which a repeated prefix is looked for
 
 
-def announce(plain: PlainConfig, training: Training, overlap: Overlap) -> None:
-    """Log a description of the run. plain: the settings. overlap: the counts of training texts in evaluation data."""
+def announce(plain: PlainConfig, training: Training, overlap: Overlap, given: Sequence[Argument]) -> None:
+    """Log a description of the run.
+
+    plain: the settings. overlap: the counts of training texts in evaluation data. given: the command's arguments.
+    """
     parts, choice = training.parts, plain["choices"]["augmentation"]
     batches, evaluators = parts.batches, parts.evaluators
     scored_too = for_each_text(batches, lambda own: overlap_in_words(overlap_of(own, overlap))) if evaluators else ""
     log_fields(
         **method_in_words(plain),
         encoder=encoder_in_words(plain["model"]["name"], parts.encoder),
+        untrained=untrained_in_words(plain, parts.encoder.pooling, given),
         data=NEXT_LINE.join(rows_in_words(own) for own in batches.sources.values()),
         prefix=for_each_text(batches, repeated_prefix_in_words),
         sources=shares_in_words(parts),
@@ -96,11 +101,33 @@ def encoder_in_words(name: str, encoder: Encoder) -> str:
 
 def pooling_in_words(name: str, pooling: str) -> str:
     """Return the pooling and, if the encoder's folder records another pooling, the recorded pooling."""
+    if recorded := other_pooling(name, pooling):
+        return f"{pooling} pooling (model.pooling=null uses the recorded {recorded} pooling)"
+    return f"{pooling} pooling"
+
+
+def other_pooling(name: str, pooling: str) -> str:
+    """Return the pooling that the encoder's folder records; "" if there is none, or if it is `pooling`."""
     with suppress(UserError, OSError, ValueError, KeyError):  # an unreadable folder is refused elsewhere
         recorded = recorded_modules(Path(locate(name)))
         if recorded is not None and recorded.pooling != pooling:
-            return f"{pooling} pooling (model.pooling=null uses the recorded {recorded.pooling} pooling)"
-    return f"{pooling} pooling"
+            return recorded.pooling
+    return ""
+
+
+def untrained_in_words(plain: PlainConfig, pooling: str, given: Sequence[Argument]) -> str:
+    """Return the command that scores the encoder with its recorded pooling, if the run trains another pooling.
+
+    The command has the run's evaluators and their settings. given: the arguments of the run's command.
+    """
+    name, evaluators = plain["model"]["name"], [one for one in plain["eval"] if one in choices("eval")]
+    recorded = other_pooling(name, pooling)
+    if not (recorded and evaluators) or plain["smoke"]:
+        return ""
+    texts = [argument.text for argument in given if argument.key.startswith(("eval.", "paths.", "allow_partial"))]
+    scored = (spell_argument("checkpoint", name), spell_argument("eval", evaluators), *texts)
+    command = shell_line("cse-eval", *scored, *config_dirs())
+    return f"the scores before training are with {pooling} pooling; with the recorded {recorded} pooling: {command}"
 
 
 def rows_in_words(batches: Batches) -> str:

