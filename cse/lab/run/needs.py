@@ -12,12 +12,13 @@ The content of the files is checked later, when a run reads them.
 """
 
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from hydra.utils import get_object
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, read_write
 
 from cse.data.text_needs import FilesNeed
 from cse.errors import MissingResource, UserError, collecting, combine
@@ -226,10 +227,28 @@ def error_on_all(error: MissingResource, config: DictConfig, kind: Kind) -> Miss
             f"{fetch} takes the same arguments (docs/offline.md). Or name copies that you have: {copies}. "
             f"{DEMO[kind]} needs no hub"
         )
-        return combine(map(MissingResource, [*others, *mistakes]))
+        return combine(map(MissingResource, [*others, *mistakes, *without_scores(names, config, kind)]))
     if len(names) > 1:
         mistakes.append(
             f"all that is missing: {listed}; {fetch} with the same arguments fetches what is on the hub; "
             f"{DEMO[kind]} needs no hub"
         )
-    return combine([error, *map(MissingResource, mistakes)])
+    return combine([error, *map(MissingResource, [*mistakes, *without_scores(names, config, kind)])])
+
+
+def without_scores(names: list[str], config: DictConfig, kind: Kind) -> list[str]:
+    """Return a line on how to train without what is missing, if only evaluators need it; else [].
+
+    names: the needs that are missing.
+    """
+    if kind == "evaluate" or not names:
+        return []
+    unscored = deepcopy(config)
+    with read_write(unscored):
+        unscored.eval = {}
+    if any(lacking(needs_of(unscored))):
+        return []
+    return [
+        f"only the scores need {', '.join(names)}: eval=[] trains without scores; "
+        "eval=pairs eval.dev=FILE trainer.select=pairs scores pairs of your own"
+    ]

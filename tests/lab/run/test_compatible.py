@@ -119,3 +119,12 @@ def test_a_corpus_is_not_fetched_for_a_model_that_is_missing(toy_hub, small_run,
     assert cse_train([*kept, "model.name=lab/nothing", "data=openwebtext", "aux_modality=visual"]) == 2
     said = capsys.readouterr().err.partition("all that is missing: ")[2].partition(";")[0]
     assert said == "lab/nothing, openwebtext, google/vit-base-patch16-224-in21k, imagenet"
+
+
+@pytest.mark.parametrize(("more", "says"), [([], True), (["model.name=lab/nothing"], False)])
+def test_if_only_data_of_scores_is_missing_the_error_names_eval(toy_hub, small_run, cse_train, capsys, more, says):
+    kept = [word for word in small_run if not word.startswith(("paths.senteval", "eval"))]
+    assert cse_train([*kept, "eval=stsb", *more]) == 2
+    error = capsys.readouterr().err
+    assert "senteval" in error
+    assert ("eval=[]" in error, "eval=pairs eval.dev=FILE" in error) == (says, says)
