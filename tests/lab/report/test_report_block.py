@@ -34,7 +34,7 @@ ALIKE = {"says": "a", "source": "b", "alike": OURS, "to": BASE}
         *(
             ({"claims": [claim]}, f"report.claims.0{named}")
             for claim, named in (
-                ({"says": "a", "source": "b", "more": OURS}, ": .*`more` with `than`"),
+                ({"says": "a", "source": "b", "more": OURS}, ': .*"more" and "than"'),
                 (ALIKE | {"within": 1, "control": "c"}, ".control: 'c'"),
                 (MORE | {"along": "x"}, ".along"),
                 (MORE | {"control": "a"}, ": .*control"),

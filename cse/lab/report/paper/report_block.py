@@ -145,7 +145,9 @@ class Claim(BaseModel):
         """Refuse a single place, two comparisons, `alike` without a margin, and an unused margin or control."""
         given = {"more", "less", "alike", "than", "to"} & self.model_fields_set
         if given not in ({"more", "than"}, {"less", "than"}, {"alike", "to"}, set()):
-            raise ValueError("a claim about cells needs `more` with `than`, `less` with `than` or `alike` with `to`")
+            raise ValueError(
+                'a claim about cells needs the keys "more" and "than", "less" and "than", or "alike" and "to"'
+            )
         has_margin = "within" in self.model_fields_set
         if (self.alike is not None and not has_margin) or (has_margin and self.alike is None and self.more is None):
             raise ValueError("`alike` needs `within`, and `more` may have it; no other claim may have it")
