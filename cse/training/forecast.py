@@ -5,6 +5,7 @@ Measuring changes the weights, so the Training cannot be used afterwards.
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from itertools import islice
 from statistics import fmean
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from cse.device import is_gpu, peak_memory, total_memory
 from cse.errors import UserError
+from cse.progress import track
 from cse.training.checkpoint import copy_to_host
 from cse.training.loop import Training
 from cse.training.step import rows_of
@@ -24,6 +26,7 @@ from cse.types import Batch, Tokens
 
 STEPS = 3  # timed steps, after a first one that also loads libraries and allocates the optimizer's moments
 GROWING, SECONDS = 12, 20  # further timed steps, and the seconds that they may take
+LONGEST = 60  # seconds after which no further of these steps starts
 COMPILING = 3  # untimed steps with trainer.compile: torch compiles for the first lengths, then for any length
 SAMPLE = 256  # texts
 FEW = 32  # rows from which the memory of all rows is estimated
@@ -80,6 +83,8 @@ def saved_bytes(encoder: nn.Module, tokens: Tokens) -> int:
 def forecast(training: Training) -> Forecast:
     """Measure the costs of a Training, see Forecast. The Training must have steps left, and run in one process.
 
+    If the first steps take more than LONGEST seconds, fewer steps are timed; if no step is timed, the last one counts.
+
     The last timed steps read batches sorted by their number of tokens. On a CPU these steps need as much memory as a
     long run, because a tensor longer than all earlier tensors does not fit the memory that the previous step has freed.
     """
@@ -92,18 +97,21 @@ def forecast(training: Training) -> Forecast:
         float(metrics["loss"])  # waits for a GPU
         return time.perf_counter() - started
 
-    with FlopCounterMode(display=False) as counter:
-        seconds = [seconds_of(start)]
+    counter, seconds, copied = FlopCounterMode(display=False), list[float](), None
     untimed = 1 + (COMPILING if training.trainer.compile else 0)
     device = training.accelerator.device
-    # a run holds such a copy while it writes last/
-    copied = None if is_gpu(device) else copy_to_host(training.modules, training.update.plain_optimizers(), [])
-    seconds += [seconds_of(step) for step in range(start + 1, min(start + untimed + STEPS, end))]
+    for step in track(range(start, min(start + untimed + STEPS, end)), "step"):
+        if sum(seconds[untimed - 1 :]) > LONGEST:
+            break
+        with nullcontext() if seconds else counter:
+            seconds.append(seconds_of(step))
+        if not (is_gpu(device) or copied):  # a run holds such a copy while it writes last/
+            copied = copy_to_host(training.modules, training.update.plain_optimizers(), [])
     done = start + len(seconds)
     more = range(done, min(done + GROWING, done + int(SECONDS / seconds[-1]), end))
     ahead = islice(batches, len(more) * training.trainer.accumulate)
     growing = iter(sorted(ahead, key=lambda batch: int(batch.tokens.mask_BT.sum())))
-    seconds += [seconds_of(step, growing) for step in more]
+    seconds += [seconds_of(step, growing) for step in track(more, "further step")]
     del copied
     dev = dev_texts(training)
     last = {text for evaluator in training.parts.evaluators.values() for text in evaluator.texts()} - dev

@@ -9,6 +9,7 @@ import pytest
 import torch
 from toys import run_of
 
+from cse import progress
 from cse.lab.run import dry_run
 from cse.model.load import load_encoder
 from cse.training import forecast
@@ -32,6 +33,13 @@ def test_a_dry_run_prints_the_time_memory_and_work_of_the_run(
     # 2 layers of width 32 over 16 rows of about 10 tokens, forward and backward
     assert 0.3 < float(told["work"].split()[0]) * 1e15 / (6 * 6 * (2 * 12 * 32**2) * 160) < 6
     assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_says_which_step_it_measures(small_run, cse_train, monkeypatch, capsys):
+    """A step of a large batch takes minutes on a CPU."""
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    assert cse_train([*small_run, "dry_run=true"]) == 0
+    assert re.search(r"measuring, step \d of 4", capsys.readouterr().out)
 
 
 def test_a_step_that_cannot_fit_the_memory_is_refused_before_it_starts(
@@ -78,10 +86,19 @@ def test_of_a_run_that_goes_on_a_dry_run_tells_what_is_left(small_run, cse_train
 
 
 @pytest.mark.parametrize(
-    ("compiles", "steps", "seconds", "timed"), [(False, 10, 1.0, 9), (False, 1, 2.0, 1), (True, 10, 1.0, 6)]
+    ("compiles", "steps", "first", "usual", "seconds", "timed"),
+    [
+        (False, 10, 2.0, 4, 1.0, 9),
+        (False, 1, 2.0, 1, 2.0, 1),
+        (True, 10, 2.0, 7, 1.0, 6),
+        (False, 10, 61.0, 1, 61.0, 1),  # no second minute
+        (True, 10, 61.0, 4, 61.0, 1),
+    ],
 )
-def test_flop_come_from_the_first_step_and_seconds_from_the_others(monkeypatch, compiles, steps, seconds, timed):
-    """With a clock that moves only in steps: by 2 seconds in the first and in those that compile, by 1 in the others.
+def test_flop_come_from_the_first_step_and_seconds_from_the_others(
+    monkeypatch, compiles, steps, first, usual, seconds, timed
+):
+    """With a clock that moves only in steps: by `first` seconds in the first and in those that compile, by 1 in others.
 
     A run that compiles is forecast with its compiled encoder. After the usual batches come batches of ascending length.
     """
@@ -89,7 +106,7 @@ def test_flop_come_from_the_first_step_and_seconds_from_the_others(monkeypatch, 
 
     def update(step, batches, aux_batches):
         done.append(next(batches).tokens.mask_BT.sum())
-        now[0] += 2.0 if step < 1 + 3 * compiles else 1.0
+        now[0] += first if step < 1 + 3 * compiles else 1.0
         torch.ones(3, 4) @ torch.ones(4, 5)
         return {"loss": torch.tensor(1.0)}, []
 
@@ -103,7 +120,6 @@ def test_flop_come_from_the_first_step_and_seconds_from_the_others(monkeypatch, 
     training.update = update
     monkeypatch.setattr(forecast.time, "perf_counter", lambda: now[0])
     found = forecast.forecast(training)
-    assert (found.step, found.flop, found.timed, len(done)) == (seconds, 2 * 3 * 4 * 5, timed, steps)
-    usual = 7 if compiles else 4
-    assert done == [*lengths[:steps][:usual], *sorted(lengths[:steps][usual:])]
+    assert (found.step, found.flop, found.timed) == (seconds, 2 * 3 * 4 * 5, timed)
+    assert done == [*lengths[:steps][:usual], *(sorted(lengths[:steps][usual:]) if first < 60 else [])]
     assert training.update.text_encoder is encoder

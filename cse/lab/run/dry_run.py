@@ -31,6 +31,7 @@ from cse.lab.run.planned_steps import steps_in_words
 from cse.lab.run.run_log import log_fields
 from cse.lab.run.texts import texts_with_objectives
 from cse.lab.settings.references import resolved
+from cse.progress import showing
 from cse.training.forecast import forecast
 from cse.training.loop import Training
 from cse.training.settings import Trainer
@@ -50,7 +51,8 @@ def log_forecast(training: Training) -> None:
     if training.accelerator.num_processes > 1:
         log_fields(time="not measured for several processes; trainer.devices=1 measures one process")
         return
-    about = forecast(training)
+    with showing("measuring"):
+        about = forecast(training)
     due = sum(map(training.is_due, range(done + (done > 0), steps + 1)))  # step 0 is scored before the first step
     dev_scores, left = due if about.dev_score else 0, steps - done
     seconds = left * about.step + dev_scores * about.dev_score + about.last_scores
