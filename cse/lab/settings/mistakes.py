@@ -16,7 +16,17 @@ from cse.errors import UserError
 from cse.lab.settings.arguments import key_of, recorded_arguments, shell_argument, spell_argument, value_in, values_of
 from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices, file_of, groups, is_group, user_folders
-from cse.lab.settings.lookup import answer_to, keys_of_command, last_part, meant, nearest, note_on, trainers
+from cse.lab.settings.lookup import (
+    answer_to,
+    keys_of_command,
+    last_part,
+    meant,
+    nearest,
+    note_on,
+    settings_of_command,
+    trainers,
+)
+from cse.lab.settings.values import number_in
 
 INSTEAD: dict[Kind, dict[str, str]] = {
     "train": {
@@ -90,11 +100,7 @@ def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
         why = "; ".join(line for line in lines if error.override not in line)
         return f"{error.override} cannot be read{f' ({why})' if why else ''}; {as_one_text(error.override)}"
     if match := AMBIGUOUS.match(text):  # note=a,b without -m
-        key, _, values = match[1].partition("=")
-        return (
-            f"{match[1]} has several values: with -m each value starts a job; as one list it is {key}=[{values}]; "
-            f"{as_one_text(match[1])}"
-        )
+        return f"{match[1]} has several values: with -m each value starts a job{as_one_value(match[1], kind)}"
     return "; ".join(lines)
 
 
@@ -108,6 +114,20 @@ def as_one_text(argument: str) -> str:
     """Return the end of a message: the argument with quotes, so that Hydra reads its value as one text."""
     key, _, value = argument.partition("=")
     return f"as text it is {shell_argument(spell_argument(key, value))}"
+
+
+def as_one_value(argument: str, kind: Kind) -> str:
+    """Return the end of a message: how to write KEY=A,B as one value. A key that takes a number takes no list."""
+    key, _, values = argument.partition("=")
+    defaults = [setting.value for setting in settings_of_command(kind) if setting.key == key]
+    are_numbers = all(number_in(value) is not None for value in values.split(","))
+    if any(number_in(default) is not None for default in defaults):
+        if re.fullmatch(r"\d+,\d+", values) and not any(map(str.isdecimal, defaults)):  # trainer.lr=0,0001
+            return f"; as one number it is {key}={values.replace(',', '.')}"
+        return f"; without -m, {key} takes one number"
+    if are_numbers and "null" in defaults:  # trainer.max_steps=10,20
+        return ""
+    return f"; as one list it is {key}=[{values}]; {as_one_text(argument)}"
 
 
 # A choice that does not exist
