@@ -1,6 +1,7 @@
 """Write files and folders atomically: under a temporary name beside the final name, then with one rename."""
 
 import contextlib
+import difflib
 import errno
 import hashlib
 import json
@@ -43,6 +44,15 @@ def make_folder(path: Path, key: str) -> None:
         reason = error.strerror
     if reason:
         raise UserError(f"{key}={path}: {reason}; name another folder")
+
+
+def not_found(path: Path) -> str:
+    """Return the error for a path that does not exist, with the name in the same folder that is spelled alike."""
+    named: dict[str, Path] = {}
+    with contextlib.suppress(OSError):  # a folder that cannot be read, or a path that is too long
+        named = {one.stem: one for one in sorted(path.parent.iterdir(), key=lambda one: one.suffix == path.suffix)}
+    near = difflib.get_close_matches(path.stem, named, 1)
+    return "there is no such file or folder" + "".join(f" (did you mean {named[stem]}?)" for stem in near)
 
 
 @contextmanager

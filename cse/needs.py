@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.errors import MissingResource
+from cse.files import not_found
 
 Settings = Mapping[str, Any]  # the keys and values of a part's YAML
 Place = Path | str | None
@@ -69,8 +70,7 @@ class FileNeed(Need):
     def check(self) -> None:
         """See Need. Raises MissingResource if there is no such file or folder."""
         if not self.path.exists():
-            why = "there is no such file or folder"
-            raise MissingResource(why, key=self.key, value=self.name, instead=self.instead)
+            raise MissingResource(not_found(self.path), key=self.key, value=self.name, instead=self.instead)
 
     def find(self) -> Place:
         """See Need."""

@@ -13,6 +13,7 @@ from cse.files import (
     add_json_lines,
     json_line,
     json_lines,
+    not_found,
     replaced_file,
     replaced_folder,
     write_json,
@@ -123,3 +124,16 @@ def test_a_file_in_a_replaced_folder_is_readable_as_the_umask_says(tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "best" / "weights").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("sentence.txt", "sentences.txt"), ("tst.csv", "test.csv"), ("dev.csv", None), ("test.tsv", "test.csv")],
+)
+def test_a_path_that_does_not_exist_is_answered_with_the_name_that_is_spelled_alike(tmp_path, given, meant):
+    """A name with the same ending alone is not alike."""
+    for name in ("sentences.txt", "test.csv"):
+        (tmp_path / name).touch()
+    assert not_found(tmp_path / given).endswith(f"(did you mean {tmp_path / meant}?)" if meant else "folder")
+    assert not_found(tmp_path / "none" / given).endswith("folder")
+    assert not_found(tmp_path / ("x" * 300)).endswith("folder")

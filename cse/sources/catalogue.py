@@ -13,6 +13,7 @@ import yaml
 from pydantic import ConfigDict, TypeAdapter
 
 from cse.errors import MissingResource
+from cse.files import not_found
 from cse.needs import Place
 from cse.sources import hub
 
@@ -51,7 +52,7 @@ class Dataset:
         """Raise MissingResource if the user's copy in `setting` does not exist, or has no file of the dataset."""
         if self.is_copy(place):
             return
-        why, instead = "there is no such file or folder", "without this setting, the dataset is fetched"
+        why, instead = not_found(Path(place)), "without this setting, the dataset is fetched"
         if self.fetch in ("server", "nltk"):  # most of these datasets are fetched only by cse-data
             instead = "cse-data list shows how to fetch the dataset"
         if Path(place).exists():
