@@ -118,8 +118,9 @@ class Text(Part):
                 if about.fetch == "part":
                     return [SampleNeed(f"{dataset}:{function['language']}", settings=settings)]
                 return [CorpusNeed(dataset, next(iter(copies.values()), None))]
-        if path is None:
+        if not isinstance(path, str | int):  # the check of the settings refuses a list
             return [FileNeed(place, key) for key, place in copies.items()]
+        path = str(path)  # a file named 2026
         repo = repo_of_text(path) if is_on_hub(path) else None
         columns, encoding = names_typed(settings.get("columns")), settings.get("encoding") or "utf-8"
         subset, split = settings.get("subset"), settings.get("split") or "train"

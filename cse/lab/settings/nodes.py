@@ -148,6 +148,8 @@ def reason_of(error: ErrorDetails, settings: Sequence[str] = ()) -> str:
             return f"should be a valid integer; with -m, range({ends[1]},{int(ends[2]) + 1}) is {ends[1]} to {ends[2]}"
         case "string_type" if isinstance(error["input"], float):
             return "should be a valid string; a number in quotes is a string, \"'NUMBER'\""
+        case "string_type" if isinstance(error["input"], list):
+            return "should be one text, such as the name of one file, not a list"
     is_named = bool(error["loc"]) and isinstance(error["input"], str)
     ours = value_here(str(error["loc"][0]), error["input"]) if is_named else ""
     translation = f"; {error['input']} is {ours!r} here" if ours else ""  # pooling=cls_before_pooler
