@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from omegaconf import DictConfig, open_dict, read_write
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from cse.lab.run.instantiate import call, make
 
@@ -79,7 +79,8 @@ def texts_with_objectives(cfg: DictConfig) -> list[TextWithObjective]:
     from cse.data.mixture import Mixture
 
     data: Text | Mixture = make(cfg.data)
-    choice = cfg.get("choices", {}).get("objective")
+    chosen = OmegaConf.select(cfg, "choices") or OmegaConf.select(cfg, "hydra.runtime.choices") or {}  # a planned job
+    choice = chosen.get("objective")
     if not isinstance(data, Mixture):
         settings = for_columns(cfg.objective, data.num_columns)
         return [TextWithObjective(None, data, cfg.data, settings, "objective", choice)]

@@ -399,6 +399,9 @@ def test_a_dry_run_names_the_jobs_that_would_be_refused(tmp_path, monkeypatch, c
         engine.run_sweep(command_typed([*line, "objective.whitening.num_groups=100", "seed=1,2"]))
     assert engine.run_sweep(command_typed([*line, "augmentation=none,dropout", "objective=simcse"])) == 1
     assert engine.run_sweep(command_typed([*line, "objective=simcse", "seed=1,2"])) == 0
+    capsys.readouterr()
+    assert engine.run_sweep(command_typed([*line, "data=stsb", "objective=simcse,cosent"])) == 1
+    assert "refused: data.scores=score: objective=simcse " in capsys.readouterr().out  # as in a single run
 
 
 @pytest.mark.parametrize(("axis", "name", "why"), [
