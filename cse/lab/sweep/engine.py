@@ -5,7 +5,7 @@ job is a separate process, in a folder named after the job's arguments.
 """
 
 from cse.files import make_folder
-from cse.lab.folder.jobs_file import PLAN
+from cse.lab.folder.jobs_file import LOG, PLAN
 from cse.lab.settings.arguments import shell_line
 from cse.lab.settings.command import Command
 from cse.lab.settings.groups import config_dirs
@@ -36,6 +36,8 @@ def run_sweep(given: Command) -> int:
         refuse_missing_data(command, plan.examples)
     make_folder(command.folder, "hydra.sweep.dir")
     say(plan.summary)
+    if isinstance(place, Machine):
+        say(f"log of each job: {command.folder / 'JOB' / LOG}")  # a job's name may be as wide as a terminal
     if place.advice:
         say(place.advice)
     again = shell_line(command.program, *given.texts, *config_dirs())

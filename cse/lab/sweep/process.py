@@ -33,7 +33,7 @@ LOG_END = 2**16  # the last line is looked for in this many bytes at the end of 
 
 
 def run_job(job: PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
-    """Run one job, unless the job is done or already running. Print the job's name and log when the job starts.
+    """Run one job, unless the job is done or already running. Print the job's name when the job starts.
 
     signals: forwards signals to the job's process. gpus: CUDA_VISIBLE_DEVICES of the process; None for all GPUs.
     """
@@ -47,7 +47,7 @@ def run_job(job: PlannedJob, folder: Path, signals: SignalForwarder, gpus: str |
     except (UserError, RunError) as error:
         return Outcome(job.name, State.FAILED, detail=str(error))
     signals.add(process)
-    say(f"{time.strftime('%H:%M:%S')}  {'started':11}  {job.name}  {folder / LOG}")
+    say(f"{time.strftime('%H:%M:%S')}  {'started':11}  {job.name}")
     code = process.wait()
     return final_outcome(job, folder, code, time.monotonic() - started, stopped=signals.requested is not None)
 
