@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy as shallow_copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Self
@@ -19,12 +19,12 @@ import numpy as np
 from annotated_types import MinLen
 
 from cse.data.cache import CachedColumns, cache_columns
-from cse.data.columns import Columns, Row, ScoreColumn, cells_of_row, check_columns
+from cse.data.columns import Columns, Row, ScoreColumn, cells_of_row, check_columns, column_of, names_of
 from cse.data.corpora import check_available, is_published
 from cse.data.function import RowsFunction, check_row, copies_in, keywords_of, rows_by, version_of
 from cse.data.listing import files_of, is_on_hub
 from cse.data.noise import Noise, with_noise
-from cse.data.readers import check_unchanged, checksums_of, read_rows
+from cse.data.readers import check_unchanged, checksums_of, header_of, read_rows, records_of
 from cse.data.rows import TextRows, compact
 from cse.data.text_needs import CorpusNeed, TextNeed, names_typed
 from cse.data.usable import Empty, RowNotes, usable_numbers
@@ -38,6 +38,7 @@ from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger(__name__)
 
+FIRST = 100  # rows in which unread columns of numbers are looked for
 CACHE_VERSION = 3  # in each cache's key: increase it if the readers, `fault` or the splits of documents change
 
 
@@ -268,6 +269,7 @@ class Text(Part):
             after = "" if self.limit is None else f" after `limit`={self.limit}"
             raise UserError(f"data={self.name} ({where}): {count}{after}, but training needs two or more")
         self.warn_of_scores(cached, chosen)
+        self.tell_of_unread(found)
         return TextRows(
             name=self.name,
             place=found.place,
@@ -305,6 +307,22 @@ class Text(Part):
                     "and leave it out of columns",
                     *(self.name, name, name),
                 )
+
+    def tell_of_unread(self, found: Found) -> None:
+        """Log the columns of the first file that are not read. If they may be scores of pairs, say how to read them."""
+        if self.function is not None or self.columns is None or not found.checksums:
+            return
+        file, read = Path(next(iter(found.checksums))), names_of(self.columns_to_read or ())
+        header = header_of(file, self.encoding)
+        unread = [name for name in header if name not in {column_of(one, header) for one in read}]
+        if not unread:
+            return
+        first = [row for _, row in islice(records_of(file, unread, self.encoding), FIRST)]
+        numbers = [name for name in unread if all(is_number(str(row.get(name)).encode()) for row in first)]
+        said = ""
+        if numbers and self.num_columns == 2 and self.scores is None:
+            said = f"; if {numbers[-1]} scores the pairs, objective=cosent learns from it, with scores={numbers[-1]}"
+        log.info("data=%s: columns not read: %s%s", self.name, ", ".join(unread), said)
 
     def _targets(self, cached: CachedColumns, chosen: np.ndarray) -> np.ndarray:
         """Return the scores of the chosen rows, (N,) float32; no scores: (0,). Raises UserError if all are equal."""

@@ -156,6 +156,28 @@ def test_a_column_of_numbers_that_is_read_as_text_seems_to_be_a_score(tmp_path, 
     caplog.clear()
     Text("text", str(tmp_path / "cache"), str(tmp_path / "a.csv"), ["a", "b"], "s", (0, 5)).read()
     Text("text", str(tmp_path / "cache"), str(tmp_path / "a.csv"), ["s"]).read()
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_columns_that_are_not_read_are_named_and_one_of_numbers_may_score_pairs(tmp_path, caplog, ending):
+    caplog.set_level("INFO")
+    rows = [{"a": "one", "b": "two", "c": "x", "s": "0.5"}, {"a": "three", "b": "four", "c": "y", "s": "0"}]
+    lines = [",".join(cells) for cells in ("abcs", *(row.values() for row in rows))]
+    file = tmp_path / f"a.{ending}"
+    file.write_text("\n".join(lines if ending == "csv" else map(json.dumps, rows)))
+    read = partial(Text, "text", str(tmp_path / "cache"), str(file))
+    for columns, scores, named in (
+        (["a", "b"], None, "c, s; .*cosent.*scores=s"),
+        (["a", "b"], "s", "c"),
+        (["a", "b", "c"], None, "s"),
+        (["a"], None, "b, c, s"),
+    ):
+        caplog.clear()
+        read(columns, scores).read()
+        assert re.fullmatch(f"data=text: columns not read: {named}", caplog.messages[-1])
+    caplog.clear()
+    read(["a", "b", "c"], "s").read()
     assert caplog.messages == []
 
 
