@@ -6,6 +6,7 @@ import math
 import os
 import pickle
 import sys
+import traceback
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -373,3 +374,9 @@ def test_the_frame_of_runs_is_runs_csv(leave, tmp_path, capsys):
     frame = cse.runs(*folders)
     assert frame.to_csv(index=False) == (tmp_path / "out" / "runs.csv").read_text()
     assert [*frame][3:6] == ["origin", "trainer.batch_size", "trainer.lr"]
+
+
+def test_the_traceback_of_a_wrong_key_has_none_of_hydra():
+    with pytest.raises(UserError, match=r"trainer\.lr") as refused:
+        cse.train(learning_rate=2e-5)
+    assert "omegaconf" not in "".join(traceback.format_exception(refused.value))

@@ -69,9 +69,9 @@ def explaining(texts: Sequence[str], kind: Kind) -> Iterator[None]:
         with guarded_environment():
             yield
     except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(message_of(error, texts, kind)) from error
+        raise UserError(message_of(error, texts, kind)) from None  # Hydra's tracebacks tell a caller in Python nothing
     except yaml.YAMLError as error:  # in a file of the user
-        raise UserError(" ".join(str(error).split())) from error
+        raise UserError(" ".join(str(error).split())) from None
 
 
 def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
