@@ -43,8 +43,8 @@ def explanation(
         chunk, recomputed = trainer["chunk"], settings["model"]["gradient_checkpointing"]
         fewer = max(1, (chunk or trainer["batch_size"]) // 8)
         return (
-            f"out of memory ({short}): trainer.chunk={fewer} (now {chunk or 'null'}) gives the same loss and gradient "
-            f"in the memory of {fewer} rows; model.gradient_checkpointing=true (now "
+            f"out of memory ({short}): trainer.chunk={fewer} (now {chunk or 'null'}) gives the same loss and gradient, "
+            f"except for dropout's random masks, in the memory of {fewer} rows; model.gradient_checkpointing=true (now "
             f"{str(recomputed).lower()}) and a smaller trainer.max_length (now "
             f"{trainer['max_length']}) save more"
         )

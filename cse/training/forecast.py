@@ -63,7 +63,8 @@ def check_memory(training: Training) -> None:
     if needed > total:
         raise UserError(
             f"trainer.batch_size={size}: a step needs at least {needed / 2**30:.1f} GiB of memory, but this machine "
-            f"has {total / 2**30:.1f} GiB: trainer.chunk=64 gives the same loss and gradient in the memory of 64 rows"
+            f"has {total / 2**30:.1f} GiB: trainer.chunk=64 gives the same loss and gradient, "
+            "except for dropout's random masks, in the memory of 64 rows"
         )
 
 

@@ -36,7 +36,7 @@ Shorter, larger, elsewhere
   trainer.max_steps=100           stop early; the learning-rate schedule keeps its length (trainer.schedule_steps)
   trainer.eval_every=250          steps between dev scores, which select the checkpoint; 0.1 means ten times in all
   trainer.batch_size=64           texts per step, over all devices; aux_modality.data.batch_size=48: images or clips
-  trainer.chunk=64                any batch size in the memory of 64 rows, with the same loss and gradient
+  trainer.chunk=64                any batch size in the memory of 64 rows: the same loss, but other dropout masks
   trainer.precision=bf16          fp32, bf16 or fp16; auto by default
   dry_run=true                    print what would run, measure time and memory in a few steps, and stop
   smoke=true                      the same run in seconds, on a synthetic encoder and data
