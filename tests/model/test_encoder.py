@@ -1,6 +1,8 @@
 """The encoder: batches, language-model loss, and the same vectors through three libraries."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -226,20 +228,21 @@ def test_lm_head_copy_starts_equal_and_sends_the_embeddings_no_gradient(kind, re
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_three_libraries_give_the_vectors_of_an_export_with_a_head(folder, tmp_path, pooling):
-    from transformers import AutoModel, AutoTokenizer
+    """By the recipe of docs/own-encoder.md."""
+    from transformers import AutoModel
 
     encoder, best = load_encoder(folder, pooling), tmp_path / "best"
     head = MLPHead(encoder.dim)
     expected = exported(encoder, best, TEXTS, head)
-    model, keys = AutoModel.from_pretrained(best, output_loading_info=True)
+    _, keys = AutoModel.from_pretrained(best, output_loading_info=True)
     assert not keys["missing_keys"]  # or transformers would warn of weights that it drew
-    inputs = AutoTokenizer.from_pretrained(best)(TEXTS, padding=True, truncation=True, return_tensors="pt")
+    page = Path(__file__).parents[2].joinpath("docs", "own-encoder.md").read_text(encoding="utf-8")
+    (code,) = [block for block in re.findall("```python\n(.*?)```", page, re.DOTALL) if "AutoModel" in block]
+    names: dict = {}
+    exec(re.sub("texts = .*", f"texts = {TEXTS!r}", code.replace("FOLDER/best", str(best))), names)
+    (vectors,) = re.findall(rf"with its head.*{pooling} pooling.*\| `(.*)` \|", page, re.IGNORECASE)
     with torch.no_grad():
-        output = model.eval()(**inputs)
-        weight = inputs["attention_mask"].unsqueeze(-1)
-        mean = head((output.last_hidden_state * weight).sum(1) / weight.sum(1))
-    vectors = output.pooler_output if pooling == "cls" else mean  # the head is saved as the backbone's own pooler
-    np.testing.assert_allclose(vectors.numpy(), expected, atol=1e-6)
+        np.testing.assert_allclose(eval(vectors, names).numpy(), expected, atol=1e-6)
     assert {p.suffix for p in best.iterdir() if p.is_file()} <= {".json", ".safetensors", ".md", ".txt"}
 
 
