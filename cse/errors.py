@@ -14,8 +14,9 @@ class UserError(Exception):
 
     why: what is wrong, and where (file, line). key, value: the wrong setting, if any. instead: what to do.
 
-    A part uses the names of its own parameters: as `key`, and in backquotes in `why` and `instead`. The caller of the
-    part replaces these names by the user's names, with `within` or `naming`.
+    A part names a setting as its own parameter, such as `lr`. It gives this name as `key`, or in backquotes inside
+    `why` and `instead`. The caller of the part replaces the name by the user's key, such as trainer.lr, with `within`
+    or `naming`.
     """
 
     def __init__(self, why: str, *, key: str = "", value: object = NOT_SAID, instead: str = ""):
