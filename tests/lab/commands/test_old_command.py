@@ -484,3 +484,14 @@ def test_a_script_without_a_counterpart_is_explained(line, said):
 def test_a_script_of_the_other_command_is_named(program, script, right):
     message = refusal(program, f"python {script} --model_name_or_path bert-base-uncased")
     assert message == f"{script} corresponds to {right}: paste this command after {right}"
+
+
+@pytest.mark.parametrize(("sampler", "settings", "is_translated"), [
+    ("no_duplicates", ["trainer.no_duplicates=true"], True),
+    ("BatchSamplers.NO_DUPLICATES_HASHED", ["trainer.no_duplicates=true"], True),
+    ("batch_sampler", [], True), ("group_by_label", [], False), ("foo", [], False),
+])  # fmt: skip
+def test_each_batch_sampler_has_its_own_counterpart(sampler, settings, is_translated):
+    line = f"--temp 0.1 --batch_sampler {sampler}"
+    assert offered("cse-train", line) == ["cse-train", "objective.temperature=0.1", *settings]
+    assert ("Not translated" not in refusal("cse-train", line)) == is_translated
