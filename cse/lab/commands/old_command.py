@@ -137,9 +137,14 @@ def refuse_translated(
     wrap_in_widths(old)
     keep_one_loss(old)
     if has_defaults:
-        old += [*defaults_of_trainers(old, ours, kind), *data_parallel(old, variables, kind)]
+        old += defaults_of_trainers(old, ours, kind)
+        old += data_parallel(old, variables, kind)
         old += score_nothing(old, ours)
-    multiply(old)
+    leave_out_gather_scale(old, has_defaults)
+    if uses_sentence_transformers(old) and not gathers(old):
+        accumulate_processes(old)
+    else:
+        multiply(old)
     score_in_training(old)
     score_on_dev(old)
     name_own_columns(old)
@@ -409,11 +414,55 @@ def defaults_of_trainers(old: Sequence[Old], ours: Sequence[str], kind: Kind) ->
 def score_nothing(old: Sequence[Old], ours: Sequence[str]) -> list[Old]:
     """Return an entry for eval=[] if sentence-transformers scores nothing, without an evaluator; else []."""
     values = merged([one.here for one in old])
-    trainers_used = {one.answer.trainer for one in old if one.answer}
     names = {one.name for one in old}
     is_scored = "evaluator" in names or not {"eval", "trainer.watch"}.isdisjoint([*values, *map(key_of, ours)])
-    is_theirs = "sentence-transformers" in trainers_used and values.get("trainer.select") == "null"
+    is_theirs = uses_sentence_transformers(old) and values.get("trainer.select") == "null"
     return [Old([WITHOUT, "--evaluator"], None, {"eval": "[]"})] if is_theirs and not is_scored else []
+
+
+def leave_out_gather_scale(old: Sequence[Old], has_defaults: bool) -> None:
+    """Leave out trainer.gather_scale=paper for several processes, unless the script is SimCSE's.
+
+    sentence-transformers drops an epoch's last, smaller batch if it has several processes. has_defaults: whether cse
+    knows the defaults of the script.
+    """
+    is_theirs = uses_sentence_transformers(old)
+    for one in old if is_theirs or not has_defaults else ():
+        if "trainer.devices" in one.here and one.answer and one.answer.trainer == "Hugging Face Trainer":
+            one.here.pop("trainer.gather_scale", "")
+            if is_theirs and one.here["trainer.devices"] != "1":
+                one.here["trainer.drop_last"] = "true"
+
+
+def uses_sentence_transformers(old: Sequence[Old]) -> bool:
+    """Return whether the command has an argument that only sentence-transformers has."""
+    return any(one.answer and one.answer.trainer == "sentence-transformers" for one in old)
+
+
+def gathers(old: Sequence[Old]) -> bool:
+    """Return whether the flags make a loss of sentence-transformers compare the rows of all processes."""
+    values = [one.given[1:] for one in old if one.name == "gather_across_devices"]
+    return values != [] and values[-1] not in (["False"], ["false"], ["0"])
+
+
+def accumulate_processes(old: Sequence[Old]) -> None:
+    """Translate processes that each compute a loss of their own rows; an update has the mean of their gradients.
+
+    trainer.accumulate does the same. If the processes cannot share a batch equally, one process trains.
+    """
+    values = merged([one.here for one in old])
+    count, batches = values.get("trainer.devices", ""), values.get("trainer.accumulate", "1")
+    if not (count.isdecimal() and batches.isdecimal() and int(count) > 1):
+        return
+    rows = values.get("trainer.batch_size", "")
+    for one in old:
+        if one.here.pop("trainer.accumulate", ""):
+            one.note = "see trainer.accumulate"
+        if "trainer.devices" in one.here:
+            if not rows.isdecimal() or int(rows) % int(count):
+                del one.here["trainer.devices"]
+            one.here["trainer.accumulate"] = str(int(count) * int(batches))
+            one.note = "(a loss for the rows of each process)"
 
 
 def multiply(old: Sequence[Old]) -> None:
@@ -430,17 +479,19 @@ def multiply(old: Sequence[Old]) -> None:
 def data_parallel(old: Sequence[Old], variables: Sequence[str], kind: Kind) -> Iterator[Old]:
     """Yield an entry for several GPUs if the command has no launcher: Hugging Face's Trainer then uses DataParallel.
 
-    Each GPU computes the loss of its own rows, and an update has the mean gradient. On one GPU, trainer.accumulate does
-    the same.
+    In SimCSE's code each GPU computes the loss of its own rows, and an update has the mean gradient. On one GPU,
+    trainer.accumulate does the same. In sentence-transformers one loss compares the rows of all GPUs.
     """
     values = merged([one.here for one in old])
-    batches = values.get("trainer.accumulate", "1")
+    is_whole = uses_sentence_transformers(old)
+    key = "trainer.batch_size" if is_whole else "trainer.accumulate"
+    number = values.get(key, "" if is_whole else "1")
+    whose = "one loss for the rows of all GPUs" if is_whole else "a loss for the rows of each GPU"
     for name, _, gpus in (text.partition("=") for text in variables):
         count = len(gpus.split(","))
         is_parallel = name == GPUS and count > 1 and "trainer.devices" not in values
-        if kind == "train" and is_parallel and batches.isdecimal():
-            here = {"trainer.accumulate": str(count * int(batches))}
-            yield Old([name, gpus], None, here, "(DataParallel: a loss for the rows of each GPU)")
+        if kind == "train" and is_parallel and number.isdecimal():
+            yield Old([name, gpus], None, {key: str(count * int(number))}, f"(DataParallel: {whose})")
 
 
 def score_in_training(old: Sequence[Old]) -> None:

@@ -486,12 +486,54 @@ def test_a_script_of_the_other_command_is_named(program, script, right):
     assert message == f"{script} corresponds to {right}: paste this command after {right}"
 
 
-@pytest.mark.parametrize(("sampler", "settings", "is_translated"), [
-    ("no_duplicates", ["trainer.no_duplicates=true"], True),
-    ("BatchSamplers.NO_DUPLICATES_HASHED", ["trainer.no_duplicates=true"], True),
-    ("batch_sampler", [], True), ("group_by_label", [], False), ("foo", [], False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sampler", "settings", "is_translated"),
+    [
+        ("no_duplicates", ["trainer.no_duplicates=true"], True),
+        ("BatchSamplers.NO_DUPLICATES_HASHED", ["trainer.no_duplicates=true"], True),
+        ("batch_sampler", [], True),
+        ("group_by_label", [], False),
+        ("foo", [], False),
+    ],
+)
 def test_each_batch_sampler_has_its_own_counterpart(sampler, settings, is_translated):
     line = f"--temp 0.1 --batch_sampler {sampler}"
     assert offered("cse-train", line) == ["cse-train", "objective.temperature=0.1", *settings]
     assert ("Not translated" not in refusal("cse-train", line)) == is_translated
+
+
+@pytest.mark.parametrize(
+    ("line", "settings"),
+    [
+        (
+            "torchrun --nproc_per_node 2 train.py --per_device_train_batch_size 64",
+            "devices=2 batch_size=64 accumulate=2 drop_last=true",
+        ),
+        (
+            "torchrun --nproc_per_node 2 train.py --per_device_train_batch_size 64 --gradient_accumulation_steps 3",
+            "devices=2 batch_size=64 accumulate=6 drop_last=true",
+        ),
+        ("torchrun --nproc_per_node 3 train.py", "batch_size=8 accumulate=3 drop_last=true"),
+        (
+            "torchrun --nproc_per_node 2 train.py --gather_across_devices False",
+            "devices=2 batch_size=8 accumulate=2 drop_last=true",
+        ),
+        (
+            "torchrun --nproc_per_node 2 train.py --per_device_train_batch_size 64 --gather_across_devices True",
+            "devices=2 batch_size=128 accumulate=1 drop_last=true",
+        ),
+        ("CUDA_VISIBLE_DEVICES=0,1 python train.py", "batch_size=16 accumulate=1"),
+    ],
+)
+def test_a_loss_of_sentence_transformers_compares_the_rows_of_a_process(line, settings):
+    texts = offered("cse-train", f"{line} --loss MultipleNegativesRankingLoss --max_seq_length 64")
+    trainer = composed("train", [text for text in texts if "=" in text and "CUDA" not in text]).trainer
+    wanted = {"devices": "1", "accumulate": "1", "drop_last": "False", "gather_scale": "exact"}
+    wanted |= dict(text.replace("true", "True").split("=") for text in settings.split())
+    assert {key: str(trainer[key]) for key in wanted} == wanted
+
+
+def test_only_simcses_script_divides_the_gradient_by_the_number_of_processes():
+    line = "torchrun --nproc_per_node 2 {} --temp 0.1"
+    assert "trainer.gather_scale=paper" in offered("cse-train", line.format("train.py"))
+    assert offered("cse-train", line.format("my.py")) == ["cse-train", "trainer.devices=2", "objective.temperature=0.1"]
