@@ -107,7 +107,8 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     launcher, words = split_old_command(before, known)  # torchrun --nproc_per_node 4
     flags, ours = split_old_command(after, known)
     of_launcher = [one for one in launcher if one.given[0].startswith("--")]  # python -u is no flag of a launcher
-    old = [*entry_of_script(script), *of_launcher, *flags]
+    of_script = [] if any(map(names_loss, flags)) else entry_of_script(script)
+    old = [*of_script, *of_launcher, *flags]
     variables = [text for text in words if SETTING.match(text)]
     if script and GPUS in os.environ and GPUS not in map(key_of, variables):  # CUDA_VISIBLE_DEVICES=0,1 cse-train ...
         variables.insert(0, f"{GPUS}={os.environ[GPUS]}")
@@ -169,6 +170,11 @@ def refuse_script(script: str, kind: Kind) -> None:
     theirs = "train" if script.endswith(".jsonnet") else SCRIPTS.get(Path(script).name, kind)
     if theirs != kind:
         raise UserError(f"{script} corresponds to {PROGRAMS[theirs]}: paste this command after {PROGRAMS[theirs]}")
+
+
+def names_loss(old: Old) -> bool:
+    """Return whether an entry is for --loss with a loss of sentence-transformers, whose defaults cse knows."""
+    return old.name == "loss" and any(map(answer_to, old.given[1:]))
 
 
 def entry_of_script(script: str) -> list[Old]:

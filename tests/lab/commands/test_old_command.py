@@ -537,3 +537,12 @@ def test_only_simcses_script_divides_the_gradient_by_the_number_of_processes():
     line = "torchrun --nproc_per_node 2 {} --temp 0.1"
     assert "trainer.gather_scale=paper" in offered("cse-train", line.format("train.py"))
     assert offered("cse-train", line.format("my.py")) == ["cse-train", "trainer.devices=2", "objective.temperature=0.1"]
+
+
+@pytest.mark.parametrize("loss", ["--loss MultipleNegativesRankingLoss", "--loss MatryoshkaLoss losses.CoSENTLoss"])
+def test_a_script_with_a_loss_of_sentence_transformers_has_its_defaults_whatever_its_name(loss):
+    line = f"{loss} --max_seq_length 64 --matryoshka_dims 96 --model_name x"
+    texts = offered("cse-train", f"python finetune.py {line}")
+    assert texts == offered("cse-train", f"python train.py {line}")
+    assert {"trainer.batch_size=8", "trainer.precision=fp32", "eval=[]"} <= {*texts}
+    assert "trainer.batch_size=8" not in offered("cse-train", f"python finetune.py {line.replace('Loss', '')}")
