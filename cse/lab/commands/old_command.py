@@ -156,7 +156,8 @@ def refuse_translated(
     with explaining(texts, kind):
         config = composed(kind, [text for text in texts if key_of(text) in groups(kind)])
     leave_out_unfitting(old, choices_made(config, texts, ours, kind), known, kind)
-    if {*groups(kind)}.isdisjoint(map(key_of, ours)):
+    ask_for_objective(old, ours)
+    if {*groups(kind)}.isdisjoint(map(key_of, ours)) and "objective=?" not in settings_of(old):
         leave_out_equal_defaults(old, config)
     old = [one for one in old if one.here or one.is_left or one.given[0] != WITHOUT]
     raise UserError("\n".join(lines_about(old, [*variables, PROGRAMS[kind], *needed, *settings_of(old), *ours])))
@@ -613,6 +614,16 @@ def leave_out_equal_defaults(old: Sequence[Old], config: DictConfig) -> None:
             one.here = {
                 key: value for key, value in one.here.items() if OmegaConf.select(config, key) != value_in(value)
             }
+
+
+def ask_for_objective(old: Sequence[Old], ours: Sequence[str]) -> None:
+    """Set objective=? if the command has a loss without a counterpart: with the default it would train SimCSE.
+
+    cse answers objective=? with the list of objectives.
+    """
+    losses = [one for one in old if one.name == "loss" and one.is_left]
+    if losses and "objective" not in map(key_of, [*settings_of(old), *ours]):
+        losses[-1].here["objective"], losses[-1].note = "?", f"({losses[-1].note})"
 
 
 def leave_out_unfitting(

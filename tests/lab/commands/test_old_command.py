@@ -546,3 +546,14 @@ def test_a_script_with_a_loss_of_sentence_transformers_has_its_defaults_whatever
     assert texts == offered("cse-train", f"python train.py {line}")
     assert {"trainer.batch_size=8", "trainer.precision=fp32", "eval=[]"} <= {*texts}
     assert "trainer.batch_size=8" not in offered("cse-train", f"python finetune.py {line.replace('Loss', '')}")
+
+
+@pytest.mark.parametrize("loss", ["OnlineContrastiveLoss", "MatryoshkaLoss", "my_own"])
+@pytest.mark.parametrize("widths", ["", "--matryoshka_dims 96"])
+def test_a_loss_without_a_counterpart_does_not_train_simcse(loss, widths):
+    line = f"--loss {loss} {widths} --learning_rate 3e-5 --max_seq_length 64"
+    texts = offered("cse-train", line)
+    assert texts[1] == "objective=?"
+    assert {"trainer.schedule=linear", "trainer.weight_decay=0"} <= {*texts}  # another objective has other defaults
+    assert exit_code("cse-train", *texts[1:]) == 0
+    assert "objective=?" not in offered("cse-train", f"{line} objective=cosent")
