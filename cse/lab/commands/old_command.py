@@ -53,6 +53,8 @@ SCRIPTS: dict[str, Kind] = {"train.py": "train", "evaluation.py": "evaluate"}
 ALLENNLPS = {"-s": "--serialization-dir", "-o": "--overrides", "-f": "--force"}
 """The long form of each short flag of `allennlp train`."""
 GPUS = "CUDA_VISIBLE_DEVICES"
+PLACEHOLDERS = {"eval.pairs.dev": "FILE", "eval.beir.folder": "FOLDER"}
+"""The settings in other_trainers.yaml for which the person must give a path."""
 BY_VALUE = ("loss", "evaluator")
 """The flags with a row for each value in other_trainers.yaml: --loss CoSENTLoss has the row CoSENTLoss."""
 SCORES = ("label", "labels", "score", "scores")
@@ -296,6 +298,8 @@ def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind, named: C
         old.here = merged(several)
         old.note = "" if answer.type else plain(answer)
         refuse_several(old, several)
+        if old.here.items() & PLACEHOLDERS.items():
+            old.is_left, old.note = True, f"({plain(answer)})"
     lacking = [key for key, value in old.here.items() if value.lower() == "true" and not takes_true(key)]
     if lacking:
         old.here, old.is_left, old.note = {}, True, f"{lacking[0]}: the value is missing"
@@ -419,12 +423,17 @@ def defaults_of_trainers(old: Sequence[Old], ours: Sequence[str], kind: Kind) ->
 
 
 def score_nothing(old: Sequence[Old], ours: Sequence[str]) -> list[Old]:
-    """Return an entry for eval=[] if sentence-transformers scores nothing, without an evaluator; else []."""
+    """Return an entry for eval=[] if sentence-transformers scores nothing, without an evaluator of cse; else []."""
     values = merged([one.here for one in old])
-    names = {one.name for one in old}
-    is_scored = "evaluator" in names or not {"eval", "trainer.watch"}.isdisjoint([*values, *map(key_of, ours)])
+    is_scored = not {"eval", "trainer.watch"}.isdisjoint([*values, *map(key_of, ours)])
     is_theirs = uses_sentence_transformers(old) and values.get("trainer.select") == "null"
-    return [Old([WITHOUT, "--evaluator"], None, {"eval": "[]"})] if is_theirs and not is_scored else []
+    if is_scored or not is_theirs:
+        return []
+    for one in old:
+        if one.name == "evaluator":
+            one.here, one.note = {"eval": "[]"}, f"({one.note})"
+            return []
+    return [Old([WITHOUT, "--evaluator"], None, {"eval": "[]"})]
 
 
 def leave_out_gather_scale(old: Sequence[Old], has_defaults: bool) -> None:
@@ -505,14 +514,17 @@ def score_in_training(old: Sequence[Old]) -> None:
     """Replace the word epoch in trainer.eval_every by the share of the schedule that is one epoch.
 
     If the command has no number of epochs, the flag is not translated. Leave out trainer.watch if dev selects the
-    checkpoint, because dev is then scored anyway.
+    checkpoint, because dev is then scored anyway. The evaluator of the command, if any, replaces STS-B.
     """
+    for one in old:
+        if one.name == "evaluator" and one.here.get("eval", "[]") != "[]":
+            score_by(one, old)
     values = merged([one.here for one in old])
     epochs = number_in(values.get("trainer.epochs", ""))
     by_epoch = "epoch" in [one.here.get("trainer.eval_every") for one in old]
     for one in old:
-        if values.get("trainer.select") != "null" and one.here.get("trainer.watch") == "[stsb]":
-            del one.here["trainer.watch"]
+        if values.get("trainer.select") != "null":
+            one.here.pop("trainer.watch", "")
         if not by_epoch or "trainer.eval_every" not in one.here:
             continue
         if one.here["trainer.eval_every"] != "epoch":  # --eval_steps
@@ -522,6 +534,19 @@ def score_in_training(old: Sequence[Old]) -> None:
             one.here["trainer.eval_every"], one.note = f"{share:g}", "(once an epoch)"
         elif one.answer:
             one.here, one.is_left, one.note = {}, True, one.answer.sentence()
+
+
+def score_by(old: Old, others: Sequence[Old]) -> None:
+    """Let the evaluator of this flag replace STS-B in training. MTEB has no dev split, so it selects no checkpoint."""
+    evaluator = old.here["eval"]
+    has_dev = evaluator != "mteb"
+    if not any("trainer.select" in one.here for one in others):
+        old.here["trainer.select"] = evaluator if has_dev else "null"
+        if not has_dev:
+            old.is_left, old.note = True, "(MTEB selects no checkpoint)"
+    for one in others:
+        if one.here.get("trainer.watch") == "[stsb]":
+            one.here["trainer.watch"] = f"[{evaluator if has_dev else ''}]"
 
 
 def score_on_dev(old: Sequence[Old]) -> None:

@@ -297,9 +297,9 @@ def test_a_file_of_ones_own_has_its_columns_and_survives_the_shell(tmp_path, mon
     ("cse-train", "--fp16 --no_cuda", "GPU"), ("cse-train", "torchrun --nnodes 2 train.py --fp16", "docs/devices.md"),
     ("cse-train", "--optim adafactor --fp16", "AdamW"), ("cse-train", "--do_train false --fp16", "cse-eval"),
     ("cse-train", "--loss TripletLoss --max_seq_length 9", "nearest loss"),
-    ("cse-train", "--fp16 --evaluator InformationRetrievalEvaluator", "eval=beir eval.folder=FOLDER"),
+    ("cse-train", "--fp16 --evaluator InformationRetrievalEvaluator", "eval=beir eval.beir.folder=FOLDER"),
     ("cse-train", "--fp16 --evaluator TripletEvaluator", "not here"),
-    ("cse-train", "--fp16 --evaluator EmbeddingSimilarityEvaluator", "eval=pairs eval.dev=FILE"),
+    ("cse-train", "--fp16 --evaluator EmbeddingSimilarityEvaluator", "eval=pairs eval.pairs.dev=FILE"),
     ("cse-train", "--method vicreg --method_kwargs.var_loss_weight 10", "X in solo-learn is 2 X in cse"),
     ("cse-train", "--loss my_own --max_seq_length 9", "MultipleNegativesRankingLoss"),
     ("cse-train", "--learning_rate 1e-5 2e-5 --fp16", "trainer.lr: a setting has one value"),
@@ -557,3 +557,30 @@ def test_a_loss_without_a_counterpart_does_not_train_simcse(loss, widths):
     assert {"trainer.schedule=linear", "trainer.weight_decay=0"} <= {*texts}  # another objective has other defaults
     assert exit_code("cse-train", *texts[1:]) == 0
     assert "objective=?" not in offered("cse-train", f"{line} objective=cosent")
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "settings"),
+    [
+        ("EmbeddingSimilarityEvaluator", ["eval=pairs", "eval.pairs.dev=FILE"]),
+        ("evaluation.InformationRetrievalEvaluator", ["eval=beir", "eval.beir.folder=FOLDER"]),
+        ("NanoBEIREvaluator", ["eval=mteb", "eval.mteb.benchmark=NanoBEIR"]),
+        ("TripletEvaluator", ["eval=[]"]),
+    ],
+)
+def test_an_evaluator_replaces_sts_b(evaluator, settings):
+    line = f"--loss CoSENTLoss --max_seq_length 64 --evaluator {evaluator}"
+    texts = offered("cse-train", line)
+    assert [text for text in texts if text.startswith("eval")] == settings
+    assert "trainer.select=null" in texts
+    composed("train", texts[1:])
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "select"), [("EmbeddingSimilarity", "pairs"), ("InformationRetrieval", "beir"), ("NanoBEIR", "null")]
+)
+def test_an_evaluator_selects_the_checkpoint_if_it_has_a_dev_split(evaluator, select):
+    line = f"--loss CoSENTLoss --max_seq_length 64 --evaluator {evaluator}Evaluator --eval_strategy steps"
+    assert f"trainer.select={select}" in offered("cse-train", f"{line} --load_best_model_at_end")
+    watched = "" if select == "null" else select
+    assert f"trainer.watch=[{watched}]" in offered("cse-train", line)
