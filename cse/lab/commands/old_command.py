@@ -53,8 +53,11 @@ SCRIPTS: dict[str, Kind] = {"train.py": "train", "evaluation.py": "evaluate"}
 ALLENNLPS = {"-s": "--serialization-dir", "-o": "--overrides", "-f": "--force"}
 """The long form of each short flag of `allennlp train`."""
 GPUS = "CUDA_VISIBLE_DEVICES"
-PLACEHOLDERS = {"eval.pairs.dev": "FILE", "eval.beir.folder": "FOLDER"}
-"""The settings in other_trainers.yaml for which the person must give a path."""
+PLACEHOLDERS = {
+    ("eval.pairs.dev", "FILE"): "(FILE has pairs of texts with scores)",
+    ("eval.beir.folder", "FOLDER"): "(FOLDER has queries and documents in BEIR's layout)",
+}
+"""{(key, value) in other_trainers.yaml: what the person must give instead of the value}."""
 BY_VALUE = ("loss", "evaluator")
 """The flags with a row for each value in other_trainers.yaml: --loss CoSENTLoss has the row CoSENTLoss."""
 SCORES = ("label", "labels", "score", "scores")
@@ -298,8 +301,8 @@ def translate(old: Old, known: Mapping[str, Sequence[str]], kind: Kind, named: C
         old.here = merged(several)
         old.note = "" if answer.type else plain(answer)
         refuse_several(old, several)
-        if old.here.items() & PLACEHOLDERS.items():
-            old.is_left, old.note = True, f"({plain(answer)})"
+        for setting in old.here.items() & PLACEHOLDERS.keys():
+            old.is_left, old.note = True, PLACEHOLDERS[setting]
     lacking = [key for key, value in old.here.items() if value.lower() == "true" and not takes_true(key)]
     if lacking:
         old.here, old.is_left, old.note = {}, True, f"{lacking[0]}: the value is missing"

@@ -584,3 +584,21 @@ def test_an_evaluator_selects_the_checkpoint_if_it_has_a_dev_split(evaluator, se
     assert f"trainer.select={select}" in offered("cse-train", f"{line} --load_best_model_at_end")
     watched = "" if select == "null" else select
     assert f"trainer.watch=[{watched}]" in offered("cse-train", line)
+
+
+@pytest.mark.parametrize(
+    ("metric", "settings"),
+    [
+        ("eval_sts-dev_spearman_cosine", "eval=pairs eval.pairs.dev=FILE trainer.select=pairs"),
+        ("pearson_cosine", "eval=pairs eval.pairs.dev=FILE trainer.select=dev/pairs/FILE/pearson"),
+        ("eval_my-ir_cosine_ndcg@10", "eval=beir eval.beir.folder=FOLDER trainer.select=dev/beir/ndcg@10"),
+        ("eval_cosine_recall@10", "eval=beir eval.beir.folder=FOLDER trainer.select=dev/beir/recall@10"),
+        ("eval_dev_cosine_map@100", ""),
+        ("eval_NanoBEIR_mean_cosine_ndcg@10", ""),
+        ("eval_avg_sts", "eval.stsb.with_sickr=true trainer.select=dev/stsb/average"),
+    ],
+)
+def test_the_scores_of_the_evaluators_of_sentence_transformers_select_the_checkpoint(metric, settings):
+    texts = offered("cse-train", f"--metric_for_best_model {metric} --temp 0.1")
+    assert texts[1:-1] == settings.split()
+    composed("train", texts[1:])
