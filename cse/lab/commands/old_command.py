@@ -26,7 +26,7 @@ from cse.lab.settings.arguments import (
 )
 from cse.lab.settings.command import HYDRAS_FLAGS, WITH_VALUE
 from cse.lab.settings.compose import composed
-from cse.lab.settings.groups import PROGRAMS, Kind, choices, folders_of, groups
+from cse.lab.settings.groups import OPTIONAL_GROUPS, PROGRAMS, Kind, choices, folders_of, groups
 from cse.lab.settings.lookup import (
     Answer,
     answer_to,
@@ -158,8 +158,9 @@ def refuse_translated(
     leave_out_absent_head(old)
     needed = choices_needed(old, ours, kind)
     texts = [*needed, *settings_of(old)]
-    with explaining(texts, kind):
-        config = composed(kind, [text for text in texts if key_of(text) in groups(kind)])
+    with explaining([*texts, *ours], kind):
+        made = [text for text in [*texts, *ours] if key_of(text) in groups(kind) and is_one_value(text)]
+        config = composed(kind, made)
     leave_out_unfitting(old, choices_made(config, texts, ours, kind), known, kind)
     ask_for_objective(old, ours)
     if {*groups(kind)}.isdisjoint(map(key_of, ours)) and "objective=?" not in settings_of(old):
@@ -618,21 +619,29 @@ def leave_out_absent_copy(old: Sequence[Old]) -> None:
 def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[str]:
     """Return the choices that the flags' rows need, in groups for which the command makes no choice.
 
-    A row counts only if the flag has the row's complete name.
+    A row counts only if the flag has the row's complete name. A key of a text, such as --data.path, needs the only
+    choice that has the key.
     """
     free = {*groups(kind)} - {key_of(text) for text in [*settings_of(old), *ours]}
     rows = [one.answer for one in old if one.answer and one.name in map(simplified, one.answer.arguments)]
-    return [choice for choice in dict.fromkeys(row.choose for row in rows) if key_of(choice) in free]
+    known = keys_of_command(kind)
+    of_keys = [known.get(key, ()) for one in old for key in one.here if key.startswith("data.")]
+    needed = [*(row.choose for row in rows), *(names[0] for names in of_keys if len(names) == 1)]
+    return [choice for choice in dict.fromkeys(needed) if key_of(choice) in free]
 
 
 def choices_made(config: DictConfig, texts: Sequence[str], ours: Sequence[str], kind: Kind) -> set[str]:
     """Return each GROUP=CHOICE of the offered command, and "" for the settings of every command.
 
-    config: the config with the choices in texts; an objective may choose for other groups. texts: the arguments from
-    the table. ours: the command's other texts.
+    config: the config with the command's choices; an objective or an experiment may choose for other groups. texts: the
+    arguments from the table. ours: the command's other texts.
     """
     made = {f"{group}={choice}" for group, choice in config.hydra.runtime.choices.items()}
-    return made | choices_given([*texts, *filter(SETTING.match, ours)], kind)
+    made |= {f"eval={name}" for name in config.eval}
+    settings = [*texts, *filter(SETTING.match, ours)]
+    return made | choices_given(
+        [text for text in settings if key_of(text) not in OPTIONAL_GROUPS or not is_one_value(text)], kind
+    )
 
 
 def leave_out_equal_defaults(old: Sequence[Old], config: DictConfig) -> None:

@@ -602,3 +602,18 @@ def test_the_scores_of_the_evaluators_of_sentence_transformers_select_the_checkp
     texts = offered("cse-train", f"--metric_for_best_model {metric} --temp 0.1")
     assert texts[1:-1] == settings.split()
     composed("train", texts[1:])
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("experiment=demo --data.path small.txt", "data=text data.path=small.txt experiment=demo"),
+        ("--data.path small.txt", "data=text data.path=small.txt"),
+        ("experiment=demo data=nli --data.path small.txt --fp16", "trainer.precision=fp16 experiment=demo data=nli"),
+        ("experiment=demo --objective.lambd 3 --fp16", "trainer.precision=fp16 experiment=demo"),
+    ],
+)
+def test_a_key_of_cse_has_the_choice_that_it_needs(line, command):
+    texts = offered("cse-train", line)
+    assert texts[1:] == command.split()
+    composed("train", texts[1:])
