@@ -574,7 +574,8 @@ def score_on_dev(old: Sequence[Old]) -> None:
 def name_own_columns(old: Sequence[Old]) -> None:
     """Name the columns of the person's data file: the texts, and the scores if the loss reads scores.
 
-    If the columns cannot be named, because the file does not exist or has no scores, set is_left.
+    If the columns cannot be named, because the file does not exist or has no scores, set is_left. One column of text
+    trains unsupervised SimCSE, as in SimCSE's code.
     """
     from cse.data.readers import header_of
 
@@ -588,6 +589,8 @@ def name_own_columns(old: Sequence[Old]) -> None:
             texts = [name for name in names if name.lower() not in SCORES]
             scores = [name for name in names if name not in texts]
             one.here["data.columns"] = spell_argument("", texts).partition("=")[2]
+            if len(texts) == 1:
+                one.here.pop("objective", "")
             if reads_scores and scores:
                 one.here["data.scores"] = scores[0]
             elif reads_scores:

@@ -73,8 +73,7 @@ def offered(program: str, line: str) -> list[str]:
      "hydra.run.dir=result/my-sup-simcse trainer.epochs=3 trainer.batch_size=512 trainer.lr=5e-5 trainer.max_length=32 "
      "trainer.select=stsb trainer.eval_every=125 model.pooling=cls objective.temperature=0.05 trainer.precision=fp16"),
     ("cse-train", "--train_file=no/such.tsv --hard_negative_weight=1 --pooler_type=avg seed=3 --weight_decay 0.1",
-     "cse-train data=text data.path=no/such.tsv data.columns=[sent0,sent1,hard_neg] objective=simcse_sup "
-     "objective.hard_negative_weight=1 model.pooling=mean objective.head=null trainer.weight_decay=0.1 "
+     "cse-train data=text data.path=no/such.tsv objective=simcse_sup objective.hard_negative_weight=1 model.pooling=mean objective.head=null trainer.weight_decay=0.1 "
      "trainer.no_decay=[bias,LayerNorm.weight] seed=3"),
     ("cse-train", "--mlm_weight 0.2 --do_mlm --max_steps -1 --load_best_model_at_end False --bf16 false",
      "cse-train objective.mlm_weight=0.2 model.lm_head=copy trainer.select=null"),
@@ -617,3 +616,12 @@ def test_a_key_of_cse_has_the_choice_that_it_needs(line, command):
     texts = offered("cse-train", line)
     assert texts[1:] == command.split()
     composed("train", texts[1:])
+
+
+@pytest.mark.parametrize(
+    ("header", "settings"), [("text", ["data.columns=[text]"]), ("a,b", ["objective=simcse_sup", "data.columns=[a,b]"])]
+)
+def test_one_column_of_text_is_unsupervised(tmp_path, monkeypatch, header, settings):
+    monkeypatch.chdir(tmp_path)
+    Path("my.csv").write_text(f"{header}\n{header}\n")
+    assert offered("cse-train", "--train_file my.csv") == ["cse-train", "data=text", "data.path=my.csv", *settings]
