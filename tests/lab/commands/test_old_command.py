@@ -625,3 +625,15 @@ def test_one_column_of_text_is_unsupervised(tmp_path, monkeypatch, header, setti
     monkeypatch.chdir(tmp_path)
     Path("my.csv").write_text(f"{header}\n{header}\n")
     assert offered("cse-train", "--train_file my.csv") == ["cse-train", "data=text", "data.path=my.csv", *settings]
+
+
+def test_the_arguments_of_mnrl_in_6_2_have_rows():
+    line = (
+        "--loss MNRL --max_seq_length 64 --directions {} --partition_mode {} --hardness_mode {} --hardness_strength {}"
+    )
+    message = refusal("cse-train", line.format("query_to_doc doc_to_query", "per_direction", "hard_negatives", "5"))
+    assert "Not translated: --directions, --partition_mode, --hardness_mode," in message
+    assert "objective.symmetric=true" in message
+    defaults = line.format("query_to_doc", "joint", "None", "0.0")
+    assert "Not translated" not in refusal("cse-train", defaults)
+    assert offered("cse-train", defaults) == offered("cse-train", "--loss MNRL --max_seq_length 64")
