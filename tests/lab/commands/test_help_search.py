@@ -23,7 +23,8 @@ from cse.lab.settings.lookup import answer_to, keys_of_command
     "BatchSamplers", "MultiDatasetBatchSamplers", "EmbeddingSimilarityEvaluator", "EarlyStoppingCallback", "CLTrainer",
     "ModelArguments", "DataTrainingArguments", "mlp_only_train", "do_mlm", "pooler_type",
     "semantic_search", "cos_sim", "util.cos_sim", "NoDuplicatesDataLoader", "paraphrase_mining", "save_pretrained",
-    "n_gpu", "align_loss", "uniform_loss", "model.fit", "fit", "Router", "StaticEmbedding", "directions", "hardness_mode",
+    "n_gpu", "align_loss", "uniform_loss", "model.fit", "fit", "Router", "StaticEmbedding", "directions",
+    "hardness_mode",
 ])  # fmt: skip
 def test_help_answers_with_the_table(name):
     lines = " ".join(search_help("train", name, 1000).split())

@@ -73,7 +73,8 @@ def offered(program: str, line: str) -> list[str]:
      "hydra.run.dir=result/my-sup-simcse trainer.epochs=3 trainer.batch_size=512 trainer.lr=5e-5 trainer.max_length=32 "
      "trainer.select=stsb trainer.eval_every=125 model.pooling=cls objective.temperature=0.05 trainer.precision=fp16"),
     ("cse-train", "--train_file=no/such.tsv --hard_negative_weight=1 --pooler_type=avg seed=3 --weight_decay 0.1",
-     "cse-train data=text data.path=no/such.tsv objective=simcse_sup objective.hard_negative_weight=1 model.pooling=mean objective.head=null trainer.weight_decay=0.1 "
+     "cse-train data=text data.path=no/such.tsv objective=simcse_sup "
+     "objective.hard_negative_weight=1 model.pooling=mean objective.head=null trainer.weight_decay=0.1 "
      "trainer.no_decay=[bias,LayerNorm.weight] seed=3"),
     ("cse-train", "--mlm_weight 0.2 --do_mlm --max_steps -1 --load_best_model_at_end False --bf16 false",
      "cse-train objective.mlm_weight=0.2 model.lm_head=copy trainer.select=null"),
@@ -375,6 +376,7 @@ def test_the_objectives_that_read_scores_are_listed():
 
 @pytest.mark.parametrize("prompts", [
     '{"query": "query: ", "document": "it\'s {a}, b: "}', "{'query':'query: ','passage':\"it's {a}, b: \"}",
+    '{"sent0":"query: ","sent1":"it\'s {a}, b: "}', "{'a':'query: ','b':\"it's {a}, b: \",'c':\"it's {a}, b: \"}",
 ])  # fmt: skip
 def test_prompts_of_queries_and_documents_are_one_prefix(prompts):
     texts = offered("cse-train", shlex.join(["--prompts", prompts]))
@@ -382,7 +384,7 @@ def test_prompts_of_queries_and_documents_are_one_prefix(prompts):
 
 
 @pytest.mark.parametrize(
-    "prompts", ['{"query": "q"}', '{"a": "b", "c": "d"}', '{"query": "q", "document": "d", "e": "f"}']
+    "prompts", ['{"query": "q"}', '{"document": "d", "query": "q"}', '{"query": "q", "document": "d", "e": "f"}']
 )
 def test_other_prompts_are_not_translated(prompts):
     assert "Not translated: --prompts" in refusal("cse-train", shlex.join(["--prompts", prompts]))
