@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
@@ -77,10 +78,25 @@ def settings_of_data() -> Iterator[Entry]:
 def read_verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
     """Return the verb (list, fetch or mine) and the arguments after it. Raises UserError for another verb or a flag."""
     verb, *asked = [argument for argument in arguments if argument not in MULTIRUN] or [""]
-    if verb not in ("list", "fetch", "mine") or any(argument.startswith("-") for argument in asked):
+    if verb not in ("list", "fetch", "mine"):
         given = f"{' '.join([verb, *asked])}: " if verb else ""
         raise UserError(f"{given}give `list`, `fetch` or `mine`, then names of datasets or settings (cse-data --help)")
+    flag = next((argument for argument in asked if argument.startswith("-")), "")
+    if flag:
+        instead = shell_line("cse-data", verb, *dashless(asked))
+        raise UserError(f"{flag}: a setting is KEY=VALUE, without dashes: {instead}")
     return verb, asked
+
+
+def dashless(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with KEY=VALUE for each --KEY VALUE."""
+    settings: list[str] = []
+    for before, argument in pairwise(["", *arguments]):
+        if before.startswith("--") and not argument.startswith("--") and "=" not in before + argument:
+            settings[-1] += f"={argument}"
+        else:
+            settings.append(argument.lstrip("-"))
+    return settings
 
 
 def list_data(asked: Sequence[str]) -> int:
