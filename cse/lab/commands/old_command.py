@@ -3,10 +3,12 @@
 Start at `refuse_old_command`. The file cse/lab/settings/other_trainers.yaml lists the counterparts.
 """
 
+import json
 import os
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -64,6 +66,8 @@ SCORES = ("label", "labels", "score", "scores")
 """The columns that sentence-transformers reads as the scores or labels of the rows, not as text."""
 READS_SCORES = ("cosent", "angle", "cosine")
 """The objectives that learn from scores."""
+NO_LENGTH = 10**9
+"""tokenizer_config.json has a larger model_max_length if the tokenizer has no limit."""
 COLUMN = 40
 """The column of a line in which the counterpart of a flag begins."""
 
@@ -163,6 +167,7 @@ def refuse_translated(
         config = composed(kind, made)
     leave_out_unfitting(old, choices_made(config, texts, ours, kind), known, kind)
     ask_for_objective(old, ours)
+    name_own_length(old, ours, config)
     if {*groups(kind)}.isdisjoint(map(key_of, ours)) and "objective=?" not in settings_of(old):
         leave_out_equal_defaults(old, config)
     old = [one for one in old if one.here or one.is_left or one.given[0] != WITHOUT]
@@ -664,6 +669,43 @@ def ask_for_objective(old: Sequence[Old], ours: Sequence[str]) -> None:
     losses = [one for one in old if one.name == "loss" and one.is_left]
     if losses and "objective" not in map(key_of, [*settings_of(old), *ours]):
         losses[-1].here["objective"], losses[-1].note = "?", f"({losses[-1].note})"
+
+
+def name_own_length(old: Sequence[Old], ours: Sequence[str], config: DictConfig) -> None:
+    """Set trainer.max_length to the encoder's own length, sentence-transformers' default, if the encoder is here.
+
+    Otherwise say which length the command has. config: the config with the command's choices.
+    """
+    given = dict(text.partition("=")[::2] for text in [*settings_of(old), *ours])
+    for one in old:
+        if one.given != [WITHOUT, "--max_seq_length"] or not one.is_left or given.get("objective") == "?":
+            continue
+        name = str(value_in(given["model.name"])) if "model.name" in given else config.model.name
+        length = own_length(name) if not given.keys().isdisjoint({"model", "model.name"}) else None
+        if length is None:
+            choice = config.hydra.runtime.choices.objective
+            one.note = f"{one.note}. This command reads {config.trainer.max_length} tokens, as objective={choice} sets"
+        else:
+            one.here, one.is_left = {"trainer.max_length": str(length)}, False
+            one.note = "(the encoder's own length)"
+
+
+def own_length(name: str) -> int | None:
+    """Return the number of tokens that sentence-transformers reads of a text; None if the encoder is not here."""
+    from cse.lab.run.needs import look_for
+    from cse.sources.encoder import EncoderNeed
+
+    place, _ = look_for(EncoderNeed(name, key="model.name"))
+    if not isinstance(place, Path) or not place.is_dir():
+        return None
+    found: dict[str, int] = {}
+    for file in (*place.glob("sentence_*_config.json"), place / "tokenizer_config.json", place / "config.json"):
+        with suppress(OSError, ValueError):  # a missing or damaged file
+            content = json.loads(file.read_bytes())
+            keys = {"max_seq_length", "model_max_length", "max_position_embeddings"}.intersection(content)
+            found |= {key: content[key] for key in keys if type(content[key]) is int and content[key] > 0}
+    length = found.get("max_seq_length") or min(found.values(), default=NO_LENGTH)
+    return length if length < NO_LENGTH else None
 
 
 def leave_out_unfitting(

@@ -639,3 +639,30 @@ def test_the_arguments_of_mnrl_in_6_2_have_rows():
     defaults = line.format("query_to_doc", "joint", "None", "0.0")
     assert "Not translated" not in refusal("cse-train", defaults)
     assert offered("cse-train", defaults) == offered("cse-train", "--loss MNRL --max_seq_length 64")
+
+
+@pytest.mark.parametrize("encoder", ["--model_name all-MiniLM-L6-v2", "model=minilm"])
+def test_a_text_has_the_length_of_an_encoder_that_is_here(encoder):
+    line = f"--loss MNRL {encoder}"
+    assert "trainer.max_length=256" in offered("cse-train", line)
+    assert "Not translated" not in refusal("cse-train", line)
+    assert "trainer.max_length=9" in offered("cse-train", f"{line} --max_seq_length 9")
+
+
+@pytest.mark.parametrize(
+    ("files", "length"),
+    [
+        ({"sentence_bert_config": '{"max_seq_length": 75}', "config": '{"max_position_embeddings": 512}'}, 75),
+        ({"sentence_bert_config": '{"max_seq_length": null}', "config": '{"max_position_embeddings": 512}'}, 512),
+        ({"tokenizer_config": '{"model_max_length": 510}', "config": '{"max_position_embeddings": 512}'}, 510),
+        ({"tokenizer_config": f'{{"model_max_length": {10**30}}}', "config": "{}"}, None),
+        ({"tokenizer_config": '{"model_max_length": "', "config": "[]"}, None),
+    ],
+)
+def test_the_length_of_an_encoder_is_in_its_files(tmp_path, files, length):
+    for name, content in {"tokenizer": "{}", **files}.items():
+        (tmp_path / f"{name}.json").write_text(content)
+    line = f"--loss CoSENTLoss --model_name {tmp_path}"
+    lengths = [text for text in offered("cse-train", line) if "max_length" in text]
+    assert lengths == ([] if length is None else [f"trainer.max_length={length}"])
+    assert ("reads 64 tokens" in " ".join(refusal("cse-train", line).split())) == (length is None)
