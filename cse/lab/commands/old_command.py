@@ -162,9 +162,8 @@ def refuse_translated(
     leave_out_absent_head(old)
     needed = choices_needed(old, ours, kind)
     texts = [*needed, *settings_of(old)]
-    with explaining([*texts, *ours], kind):
-        made = [text for text in [*texts, *ours] if key_of(text) in groups(kind) and is_one_value(text)]
-        config = composed(kind, made)
+    with explaining(texts, kind):
+        config = composed(kind, [text for text in texts if key_of(text) in groups(kind)] + choices_in(ours, kind))
     leave_out_unfitting(old, choices_made(config, texts, ours, kind), known, kind)
     ask_for_objective(old, ours)
     name_own_length(old, ours, config)
@@ -434,15 +433,18 @@ def defaults_of_trainers(old: Sequence[Old], ours: Sequence[str], kind: Kind) ->
 def score_nothing(old: Sequence[Old], ours: Sequence[str]) -> list[Old]:
     """Return an entry for eval=[] if sentence-transformers scores nothing, without an evaluator of cse; else []."""
     values = merged([one.here for one in old])
-    is_scored = not {"eval", "trainer.watch"}.isdisjoint([*values, *map(key_of, ours)])
+    evaluators = [one for one in old if one.name == "evaluator"]
+    keys = values.keys() - ({"trainer.watch"} if evaluators else {})
+    is_scored = not {"eval", "trainer.watch"}.isdisjoint([*keys, *map(key_of, ours)])
     is_theirs = uses_sentence_transformers(old) and values.get("trainer.select") == "null"
     if is_scored or not is_theirs:
         return []
+    if not evaluators:
+        return [Old([WITHOUT, "--evaluator"], None, {"eval": "[]"})]
     for one in old:
-        if one.name == "evaluator":
-            one.here, one.note = {"eval": "[]"}, f"({one.note})"
-            return []
-    return [Old([WITHOUT, "--evaluator"], None, {"eval": "[]"})]
+        one.here.pop("trainer.watch", "")
+    evaluators[0].here, evaluators[0].note = {"eval": "[]"}, f"({evaluators[0].note})"
+    return []
 
 
 def leave_out_gather_scale(old: Sequence[Old], has_defaults: bool) -> None:
@@ -638,6 +640,11 @@ def choices_needed(old: Sequence[Old], ours: Sequence[str], kind: Kind) -> list[
     return [choice for choice in dict.fromkeys(needed) if key_of(choice) in free]
 
 
+def choices_in(texts: Sequence[str], kind: Kind) -> list[str]:
+    """Return the arguments that make one choice of cse. A choice of the user's own is in a folder that is not read."""
+    return [text for text in texts if key_of(text) in groups(kind) and text.partition("=")[2] in choices(key_of(text))]
+
+
 def choices_made(config: DictConfig, texts: Sequence[str], ours: Sequence[str], kind: Kind) -> set[str]:
     """Return each GROUP=CHOICE of the offered command, and "" for the settings of every command.
 
@@ -646,10 +653,8 @@ def choices_made(config: DictConfig, texts: Sequence[str], ours: Sequence[str], 
     """
     made = {f"{group}={choice}" for group, choice in config.hydra.runtime.choices.items()}
     made |= {f"eval={name}" for name in config.eval}
-    settings = [*texts, *filter(SETTING.match, ours)]
-    return made | choices_given(
-        [text for text in settings if key_of(text) not in OPTIONAL_GROUPS or not is_one_value(text)], kind
-    )
+    known = [text for text in choices_in(ours, kind) if key_of(text) in OPTIONAL_GROUPS]  # they chose in config
+    return made | choices_given([text for text in [*texts, *filter(SETTING.match, ours)] if text not in known], kind)
 
 
 def leave_out_equal_defaults(old: Sequence[Old], config: DictConfig) -> None:

@@ -563,6 +563,7 @@ def test_a_loss_without_a_counterpart_does_not_train_simcse(loss, widths):
 @pytest.mark.parametrize(
     ("evaluator", "settings"),
     [
+        ("TripletEvaluator --eval_strategy steps", ["eval=[]"]),
         ("EmbeddingSimilarityEvaluator", ["eval=pairs", "eval.pairs.dev=FILE"]),
         ("evaluation.InformationRetrievalEvaluator", ["eval=beir", "eval.beir.folder=FOLDER"]),
         ("NanoBEIREvaluator", ["eval=mteb", "eval.mteb.benchmark=NanoBEIR"]),
@@ -666,3 +667,8 @@ def test_the_length_of_an_encoder_is_in_its_files(tmp_path, files, length):
     lengths = [text for text in offered("cse-train", line) if "max_length" in text]
     assert lengths == ([] if length is None else [f"trainer.max_length={length}"])
     assert ("reads 64 tokens" in " ".join(refusal("cse-train", line).split())) == (length is None)
+
+
+@pytest.mark.parametrize("choice", ["eval=null", "experiment=null", "model=my_own", "model=bert,minilm"])
+def test_a_choice_that_is_not_in_conf_stays(choice):
+    assert offered("cse-train", f"--fp16 {choice}") == ["cse-train", "trainer.precision=fp16", choice]
