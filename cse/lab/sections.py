@@ -223,11 +223,13 @@ def booktabs(section: Section) -> str:
 
     A table that is too wide for one column spans both columns. A table that is too wide for both columns, or a single
     row that is too wide for one column, is transposed if it then fits. The column `folder` is left out. So are
-    the columns `runs` and `seeds` if all their values are equal, and an empty column without a name.
+    the columns of paired tests, the columns `runs` and `seeds` if all their values are equal, and an empty column
+    without a name.
     """
     table = section.shown
     left_out = ["folder"]
     left_out += [name for name in ("runs", "seeds") if name in table and table[name].nunique() == 1]
+    left_out += [name for name in table if name.startswith("paired ")]  # a second p, which does not decide ≈
     left_out += [""] if "" in table and (table[""] == "").all() else []
     cells = table.map(latex_cell)
     for row, column in section.bold:

@@ -88,6 +88,17 @@ def test_in_latex_a_difference_fits_in_one_column_and_its_caption_has_two_senten
     assert "% paired: paired t-tests over the seeds." in latex
 
 
+def test_in_latex_a_difference_has_one_p(leave, compared):
+    """The p of Welch's t-test decides ≈. A second p would leave readers to choose. The other files have both."""
+    for lr, seed in product((1e-5, 3e-5), (1, 2, 3)):
+        leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70.0 + seed + 1e4 * lr * seed})
+    section = differences_section(compare_settings(compared(), None, 0.95, within=2.0), "a")
+    assert {"paired p", "paired equivalent", "paired 95% interval"} <= set(section.shown)
+    assert "| paired p |" in section.markdown()
+    table = section.latex().partition("\\toprule")[2]
+    assert ("paired" in table, "equivalent" in table) == (False, True)
+
+
 def test_each_p_is_named_as_raw_or_by_holm(three_rates, compared):
     """In the file both, of every test; the table says which it shows, and one comparison needs no correction."""
     differences = compare_settings(compared(), "lr=3e-05", 0.95, within=0.5)

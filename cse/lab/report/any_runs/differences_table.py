@@ -22,7 +22,8 @@ from cse.lab.sections import Section
 
 PAIRED = (
     "paired: paired t-tests over the seeds. They detect more than unpaired tests only if a seed affects both settings "
-    "in the same way. A seed often does so in settings that differ only in precision, and seldom in two methods."
+    "in the same way. A seed often does so in settings that differ only in precision, and seldom in two methods. They "
+    f"do not decide {TIED}, so the LaTeX table leaves them out."
 )
 EQUIVALENT = (
     'equivalent: the difference is less than {0:g}, by TOST. In brackets: p, corrected by Holm in each column. "no": '
