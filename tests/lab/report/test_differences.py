@@ -97,6 +97,17 @@ def test_in_latex_a_difference_has_one_p(leave, compared):
     assert "| paired p |" in section.markdown()
     table = section.latex().partition("\\toprule")[2]
     assert ("paired" in table, "equivalent" in table) == (False, True)
+    assert r"$\approx$ by" not in table
+
+
+@pytest.mark.parametrize(("sign", "head"), [("≈", "≈ by p"), ("", "p")])
+def test_the_head_of_a_column_says_which_p_decides_the_sign(leave, compared, sign, head):
+    for lr, seed in product((1e-5, 3e-5), (1, 2, 3)):
+        better = (0.1 if sign else 9.0) * (lr == 3e-5)
+        leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70.0 + seed + better + lr * 1e4 * seed})
+    table = differences_section(compare_settings(compared(), "lr=1e-05", 0.95)).shown
+    assert [name for name in table if name.endswith("p")] == [head, "paired p"]
+    assert (" ≈" in table["difference"].iloc[0]) == bool(sign)
 
 
 def test_each_p_is_named_as_raw_or_by_holm(three_rates, compared):
@@ -114,7 +125,7 @@ def test_each_p_is_named_as_raw_or_by_holm(three_rates, compared):
         small, large = sorted(row[p] for row in by_lr.values())
         corrected = sorted(row[f"{p}_holm"] for row in by_lr.values())
         assert corrected == pytest.approx([min(1, 2 * small), max(large, min(1, 2 * small))])
-    assert {"p (Holm)", "paired p (Holm)"} <= set(found.table)
+    assert {"≈ by p (Holm)", "paired p (Holm)"} <= set(found.table)
     assert not {"p", "paired p"} & set(found.table)
 
 

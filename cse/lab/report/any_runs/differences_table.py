@@ -25,6 +25,8 @@ PAIRED = (
     "in the same way. A seed often does so in settings that differ only in precision, and seldom in two methods. They "
     f"do not decide {TIED}, so the LaTeX table leaves them out."
 )
+DECIDES = f"{TIED} by "
+"""The beginning of the name of the p that decides ≈, if the table has a second p. LaTeX has no second p."""
 EQUIVALENT = (
     'equivalent: the difference is less than {0:g}, by TOST. In brackets: p, corrected by Holm in each column. "no": '
     "the whole interval is outside -{0:g} to {0:g}."
@@ -54,6 +56,7 @@ def differences_section(differences: Differences, label: str = "") -> Section:
         label_columns=len(comparison.shown_keys),
         caption="; ".join(filter(None, facts)),
         label=label,
+        column_prefix=DECIDES,
     )
 
 
@@ -71,12 +74,13 @@ def differences_table(differences: Differences) -> pd.DataFrame:
     table = pd.DataFrame({key.short: [line.setting.values[key.dotted] for line in lines] for key in keys})
     table["difference"] = [signed(line.size, digits) + (f" {TIED}" if line.tied else "") for line in lines]
     unpaired, paired = [line.unpaired for line in lines], [line.paired for line in lines]
-    for kind, tests in (("", unpaired), ("paired ", paired)):
+    decides = DECIDES if number_of_tests(paired) and any(line.tied for line in lines) else ""
+    for kind, before_p, tests in (("", decides, unpaired), ("paired ", "paired ", paired)):
         p = "p (Holm)" if number_of_tests(tests) > 1 else "p"
         table[f"{kind}{differences.terms.confidence:.0%} interval"] = [
             bounds(tested.effect.low, tested.effect.high, digits) for tested in tests
         ]
-        table[f"{kind}{p}"] = [probability(tested.p_holm) for tested in tests]
+        table[f"{before_p}{p}"] = [probability(tested.p_holm) for tested in tests]
         table[f"{kind}equivalent"] = [with_p(tested.equivalent, tested.equivalent_p_holm) for tested in tests]
     sizes = [line.unpaired.effect.n for line in lines]
     of_seeds = all(size.endswith(" seeds") for size in sizes)
