@@ -75,6 +75,7 @@ class Section:
     missing: the missing runs, with reasons.
     caption: the caption in LaTeX; "": the title.
     label: the name for \\ref, after "tab:"; "" for a table that no paper would publish.
+    file: the name of the table's LaTeX file in a report, without .tex.
     column_prefix: a prefix of some column names. LaTeX drops the prefix, because the caption has it.
     hidden: the columns that only a page has. A reader can show them there.
     layout: how a page shows the table. rows: unchanged. sortable: a reader can sort and filter the rows. grid: in the
@@ -92,6 +93,7 @@ class Section:
     missing: Sequence[str] = ()
     caption: str = ""
     label: str = ""
+    file: str = "table"
     column_prefix: str = ""
     hidden: Collection[str] = ()
     layout: Literal["rows", "sortable", "claims", "grid"] = "rows"
@@ -167,7 +169,7 @@ def markdown(title: str, subtitle: str, sections: Sequence[Section], headline: s
 
 
 def latex(sections: Sequence[Section]) -> str:
-    """Return the content of report.tex: the tables of the sections that have a label."""
+    """Return the LaTeX of the tables of all sections that have a label."""
     return "\n".join(section.latex() for section in sections if section.label)
 
 

@@ -110,7 +110,8 @@ def test_latex_compiles_and_finds_figures_whatever_the_names_of_folders_and_valu
     write.write_report(Report(name, name, [section], {}, pictures=[Picture("curves", figure, name)]), tmp_path / name)
     log_of_latex(tmp_path / name, "report")
     (tmp_path / name).rename(tmp_path / "a b")
-    log_of_latex(tmp_path, "a b/report.tex")
+    for file in ("report.tex", "table.tex", "figures/curves.tex"):
+        log_of_latex(tmp_path, f"a b/{file}")
 
 
 @pytest.mark.parametrize(("name", "lines"), [

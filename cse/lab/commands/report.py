@@ -34,6 +34,7 @@ Reads
 Writes, into out=FOLDER (default: reports/FOLDER, reports/A+B or reports/PAPER/TABLE; other settings follow the name)
   report.html                   one page: tables to sort and filter, charts, figures
   report.md, report.tex         the tables; with runs=, also the figures
+  *.tex, figures/*.tex          a table or a figure each, such as settings.tex; report.tex reads them
   runs.csv                      every run, every score (runs=)
   settings.csv                  every setting, the mean of every score (runs=)
   differences.csv               differences, intervals and p (runs=)

@@ -44,7 +44,9 @@ def test_runs_of_no_sweep(three_runs, capsys):
     assert "best by" not in out + (three_runs / "reports/runs/report.html").read_text()  # of a test score
     assert cse_report("runs=runs", "gate=0") == 2
     written = three_runs / "reports" / "runs"
-    files = {"differences.csv", "figures", "report.html", "report.md", "report.tex", "runs.csv", "settings.csv"}
+    of_differences = {"differences.csv", "differences.tex"}
+    reports = {"report.html", "report.md", "report.tex"}
+    files = of_differences | reports | {"figures", "runs.csv", "settings.csv", "settings.tex"}
     assert {p.name for p in written.iterdir()} == files
     (written / "mine.csv").touch()
     assert cse_report("runs=runs", "where=num_groups=384") == 0  # a part goes into a folder of its own
@@ -54,7 +56,7 @@ def test_runs_of_no_sweep(three_runs, capsys):
     capsys.readouterr()
     assert cse_report("runs=runs", "where=num_groups=384", f"out={written}") == 0  # or where it is told to go
     assert "more seeds" not in capsys.readouterr().out  # which others of the folder may have
-    assert {p.name for p in written.iterdir()} - {"mine.csv"} == files - {"differences.csv", "figures"}
+    assert {p.name for p in written.iterdir()} - {"mine.csv"} == files - of_differences - {"figures"}
 
 
 def test_a_report_is_named_by_all_that_it_compares(three_runs):
@@ -83,7 +85,8 @@ def test_long_names_of_folders_have_a_short_title_and_short_unequal_labels(three
         assert "…" in title
         assert len(title) <= 60
         assert title in (three_runs / "reports" / name / "report.html").read_text()
-        labels += re.findall(r"\\label{([^}]*)}", (three_runs / "reports" / name / "report.tex").read_text())
+        latex = "".join(file.read_text() for file in (three_runs / "reports" / name).rglob("*.tex"))
+        labels += re.findall(r"\\label{([^}]*)}", latex)
     assert len(set(labels)) == len(labels) >= 6
     assert max(map(len, labels)) <= 50
     assert {label.partition(":")[2][:9] for label in labels} == {"objective"}
@@ -246,11 +249,11 @@ def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
         '2,2,2,73.5,0.7071067811865476,"x/lr=2,seed_*",,',
         '1,2,2,72.5,0.7071067811865476,"x/lr=1,seed_*",,',
     ]
-    latex = (mixed_runs / "out/report.tex").read_text()
-    assert all(told in latex for told in (r"\label{tab:out}", "73.50 $", "Scores on dev by lr: mean"))
+    latex = (mixed_runs / "out/settings.tex").read_text()
+    assert all(told in latex for told in (r"\label{tab:out}", r"73.50\,$", "Scores on dev by lr: mean"))
     assert "textbf" not in latex  # of two seeds
     assert cse_report("runs=runs/x/smoke", "out=out") == 0  # alone they are headed the same
-    for name in ("report.html", "report.md", "report.tex"):
+    for name in ("report.html", "report.md", "settings.tex"):
         assert "(smoke runs" in (mixed_runs / "out" / name).read_text()
 
 
@@ -284,7 +287,7 @@ def test_latex_says_once_what_names_of_scores_share_and_has_signs_for_hyphens(le
     for lr in (1e-5, 3e-5):
         leave(f"{lr}", {"trainer.lr": lr}, {"dev/x/loss-1": -lr * 1e5, "dev/x/y/z": -0.00001})
     assert cse_report("runs=runs", "metrics=[dev/x/y/z,dev/x/loss-1]", "out=out") == 0
-    latex = (folder / "out/report.tex").read_text()
+    latex = (folder / "out/settings.tex").read_text()
     bold = "bold: the best of each score, and means not significantly different from it"
     assert f"by lr; {bold}; runs per setting: 1; *: the best by z on x y dev.}}" in latex
     assert r"& lr & \shortstack[r]{y \\ z} & loss-1 " in latex

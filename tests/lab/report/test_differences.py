@@ -247,8 +247,11 @@ def test_differences_are_in_every_file(three_rates, tmp_path, capsys):
     assert "-0.15 ≈" in printed
     for name in ("report.html", "report.md"):
         assert "-0.15 ≈" in (tmp_path / "out" / name).read_text()
-    latex = (tmp_path / "out" / "report.tex").read_text()
-    heads = [(tmp_path / "out" / "report.md").read_text().partition("\n## ")[0], latex.partition("\n")[0]]
+    latex = (tmp_path / "out" / "differences.tex").read_text()
+    heads = [
+        (tmp_path / "out" / "report.md").read_text().partition("\n## ")[0],
+        (tmp_path / "out" / "report.tex").read_text().partition("\n")[0],
+    ]
     for shown in (printed, (tmp_path / "out" / "report.html").read_text(), *heads):  # where the best is named
         assert "not significantly better than 1 of the 2 other settings" in shown
     assert heads[1].startswith(r"% Best by dev/stsb/spearman: lr=3e-05 (72.15 $\pm$ 0.13)")

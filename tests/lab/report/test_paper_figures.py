@@ -194,10 +194,11 @@ def test_a_figure_is_three_files_as_wide_as_a_column_and_goes_with_its_data(leav
     leave("run", {"seed": 1}, {DEV: 70.0}, events=[{DEV: float(step)} for step in range(3)])
     figure = figures()["curves"]
     out = tmp_path / "out"
-    line = write.write_report(Report("t", "", [], {}, pictures=[Picture("curves", figure, is_of_paper=False)]), out)
+    picture = Picture("curves", figure, "caption", is_of_paper=False)
+    line = write.write_report(Report("t", "", [], {}, pictures=[picture]), out)
     assert "(curves: " in line
     starts = {file.suffix: file.read_bytes()[:5] for file in (out / "figures").iterdir()}
-    assert starts == {".png": b"\x89PNG\r", ".svg": b"<?xml", ".pdf": b"%PDF-"}
+    assert starts == {".png": b"\x89PNG\r", ".svg": b"<?xml", ".pdf": b"%PDF-", ".tex": b"% nee"}
     assert b"/MediaBox [ 0 0 237.6 " in (out / "figures/curves.pdf").read_bytes()  # 3.3 inches
     assert b"/Type3" not in (out / "figures/curves.pdf").read_bytes()
     line = write.write_report(Report("t", "", [], {}, pictures=[Picture("curves", None, is_of_paper=False)]), out)
@@ -210,12 +211,15 @@ def test_a_figure_is_three_files_as_wide_as_a_column_and_goes_with_its_data(leav
 def test_a_figure_has_its_caption_and_label_in_latex_and_markdown(tmp_path, width, environment):
     picture = Picture("curves", Figure(figsize=(width, 2)), "dev/x_1 ± 50%.", is_of_paper=False)
     report = Report("t", "", [], {}, pictures=[picture, Picture("figure3", Figure())])
-    tex = write.latex_of_report(report, Path("reports/a b"))
+    write.write_report(report, tmp_path / "a b")
+    tex = (tmp_path / "a b/figures/curves.tex").read_text()
     assert tex.count(rf"{{{environment}}}") == 2
-    assert "figures/curves.pdf}" in tex
+    assert "curves.pdf}" in tex
     assert r"\caption{dev/x\_1 $\pm$ 50\%.}" in tex
     assert r"\label{fig:a-b-curves}" in tex
-    assert "figure3" not in tex
+    assert [file.stem for file in (tmp_path / "a b/figures").glob("*.tex")] == ["curves"]  # figure3 has no caption
+    assert "figures/curves.tex}" in write.latex_of_report(report)
+    assert "figure3" not in write.latex_of_report(report)
     assert "(figures/curves.png)\n\ndev/x_1 ± 50%.\n" in write.markdown_of_report(report)
 
 

@@ -56,6 +56,7 @@ def differences_section(differences: Differences, label: str = "") -> Section:
         label_columns=len(comparison.shown_keys),
         caption="; ".join(filter(None, facts)),
         label=label,
+        file="differences",
         column_prefix=DECIDES,
     )
 

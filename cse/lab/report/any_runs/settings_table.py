@@ -44,6 +44,7 @@ def settings_section(comparison: Comparison, label: str, confidence: float) -> S
         bold=bold,
         caption=caption_of(comparison, shared, has_bold=bool(bold)),
         label=label,
+        file="settings",
         column_prefix=f"{shared}/",
         hidden=hidden_columns(comparison),
         layout="sortable",

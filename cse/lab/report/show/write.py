@@ -30,7 +30,6 @@ from cse.lab.sections import (
     Section,
     font_needed,
     in_two_lines,
-    latex,
     latex_comments,
     latex_text,
     markdown,
@@ -43,6 +42,7 @@ LONG = 100  # rows; a table with more rows is shown in pages
 FIGURE_FILES, FIGURE_DOTS = (".png", ".svg", ".pdf"), 300  # the PNG's dots per inch
 BESIDE = r"\ifx\CurrentFilePath\empty\else\CurrentFilePath/\fi "
 """LaTeX code for the folder of the file that LaTeX reads. LaTeX has had \\CurrentFilePath since October 2020."""
+TABLES = ("table.tex", "settings.tex", "differences.tex")  # the LaTeX of a table; a report has some of these files
 PACKED = 1000  # rows; a table with more rows is compressed to a tenth of its size
 COUNTED = 20  # rows; a table with more rows shows how many rows a filter leaves
 
@@ -58,9 +58,10 @@ def write_report(report: Report, out: Path) -> str:
     texts = {
         "report.html": html_of_report(report, out),
         "report.md": markdown_of_report(report),
-        "report.tex": latex_of_report(report, out),
+        "report.tex": latex_of_report(report),
     }
-    line = write_files(out, texts | report.csv)
+    tables = {f"{section.file}.tex": section.latex() for section in report.sections if section.label}
+    line = write_files(out, texts | dict.fromkeys(TABLES) | tables | report.csv)
     names = [picture.name for picture in report.pictures if picture.figure and not picture.is_of_paper]
     figures = f"\n{out / 'figures'}/  ({', '.join(names)}: each as PNG, SVG and PDF)" if names else ""
     return line + figures
@@ -69,12 +70,15 @@ def write_report(report: Report, out: Path) -> str:
 def draw(picture: Picture, out: Path) -> None:
     """Write a figure's files. If there is no figure, remove the files of an earlier report."""
     files = [(out / picture.file).with_suffix(suffix) for suffix in FIGURE_FILES]
+    latex_file = files[0].with_suffix(".tex")
     if picture.figure is not None:
         save_figure(picture.figure, files, dots=FIGURE_DOTS)
+        if picture.caption:
+            write_text(latex_file, latex_of_figure(picture, picture.figure.get_figwidth(), out.name))
         return
-    for file in files:
+    for file in (*files, latex_file):
         file.unlink(missing_ok=True)
-    folder = files[0].parent
+    folder = latex_file.parent
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 
@@ -101,25 +105,33 @@ def markdown_of_report(report: Report) -> str:
     return markdown(report.title, report.subtitle, report.sections, report.headline) + "".join(links)
 
 
-def latex_of_report(report: Report, out: Path) -> str:
-    """Return the text of report.tex: the tables, and the figures that have a caption. out: the report's folder.
+def latex_of_report(report: Report) -> str:
+    """Return the text of report.tex, which reads the files of the tables and of the figures that have a caption.
 
     The headline is a comment: a paper that reads the file has no stray text, and an author can copy the sentence.
-    A figure is at most as wide as the text. LaTeX finds its PDF from the folder of report.tex.
+    LaTeX finds the files from the folder of report.tex.
     """
-    parts = [latex_comments(filter(None, [latex_text(report.headline)])) + latex(report.sections)]
-    for picture in report.pictures:
-        if picture.figure and picture.caption:
-            width, file = picture.figure.get_figwidth(), Path(picture.file).with_suffix(".pdf").as_posix()
-            fitted = f"\\ifdim\\linewidth<{width:g}in\\linewidth\\else{width:g}in\\fi"
-            environment = "figure*" if width > look.COLUMN else "figure"  # across both columns of a paper, or in one
-            caption, label = latex_text(picture.caption), f"{short_label(out.name)}-{picture.name}"
-            parts.append(
-                f"{latex_comments(font_needed(caption))}\\begin{{{environment}}}\n\\centering\n"
-                f"\\includegraphics[width={fitted}]{{{BESIDE}{file}}}\n"
-                f"\\caption{{{caption}}}\n\\label{{fig:{label}}}\n\\end{{{environment}}}\n"
-            )
-    return "\n".join(filter(None, parts))
+    files = [f"{section.file}.tex" for section in report.sections if section.label]
+    files += [f"figures/{picture.name}.tex" for picture in report.pictures if picture.figure and picture.caption]
+    needs = r"needs \usepackage{booktabs,graphicx}, and the files that it reads" if files else ""
+    comments = latex_comments(filter(None, [latex_text(report.headline), needs]))
+    return comments + "".join(f"\\input{{{BESIDE}{file}}}\n" for file in files)
+
+
+def latex_of_figure(picture: Picture, width: float, name: str) -> str:
+    """Return a figure's LaTeX, which finds the PDF in its own folder. The figure is at most as wide as the text.
+
+    width: in inches. name: the name of the report.
+    """
+    fitted = f"\\ifdim\\linewidth<{width:g}in\\linewidth\\else{width:g}in\\fi"
+    environment = "figure*" if width > look.COLUMN else "figure"  # across both columns of a paper, or in one
+    caption = latex_text(picture.caption)
+    comments = latex_comments([r"needs \usepackage{graphicx}", *font_needed(caption)])
+    return (
+        f"{comments}\\begin{{{environment}}}\n\\centering\n"
+        f"\\includegraphics[width={fitted}]{{{BESIDE}{picture.name}.pdf}}\n"
+        f"\\caption{{{caption}}}\n\\label{{fig:{short_label(name)}-{picture.name}}}\n\\end{{{environment}}}\n"
+    )
 
 
 def html_of_report(report: Report, out: Path) -> str:
