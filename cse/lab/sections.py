@@ -7,7 +7,7 @@ of a paper. `markdown` and `latex` write a list of sections. cse.lab.report.show
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -38,8 +38,8 @@ MARKDOWN = re.compile(
     r"([*~$`])(?=.*\1)|(?<![^\W_])_(?=.*_)|\\(?=[!-/:-@\[-`{-~])|<(?=[a-zA-Z/!?])|\](?=\()|&(?=#?\w+;)"
 )
 """A sign that Markdown would interpret: a pair of signs around a text, an escape, a tag, a link or an entity."""
-SPREAD = re.compile(r" ± (\S+ \(\d+\))")
-"""The standard deviation and the number of seeds after a mean."""
+SPREAD = re.compile(r" ± (\S+( \(\d+\))?)")
+"""The standard deviation after a mean, in a paper's table with the number of seeds."""
 BEYOND_PDFLATEX = re.compile(r"[^\x00-\u017f–—‘-”†‡•…]|[«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ]")
 """A sign that pdfLaTeX cannot print without a further package."""
 
@@ -148,7 +148,7 @@ class PaperSection(Section):
         """Return the booktabs table in the paper's layout. If it is too wide, deviations have lines of their own."""
         table, bold = in_lines(self.grid)
         if characters_in_a_row([*lines_of_head(name), *column] for name, column in table.items()) > BOTH_COLUMNS:
-            table, bold = with_lines_of_spread(table, bold)
+            table, bold = with_lines_of_spread(table, bold, "± SD (n)", label_columns=2)
         lines = Section(
             self.title,
             table,
@@ -204,19 +204,23 @@ def in_lines(grid: "pd.DataFrame") -> "tuple[pd.DataFrame, list[tuple[int, int]]
 
 
 def with_lines_of_spread(
-    table: "pd.DataFrame", bold: Collection[tuple[int, int]]
+    table: "pd.DataFrame", bold: Collection[tuple[int, int]], label: str, label_columns: int
 ) -> "tuple[pd.DataFrame, list[tuple[int, int]]]":
-    """Return the result of `in_lines`, with standard deviations and numbers of seeds in a line below their means."""
+    """Return (a table with standard deviations in a line below their means, (row, column) of each best cell in it).
+
+    label: the cell of the last label column in such a line.
+    """
     import pandas as pd
 
     lines: list[list[str]] = []
     moved = []
     for row, cells in enumerate(table.to_numpy().tolist()):
         moved += [(len(lines), column) for of_row, column in bold if of_row == row]
-        lines.append([SPREAD.sub("", cell) for cell in cells])
-        spreads = [found[1] if (found := SPREAD.search(cell)) else "" for cell in cells]
+        labels, numbers = cells[:label_columns], cells[label_columns:]
+        lines.append([*labels, *(SPREAD.sub("", cell) for cell in numbers)])
+        spreads = [found[1] if (found := SPREAD.search(cell)) else "" for cell in numbers]
         if any(spreads):
-            lines.append(["", "± SD (n)", *spreads[2:]])
+            lines.append([*[""] * (label_columns - 1), label, *spreads])
     return pd.DataFrame(lines, columns=table.columns, dtype=object), moved
 
 
@@ -224,7 +228,8 @@ def booktabs(section: Section) -> str:
     """Return a booktabs table, at most as wide as the text; "" for a table without columns.
 
     A table that is too wide for one column spans both columns. A table that is too wide for both columns, or a single
-    row that is too wide for one column, is transposed if it then fits. The column `folder` is left out. So are
+    row that is too wide for one column, is transposed if it then fits. If it does not fit, the standard deviations have
+    lines of their own. The column `folder` is left out. So are
     the columns of paired tests, the columns `runs` and `seeds` if all their values are equal, and an empty column
     without a name.
     """
@@ -246,6 +251,11 @@ def booktabs(section: Section) -> str:
 
     width = characters_in_a_row([*lines_of_head(name), *column] for name, *column in zip(names, *rows, strict=True))
     width_turned = characters_in_a_row([names, *rows])
+    has_spread = labels and any(SPREAD.search(cell) for row in rows for cell in row[labels:])
+    if has_spread and min(width, width_turned) > BOTH_COLUMNS:
+        bold = [(row, kept.index(place)) for row, place in section.bold]
+        split, bold = with_lines_of_spread(table.iloc[:, kept], bold, "± SD", labels)
+        return booktabs(replace(section, table=split, bold=bold, label_columns=labels, hidden=()))
     is_long_row = len(rows) == 1 and width > COLUMN >= width_turned
     if is_long_row or width > BOTH_COLUMNS >= width_turned:
         width, heads, alignment = width_turned, labels, "l" + "r" * len(rows)

@@ -152,6 +152,36 @@ def test_the_type_of_a_table_has_at_least_80_percent_of_its_size(tmp_path, score
     assert place / natural >= 0.8
 
 
+def table_of_scores(settings, scores):
+    """A section with deviations; the first two settings are the best."""
+    columns = {f"test/sts/STS{k}/spearman": ["71.19 ± 0.54", "70.17 ± 0.31 †"] * (settings // 2) for k in range(scores)}
+    about = {"": ["*", *[""] * (settings - 1)], "lr": ["3e-05"] * settings, "runs": ["3"] * settings}
+    table, bold = pd.DataFrame(about | columns), [(0, 3), (1, 4)]
+    return Section("t", table, label_columns=2, bold=bold, label="a", column_prefix="test/sts/")
+
+
+@pytest.mark.parametrize(("settings", "scores", "is_split"), [(6, 4, False), (6, 8, True), (2, 8, False)])
+def test_deviations_have_lines_of_their_own_in_a_table_that_is_too_wide_and_too_long_to_turn(
+    settings, scores, is_split
+):
+    latex = table_of_scores(settings, scores).latex()
+    assert latex.count(r" & $\pm$ SD & 0.54 & ") == (settings // 2 if is_split else 0)
+    if is_split:
+        lines = latex.partition(r"\midrule")[2].splitlines()
+        assert lines[1].startswith(r"{*} & 3e-05 & \textbf{71.19} & 71.19 & ")
+        assert lines[3].startswith(r" & 3e-05 & 70.17 $\dagger$ & \textbf{70.17 $\dagger$} & ")
+        assert "runs" not in latex  # equal numbers of runs have no column
+
+
+@PDFLATEX
+@pytest.mark.parametrize(("scores", "layout"), [(7, r"\documentclass{article}"), (9, ACL)])
+def test_the_type_of_a_table_of_many_scores_and_settings_has_80_percent_of_its_size(tmp_path, scores, layout):
+    (tmp_path / "a.tex").write_text(table_of_scores(6, scores).latex())
+    widths = re.findall(r"widths: ([\d.]+)pt, ([\d.]+)pt", log_of_latex(tmp_path, "a", layout))
+    (natural, place) = map(float, widths[0])
+    assert place / natural >= 0.8
+
+
 @PDFLATEX
 def test_the_type_of_a_table_of_differences_has_80_percent_of_its_size_in_a_plain_article(tmp_path):
     columns = {"95% interval": ["[-1.77, +0.58]"] * 20, "p": [".2274"] * 20, "equivalent": ["not shown (1.0000)"] * 20}
