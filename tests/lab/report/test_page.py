@@ -404,6 +404,18 @@ def test_many_numbers_are_no_categories_beside_another_key(leave, compared):
     assert "Score by lr" in charts
 
 
+@pytest.mark.parametrize(("unit", "ticks"), [(1e-5, "~e"), (1e-2, None)])
+def test_each_tick_of_small_numbers_has_its_own_exponent(leave, compared, unit, ticks):
+    """Learning rates, as an axis of settings and as curves. A log axis writes its ticks so by itself."""
+    for number in range(2, 10):
+        events = [{"train/lr": 0.0}, {"train/lr": number * unit}]
+        leave(f"{number}", {"trainer.lr": number * unit}, {"dev/x": 70.0 + number}, events=events)
+    charts = charts_of(compared())
+    assert charts["Score by lr"].layout.xaxis.type == "linear"
+    assert charts["Score by lr"].layout.xaxis.tickformat == ticks
+    assert charts["Learning rate"].layout.yaxis.tickformat == ticks
+
+
 def test_a_search_has_an_axis_of_numbers_the_best_so_far_and_a_word_on_its_luck(leave, compared):
     """Also with further seeds of the best among its trials."""
     scores = [70.0, 72.0, 71.0, 69.0, 74.0]

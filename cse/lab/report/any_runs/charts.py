@@ -41,6 +41,8 @@ UNTRAINED = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "line": {"color"
 DASHES = ("dash", "dot", "dashdot", "longdash")  # of several untrained encoders among curves
 LEGEND = {"yanchor": "top", "y": 1, "xanchor": "left", "x": 1.02}  # at the right of the chart
 AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e", "title": {"standoff": 12}}
+SMALL, SMALL_TICKS = 1e-3, {"tickformat": "~e", "labelalias": {"0e+0": "0"}}
+"""The ticks of a linear axis of numbers below SMALL: 9e-5 and 1e-4. By itself, plotly writes 0.9e-4 beside 1e-4."""
 TEMPLATE = go.layout.Template(
     layout={
         "height": look.CHART_HEIGHT, "margin": {"t": 20, "r": 20, "l": 50, "b": 50},
@@ -124,9 +126,14 @@ def chart_by_number(
             )
             for colour, of_colour in sorted(by_colour, key=lambda pair: pair[0] != look.GREY)  # grey below colours
         ]
-    scale = "log" if is_log_axis(numbers.values()) else "linear"
-    layout = {"xaxis": {"title": escape(key.short), "type": scale}, "meta": DOTS}
+    axis = {"type": "log"} if is_log_axis(numbers.values()) else {"type": "linear", **small_ticks(numbers.values())}
+    layout = {"xaxis": {"title": escape(key.short)} | axis, "meta": DOTS}
     return with_menu(traces, layout, axes_of(comparison, scored))
+
+
+def small_ticks(numbers: Iterable[float]) -> Mapping[str, object]:
+    """Return SMALL_TICKS if all numbers are below SMALL; else {}. NaN is below."""
+    return {} if any(abs(number) >= SMALL for number in numbers) else SMALL_TICKS
 
 
 def is_log_axis(numbers: Iterable[float]) -> bool:
@@ -338,6 +345,7 @@ def curve_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.F
     for title, metric in TRAINING.items():
         if metric in lines:
             chart = in_panels(lines[metric], panels_of(curves[curves["metric"] == metric]), title, about)
+            chart.update_yaxes(small_ticks(number for line in lines[metric] for number in line.y))
             charts[title] = chart.update_layout(meta=equal_lines({metric: lines.pop(metric)}, comparison))
     if lines:
         scores = dict.fromkeys([comparison.scores.best_by, comparison.scores.leading, *lines])
