@@ -89,12 +89,14 @@ class Batch:
 class Encoded:
     """The encoder's vectors for the rows of one view. `known` has further data of each row, by name:
 
-    mlm_nll_B, mlm_count_B: for a view with labels, the sum of -log p(original token) over the masked tokens of a row,
-    and the number of these tokens. targets_B: for text with scores (data.scores), the score of a row, from 0 to 1.
-    teacher_BE: the teachers' vectors. The dot product of two such vectors is the weighted mean of the teachers'
-    cosines. momentum_BD: the momentum encoder's vector of the row. rows_B: for an objective with `reads_rows`, the
-    index of the row in the data. missing_B: whether the row has no text in this view's column; only for text in which
-    some rows have no hard negative. The vector of such a row is the vector of an empty text.
+    mlm_nll_B: for a view with labels, the sum of -log p(original token) over the masked tokens of a row.
+    mlm_count_B: the number of these tokens.
+    targets_B: for text with scores (data.scores), the score of a row, from 0 to 1.
+    teacher_BE: the teachers' vectors. The dot product of two of them is the weighted mean of the teachers' cosines.
+    momentum_BD: the momentum encoder's vector of the row.
+    rows_B: for an objective with `reads_rows`, the index of the row in the data.
+    missing_B: whether the row has no text in this view's column; only for text in which some rows have no hard
+    negative. The vector of such a row is the vector of an empty text.
     """
 
     pooled_BD: Tensor

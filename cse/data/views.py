@@ -197,16 +197,16 @@ class Views:
         ends = self.ends_of_column[column]
         given = ends.given(ids)
         made = self.augmentation.tokens(given, rng)
-        says = f"{class_name(type(self.augmentation))}.tokens must"
+        says, returned = f"{class_name(type(self.augmentation))}.tokens must", f"{made!r:.80}"
         if not isinstance(made, np.ndarray) or made.ndim != 1 or made.dtype.kind not in "iu" or len(made) < 2:
             raise UserError(
                 f"{says} return a one-dimensional NumPy array of two or more integer ids, not "
-                f"{type(made).__name__} {made!r:.80}"
+                f"{type(made).__name__} {returned}"
             )
         if (made[[0, -1]] != given[[0, -1]]).any():
-            raise UserError(f"{says} keep the first and the last id, {given[0]} and {given[-1]}: {made!r:.80}")
+            raise UserError(f"{says} keep the first and the last id, {given[0]} and {given[-1]}, not return {returned}")
         if made.min() < 0 or made.max() >= self.tokenizer.id_bound:
-            raise UserError(f"{says} return ids of the tokenizer, 0 to {self.tokenizer.id_bound - 1:,}: {made!r:.80}")
+            raise UserError(f"{says} return ids of the tokenizer, 0 to {self.tokenizer.id_bound - 1:,}, not {returned}")
         row = ends.replaced(ids, made)
         if self.tokenizer.room is not None and len(row) > self.tokenizer.room:
             raise UserError(f"{says} return a row that the encoder can read: {self.tokenizer.room} tokens at most")

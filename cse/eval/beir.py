@@ -138,8 +138,8 @@ class Beir(Evaluator):
                 raise UserError(f"{path}, line {line}: the line must be {needed}")
             query, document, score = row
             if query not in self.queries or document not in places:
-                missing = f"{query} in queries.jsonl" if query not in self.queries else f"{document} in corpus.jsonl"
-                raise UserError(f"{path}, line {line}: there is no _id {missing}")
+                name, file = (query, "queries.jsonl") if query not in self.queries else (document, "corpus.jsonl")
+                raise UserError(f"{path}, line {line}: {file} has no _id {name}")
             judged.setdefault(query, {})[places[document]] = int(score)
         return judged
 

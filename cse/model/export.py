@@ -168,7 +168,7 @@ def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Te
 
 
 def check_head(head: nn.Module, dim: int) -> None:
-    """Raise UserError unless the head equals a linear layer, dim -> dim, and tanh. best/ can hold no other head."""
+    """Raise UserError unless the head is a linear layer, dim -> dim, followed by tanh. best/ can hold no other head."""
     linears = [module for module in head.modules() if isinstance(module, nn.Linear)]
     own, x_BD = copy.deepcopy(head).cpu().float().eval(), torch.linspace(-1, 1, 2 * dim).view(2, dim)
     with torch.no_grad():
