@@ -79,5 +79,5 @@ def _of_floats(gray_HW: np.ndarray) -> np.ndarray:
     """Return float pixels as (H, W) uint8. Raises ValueError unless every number is from 0 to 1."""
     if not (gray_HW.min() >= 0 and gray_HW.max() <= 1):  # true for NaN, too
         found = f"{gray_HW.min():g} to {gray_HW.max():g}"
-        raise ValueError(f"its pixels are floats from {found}, not from 0 (black) to 1 (white): {REPAIR}")
+        raise ValueError(f"its pixels are floats in the range {found}, not 0 (black) to 1 (white): {REPAIR}")
     return (gray_HW * 255).round().astype(np.uint8)

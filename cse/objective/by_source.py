@@ -29,7 +29,7 @@ class BySource(Objective):
 
     def forward(self, views: list[Encoded]) -> Loss:
         """Raise NotImplementedError. Call the objective that `of` returns."""
-        raise NotImplementedError("the views of a batch are read by its source's objective: of(source)")
+        raise NotImplementedError("a batch's views are for the objective of its source: call of(source)")
 
     def negatives(self, anchors: int) -> int:
         """Return the largest number of negatives over the sources."""
