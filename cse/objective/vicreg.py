@@ -55,6 +55,7 @@ def vicreg(
 ) -> Loss:
     """Return the loss of Eq. 3. `parts` holds the three unweighted terms.
 
+    invariance, variance, covariance: the weights of the terms, lambda_I, lambda_V and lambda_C.
     norm: "paper" is Eq. 3. "reference" is VICReg's code, which also averages the invariance term over channels, and the
     variance term over the two views. So with the weights s, v, c: reference(s, v, c) = paper(s / P, v / 2, c).
     products: the precision of the matrix product of the covariances (cse.tensors).

@@ -4,6 +4,7 @@ import base64
 import gzip
 import re
 from html import unescape
+from itertools import product
 from pathlib import Path
 
 import chromium
@@ -348,6 +349,17 @@ def test_charts_count_a_copy_once_and_mark_modified_scores_as_the_table_does(lea
     assert [line.name[-1] for line in curves].count("†") == 1
 
 
+def test_an_encoder_without_training_stands_beside_each_trained_setting(leave, compared):
+    """It has no value at the keys of the trained settings, so no cell of two keys joins two objectives."""
+    for name, objective, seed, score in [("a", "simcse", 1, 46.0), ("b", "simcse", 2, 48.0), ("c", "barlow", 1, 50.0)]:
+        leave(name, {"objective.name": objective, "model.pooling": "cls", "seed": seed}, {"test/x/average": score})
+    leave("untrained", {"label": "MiniLM", "seed": 1}, {"test/x/average": 49.0})
+    chart = charts_of(compared())["Score by setting"]
+    boxes = {box.x[0]: list(box.y) for box in chart.data if box.type == "box"}
+    assert sorted(boxes.values()) == [[46.0, 48.0], [49.0], [50.0]]
+    assert not any(name.startswith(",") or name.endswith(", ") for name in boxes)
+
+
 def test_a_cell_of_a_heat_map_has_the_marks_of_all_settings_that_it_joins(leave, compared):
     made = [("modified", 1, "a", 0, {"modified": "dev/x"}), ("no better", 1, "a", 5, {"untrained": {"dev/x/y": 99.0}}),
             ("plain", 2, "b", 0, {})]  # fmt: skip
@@ -375,10 +387,11 @@ def test_few_seeds_are_dots_with_their_mean_and_its_interval_and_no_box(leave, c
 
 
 def test_a_category_without_a_value_has_a_name(leave, compared):
-    """An encoder that is only scored has no objective."""
+    """An encoder that is only scored has no objective. More than twenty settings are no longer a box each."""
     leave("reference", {"checkpoint": "bert"}, {"dev/x": 60.0}, overrides=["checkpoint=bert"])
-    for objective in ("a", "b"):
-        leave(objective, {"objective": objective, "trainer.lr": 1.0, "seed": 1}, {"dev/x": 70.0})
+    for objective, pooling in product("abcde", "vwxyz"):
+        config = {"objective": objective, "model.pooling": pooling, "trainer.lr": 1.0, "seed": 1}
+        leave(objective + pooling, config, {"dev/x": 70.0})
     comparison = compared()
     (chart,) = (chart for title, chart in charts_of(comparison).items() if title.startswith("Score"))
     assert "none" in {*chart.layout.xaxis.labelalias.values(), *chart.layout.yaxis.labelalias.values()}

@@ -7,6 +7,7 @@ plotly interprets a few HTML tags. cse.lab.report.any_runs.paper_figures draws t
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from html import escape
 from itertools import accumulate
 from textwrap import wrap
@@ -17,7 +18,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
-from cse.lab.report.any_runs.curves import equal_lines, lines_by_metric, panels_of, title_of_curves
+from cse.lab.report.any_runs.curves import equal_lines, lines_by_metric, name_of, panels_of, title_of_curves
 from cse.lab.report.any_runs.scores import axis_name
 from cse.lab.report.any_runs.settings_table import marks
 from cse.lab.report.formats import capitalised, first_few, folded, score_in_words
@@ -28,6 +29,7 @@ from cse.lab.settings.values import number_in
 
 TICK = 24  # the most characters of a value at an axis
 TITLE = 26  # the most characters of a line in the title of an axis or of a colour scale
+BOXES = 20  # at most this many settings have a box each
 CATEGORIES = 7  # a key with more different numbers than this has a numeric axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
 BOXED = 5  # with fewer seeds than this, quartiles say little
@@ -72,13 +74,13 @@ def score_charts(comparison: Comparison, scored: Sequence[str], confidence: floa
     if any(setting.trial for setting in comparison.settings):
         charts["Best so far"] = chart_of_search(comparison, scored)
     if categorical:
-        drawn = categorical[:2]
-        joined = [escape(key.short) for key in comparison.keys if key not in drawn]
+        drawn = cell_keys(comparison, categorical)
+        joined = [escape(key.short) for key in comparison.keys if key not in drawn] if drawn else []
         title = f"Score by setting, over all {first_few(joined)}" if joined else "Score by setting"
         if len(drawn) > 1:
             charts[title] = heat_map(comparison, *drawn, scored=scored)
         else:
-            charts[title] = box_chart(comparison, drawn[0], scored, confidence)
+            charts[title] = box_chart(comparison, drawn[0] if drawn else None, scored, confidence)
     return charts
 
 
@@ -91,6 +93,17 @@ def keys_as_axes(comparison: Comparison) -> tuple[dict[Key, dict[Setting, float]
     numbers = {key: as_axis(comparison, key, is_search) for key in comparison.keys}
     numeric = {key: of_key for key, of_key in numbers.items() if of_key is not None}
     return numeric, [key for key in comparison.keys if key not in numeric]
+
+
+def cell_keys(comparison: Comparison, categorical: Sequence[Key]) -> Sequence[Key]:
+    """Return the keys whose values are the cells of a chart: the first two keys, or fewer.
+
+    Return none if a setting has no value at one of these keys, as an encoder without training beside trained settings.
+    Cells would then join settings of different methods.
+    """
+    keys = categorical[:2]
+    has_all = all(setting.values[key.dotted] for setting in comparison.settings for key in keys)
+    return keys if has_all or len(comparison.settings) > BOXES else ()
 
 
 def as_axis(comparison: Comparison, key: Key, is_search: bool) -> dict[Setting, float] | None:
@@ -164,14 +177,20 @@ def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
     return with_menu(traces, {"xaxis_title": "trial", "meta": TRIALS}, axes_of(comparison, scored))
 
 
-def box_chart(comparison: Comparison, key: Key, scored: Sequence[str], confidence: float) -> go.Figure:
+def box_chart(comparison: Comparison, key: Key | None, scored: Sequence[str], confidence: float) -> go.Figure:
     """Return a chart with a box for each value of a key, and a text that explains the box: the layout's `meta`.
+
+    key: None for a box for each setting.
 
     If a value has fewer than BOXED seeds, the mean with its interval replaces each box.
     """
     colours = colours_of(comparison)
     traces: dict[str, list[go.Box | go.Scatter]] = {score: [] for score in scored}
-    by_score = {score: seeds_of(comparison, score, [key]).groupby(key.dotted, observed=True) for score in scored}
+    by_score = {}
+    for score in scored:
+        points = seeds_of(comparison, score, [key] if key else [])
+        names = points[key.dotted] if key else points["setting"].map(partial(name_of, comparison=comparison))
+        by_score[score] = points.groupby(names, observed=True, sort=key is not None)
     is_boxed = min(points.size().min() for points in by_score.values()) >= BOXED
     for score, by_value in by_score.items():
         for value, points in by_value:
@@ -184,7 +203,8 @@ def box_chart(comparison: Comparison, key: Key, scored: Sequence[str], confidenc
                 error, mark = [] if high is None else [high - mean], {"symbol": "diamond", "size": 11, "color": colour}
                 traces[score].append(go.Scatter(x=[name], y=[mean], error_y_array=error, mode="markers", marker=mark))
     about = BOX if is_boxed else FEW_SEEDS.format(confidence)
-    return with_menu(traces, {"xaxis": category_axis(comparison, key), "meta": about}, axes_of(comparison, scored))
+    xaxis = category_axis(comparison, key) if key else {"type": "category"}
+    return with_menu(traces, {"xaxis": xaxis, "meta": about}, axes_of(comparison, scored))
 
 
 def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence[str]) -> go.Figure:

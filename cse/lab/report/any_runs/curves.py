@@ -46,7 +46,8 @@ def panels_of(points: pd.DataFrame) -> list[list[int]]:
 
 def name_of(setting: Setting, comparison: Comparison) -> str:
     """Return a setting's name in a legend: its values at the keys of the legend's title; without keys, its label."""
-    return ", ".join(setting.values[key.dotted] for key in comparison.keys if key.in_label) or setting.label
+    values = [setting.values[key.dotted] for key in comparison.keys if key.in_label]
+    return ", ".join(filter(None, values)) or setting.label  # an encoder without training has no value at most keys
 
 
 def title_of_curves(comparison: Comparison) -> str:

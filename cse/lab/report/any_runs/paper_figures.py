@@ -17,7 +17,15 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
-from cse.lab.report.any_runs.charts import TRAINING, cells_of, colours_of, is_log_axis, keys_as_axes, levels_in_words
+from cse.lab.report.any_runs.charts import (
+    TRAINING,
+    cell_keys,
+    cells_of,
+    colours_of,
+    is_log_axis,
+    keys_as_axes,
+    levels_in_words,
+)
 from cse.lab.report.any_runs.comparison import Comparison, Key, Setting
 from cse.lab.report.any_runs.curves import NAMED, equal_curves, name_of, over_seeds, panels_of
 from cse.lab.report.any_runs.scores import axis_name, selection_in_words
@@ -49,7 +57,7 @@ def draw_paper_figures(comparison: Comparison, curves: pd.DataFrame) -> list[Pic
     with matplotlib.style.context(look.PAPER):
         drawn = {
             "scores": score_figure(comparison, numeric),
-            "heat_map": heat_map_figure(comparison, categorical[:2]),
+            "heat_map": heat_map_figure(comparison, cell_keys(comparison, categorical)),
             "curves": curve_figure(comparison, curves, scores[0]) if scores else NOTHING,
             "training_loss": curve_figure(comparison, curves, TRAINING["Training loss"]),
         }
