@@ -52,7 +52,7 @@ def check_memory(training: Training) -> None:
     which sets the random states, because dropout draws numbers here.
     """
     device, size = training.accelerator.device, training.trainer.batch_size
-    if is_gpu(device) or training.update.chunks is not None or training.trainer.compile:
+    if device.type != "cpu" or training.update.chunks is not None or training.trainer.compile:
         return  # a GPU reports that memory is short; compiled code saves fewer activations
     encoder, tokens = training.parts.encoder, training.parts.batches[0].tokens
     few = torch.arange(max(1, min(FEW, len(tokens.ids_BT) // 2)))  # two times these rows are not more than the batch

@@ -50,5 +50,5 @@ def test_missing_and_truncated_data_is_named(tmp_path, monkeypatch):
 def test_the_demo_and_readme_say_what_the_untouched_minilm_scores(evaluator, minilm_encode):
     scores = values(evaluator(minilm_encode("mean"), "dev"))
     average = f"{scores['average']:.2f} on average"
-    assert average in composed("train", ["experiment=demo"]).note[0].text
+    assert any(average in note.text for note in composed("train", ["experiment=demo"]).note)
     assert average in (Path(__file__).resolve().parents[2] / "README.md").read_text()
