@@ -51,15 +51,15 @@ def check_memory(training: Training) -> None:
     The estimate is a lower bound: the encoder's activations, from those of a few rows. Call it before Training.start,
     which sets the random states, because dropout draws numbers here.
     """
-    device, size = training.accelerator.device, training.trainer.batch_size
-    if device.type != "cpu" or training.update.chunks is not None or training.trainer.compile:
+    encoder, size = training.parts.encoder, training.trainer.batch_size
+    if encoder.device.type != "cpu" or training.update.chunks is not None or training.trainer.compile:
         return  # a GPU reports that memory is short; compiled code saves fewer activations
-    encoder, tokens = training.parts.encoder, training.parts.batches[0].tokens
+    tokens = training.parts.batches[0].tokens
     few = torch.arange(max(1, min(FEW, len(tokens.ids_BT) // 2)))  # two times these rows are not more than the batch
     once, twice = rows_of(tokens, few), rows_of(tokens, few.repeat(2))
     with training.accelerator.autocast():  # the difference leaves out weights, which do not grow with the rows
         grown = saved_bytes(encoder, twice) - saved_bytes(encoder, once)
-    needed, total = grown * int(tokens.mask_BT.sum()) / int(once.mask_BT.sum()), total_memory(device)
+    needed, total = grown * int(tokens.mask_BT.sum()) / int(once.mask_BT.sum()), total_memory(encoder.device)
     if needed > total:
         raise UserError(
             f"trainer.batch_size={size}: a step needs at least {needed / 2**30:.1f} GiB of memory, but this machine "
