@@ -41,11 +41,12 @@ def announce(plain: PlainConfig, training: Training, overlap: Overlap, given: Se
     """
     parts, choice = training.parts, plain["choices"]["augmentation"]
     batches, evaluators = parts.batches, parts.evaluators
+    recorded = other_pooling(plain["model"]["name"], parts.encoder.pooling)
     scored_too = for_each_text(batches, lambda own: overlap_in_words(overlap_of(own, overlap))) if evaluators else ""
     log_fields(
         **method_in_words(plain),
-        encoder=encoder_in_words(plain["model"]["name"], parts.encoder),
-        untrained=untrained_in_words(plain, parts.encoder.pooling, given),
+        encoder=encoder_in_words(plain["model"]["name"], parts.encoder, recorded),
+        untrained=untrained_in_words(plain, parts.encoder.pooling, recorded, given),
         data=NEXT_LINE.join(rows_in_words(own) for own in batches.sources.values()),
         prefix=for_each_text(batches, repeated_prefix_in_words),
         sources=shares_in_words(parts),
@@ -84,9 +85,13 @@ def method_in_words(plain: PlainConfig) -> dict[str, str]:
     }
 
 
-def encoder_in_words(name: str, encoder: Encoder) -> str:
-    """Return the encoder's name, pooling, head, size and prompts, and how to train with these prompts."""
-    words = [name, pooling_in_words(name, encoder.pooling)]
+def encoder_in_words(name: str, encoder: Encoder, recorded: str) -> str:
+    """Return the encoder's name, pooling, head, size and prompts, and how to train with these prompts.
+
+    recorded: see `other_pooling`.
+    """
+    other = f" (model.pooling=null uses the recorded {recorded} pooling)" if recorded else ""
+    words = [name, f"{encoder.pooling} pooling{other}"]
     if encoder.head is not None:
         words.append("the checkpoint's dense head")
     line, prompts = ", ".join([*words, encoder.size, *encoder.prompts_in_words]), encoder.prompts
@@ -99,13 +104,6 @@ def encoder_in_words(name: str, encoder: Encoder) -> str:
     return f"{line}{NEXT_LINE}training puts no prompt before a text; to train with these prompts: {remedy}"
 
 
-def pooling_in_words(name: str, pooling: str) -> str:
-    """Return the pooling and, if the encoder's folder records another pooling, the recorded pooling."""
-    if recorded := other_pooling(name, pooling):
-        return f"{pooling} pooling (model.pooling=null uses the recorded {recorded} pooling)"
-    return f"{pooling} pooling"
-
-
 def other_pooling(name: str, pooling: str) -> str:
     """Return the pooling that the encoder's folder records; "" if there is none, or if it is `pooling`."""
     with suppress(UserError, OSError, ValueError, KeyError):  # an unreadable folder is refused elsewhere
@@ -115,13 +113,13 @@ def other_pooling(name: str, pooling: str) -> str:
     return ""
 
 
-def untrained_in_words(plain: PlainConfig, pooling: str, given: Sequence[Argument]) -> str:
+def untrained_in_words(plain: PlainConfig, pooling: str, recorded: str, given: Sequence[Argument]) -> str:
     """Return the command that scores the encoder with its recorded pooling, if the run trains another pooling.
 
-    The command has the run's evaluators and their settings. given: the arguments of the run's command.
+    The command has the run's evaluators and their settings. recorded: see `other_pooling`. given: the arguments of the
+    run's command.
     """
     name, evaluators = plain["model"]["name"], [one for one in plain["eval"] if one in choices("eval")]
-    recorded = other_pooling(name, pooling)
     if not (recorded and evaluators) or plain["smoke"]:
         return ""
     texts = [argument.text for argument in given if argument.key.startswith(("eval.", "paths.", "allow_partial"))]

