@@ -395,10 +395,11 @@ def repo_of_text(name: str) -> hub.Repo:
 
 def cell_like(feature: object) -> object:
     """Return a cell for a column of a hub dataset, with "..." for each text. feature: the type of the column."""
+    from datasets import LargeList, List
+
     if isinstance(feature, Mapping):
         return {key: cell_like(inside) for key, inside in feature.items()}
-    inside = getattr(feature, "feature", None)  # the type of a list's items
-    return "..." if inside is None else [cell_like(inside)]
+    return [cell_like(feature.feature)] if isinstance(feature, (List, LargeList)) else "..."
 
 
 def chosen_rows(total: int, limit: int | float | None, seed: int | None) -> np.ndarray:
