@@ -1,4 +1,4 @@
-"""The checks of which a part of the GPU benchmark consists. A check gives numbers, or the reason why it has none."""
+"""The checks of a part of the GPU benchmark. A check gives numbers, or the reason why it has none."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -229,9 +229,8 @@ def booktabs(section: Section) -> str:
 
     A table that is too wide for one column spans both columns. A table that is too wide for both columns, or a single
     row that is too wide for one column, is transposed if it then fits. If it does not fit, the standard deviations have
-    lines of their own. The column `folder` is left out. So are
-    the columns of paired tests, the columns `runs` and `seeds` if all their values are equal, and an empty column
-    without a name.
+    lines of their own. The column `folder` is left out. So are the columns of paired tests, the columns `runs` and
+    `seeds` if all their values are equal, and an empty column without a name.
     """
     table = section.shown
     left_out = ["folder"]

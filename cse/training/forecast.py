@@ -85,7 +85,6 @@ def forecast(training: Training) -> Forecast:
     """Measure the costs of a Training, see Forecast. The Training must have steps left, and run in one process.
 
     If the first steps take more than LONGEST seconds, fewer steps are timed; if no step is timed, the last one counts.
-
     The last timed steps read batches sorted by their number of tokens. On a CPU these steps need as much memory as a
     long run, because a tensor longer than all earlier tensors does not fit the memory that the previous step has freed.
     """

@@ -180,9 +180,8 @@ def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
 def box_chart(comparison: Comparison, key: Key | None, scored: Sequence[str], confidence: float) -> go.Figure:
     """Return a chart with a box for each value of a key, and a text that explains the box: the layout's `meta`.
 
-    key: None for a box for each setting.
-
-    If a value has fewer than BOXED seeds, the mean with its interval replaces each box.
+    key: None for a box for each setting. If a value has fewer than BOXED seeds, the mean with its interval replaces
+    each box.
     """
     colours = colours_of(comparison)
     traces: dict[str, list[go.Box | go.Scatter]] = {score: [] for score in scored}

@@ -64,8 +64,7 @@ class Setting:
     groups: {score of an included run: its group, with a value for each seed}.
     compared: the groups that tests compare: `groups`, or groups without seeds if the comparison is of checkpoints.
     unlike: the differences between the included runs, except the seed (`differences_in_number`).
-    planned: the number of planned jobs that have no run, but have the arguments of a run of the setting, except the
-        seed.
+    planned: the planned jobs that have no run, but have the arguments of a run of the setting, except the seed.
     """
 
     runs: list[Run]

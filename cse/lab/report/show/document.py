@@ -43,8 +43,7 @@ class Best:
     by: the name of the score that ranks settings.
     leading: the name of the score that is shown.
     score: the value of the shown score, as text.
-    verdict: whether the setting is significantly better than others (`Differences.verdict`); "" if it is better than
-        all others.
+    verdict: whether the setting is significantly better than others (`Differences.verdict`); "" without others.
     untrained: a sentence if no trained setting scores better than the untrained encoder; else "".
     again: {"this setting", or the label of a setting that is not significantly worse: the command for more seeds}.
     """
