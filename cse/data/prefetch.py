@@ -30,8 +30,8 @@ def prefetch(make: Callable[[K], B], keys: Iterable[K], workers: int, pin: bool)
     """Yield make(key) for each key in turn. `workers` processes call `make` (0: this process calls it).
 
     This process logs the messages of its workers, each message once. The workers end when the iterator is deleted, at
-    the latest when this process ends. If a worker dies, torch interrupts this process at any line with a RuntimeError
-    that begins with WORKER_DIED.
+    the latest when this process ends. If a worker dies, a RuntimeError that begins with WORKER_DIED is raised here, or
+    torch interrupts this process at any line with such an error.
     """
     loader = DataLoader(
         _Guarded(make),
@@ -53,6 +53,11 @@ def prefetch(make: Callable[[K], B], keys: Iterable[K], workers: int, pin: bool)
             if isinstance(batch, UserError):
                 raise batch
             yield batch
+    except (ConnectionError, EOFError) as error:  # a worker died while this process took a batch from it
+        if not workers or str(error).startswith("Caught"):  # `make` raised the error, and torch added its traceback
+            raise
+        reset_worker_handler()
+        raise RuntimeError(f"{WORKER_DIED} unknown) ended while it sent a batch") from error
     finally:
         del made  # else the traceback of an error would keep the workers alive
 

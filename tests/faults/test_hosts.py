@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from run_folders import results_of
 from torch.utils.data import get_worker_info
 
 from cse.data.loader import Batches, BatchRows
-from cse.data.prefetch import prefetch
+from cse.data.prefetch import WORKER_DIED, prefetch
 from cse.errors import UserError
 
 
@@ -31,6 +32,28 @@ def test_a_users_mistake_found_by_a_worker_is_not_wrapped(workers):
     assert list(itertools.islice(made, 3)) == [0, 1, 2]
     with pytest.raises(UserError, match=r"^row 3 is refused$"):
         next(made)
+
+
+def lost(message: str) -> None:
+    raise ConnectionResetError(message)
+
+
+class LostOnTheWay:
+    """An object whose worker dies before the other process has received it."""
+
+    def __reduce__(self):
+        return lost, ("Connection reset by peer",)
+
+
+def test_a_worker_that_dies_while_it_sends_a_batch():
+    with pytest.raises(RuntimeError, match=f"^{re.escape(WORKER_DIED)}"):
+        next(prefetch(lambda _: LostOnTheWay(), range(2), 1, pin=False))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_connection_that_a_batch_itself_lost(workers):
+    with pytest.raises(ConnectionResetError, match="the hub"):
+        next(prefetch(lambda _: lost("the hub"), range(2), workers, pin=False))
 
 
 def test_a_worker_that_dies(small_run, cse_train, tmp_path, monkeypatch, capsys):
