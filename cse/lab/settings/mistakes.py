@@ -97,8 +97,8 @@ def message_of(error: Exception, texts: Sequence[str], kind: Kind) -> str:
         key, known = key_of(error.override), keys_of_command(kind)
         if key not in known and answer_to(key, known, kind):  # num_train_epochs=1, copied from Python
             return no_key(key, texts, kind)
-        if whole := joined_list(error.override, texts):
-            return f"{whole}: a list with a blank needs quotes: give {shell_argument(whole)}"
+        if whole := joined(error.override, texts):
+            return f"{whole}: a value with a blank needs quotes: give {shell_argument(whole)}"
         why = "; ".join(line for line in lines if error.override not in line)
         return f"{error.override} cannot be read{f' ({why})' if why else ''}; {as_one_text(error.override)}"
     if match := AMBIGUOUS.match(text):  # note=a,b without -m
@@ -132,14 +132,18 @@ def as_one_value(argument: str, kind: Kind) -> str:
     return f"; as one list it is {key}=[{values}]; {as_one_text(argument)}"
 
 
-def joined_list(text: str, texts: Sequence[str]) -> str:
-    """Return the list that a shell divided at its blanks, from `text` to the closing bracket; "" for no such list."""
-    if "=[" not in text or "]" in text or text not in texts:
+def joined(text: str, texts: Sequence[str]) -> str:
+    """Return the list or mapping that a shell divided at its blanks, from `text` to the closing bracket; "" for none."""
+    closing = {"[": "]", "{": "}"}.get(text.partition("=")[2][:1])
+    if closing is None or text not in texts:
         return ""
-    following = texts[texts.index(text) :]
-    count = next((number for number, more in enumerate(following) if more.endswith("]")), 0)
-    between = following[1 : count + 1]
-    return "" if any("=" in more for more in between) or not count else " ".join([text, *between])
+    following = texts[texts.index(text) + 1 :]
+    parts = [text, *takewhile(lambda more: "=" not in more, following)]
+    for count in range(2, len(parts) + 1):
+        whole = " ".join(parts[:count])
+        if whole.endswith(closing) and all(whole.count(begin) == whole.count(end) for begin, end in ("[]", "{}")):
+            return whole
+    return ""
 
 
 # A choice that does not exist
