@@ -138,6 +138,18 @@ def of_a_choice(name: str, ours: Collection[str]) -> list[str]:
     return [known for known in ours if known.endswith((f"/{name}", f"={name}"))]
 
 
+def nearly_in_the_same_part(name: str, ours: Collection[str]) -> list[str]:
+    """Return the key of the same part with nearly the same last part: data.scores for data.score."""
+    return in_the_same_part(name, ours, 0.85)
+
+
+def in_the_same_part(name: str, ours: Collection[str], cutoff: float) -> list[str]:
+    """Return the key of the same part with the most similar last part. cutoff: the least similarity, up to 1."""
+    part, dot, last = name.lower().rpartition(".")
+    by_last = {last_part(known): known for known in ours if dot and known.rpartition(".")[0] == part}
+    return [by_last[end] for end in difflib.get_close_matches(last, by_last, 1, cutoff)]
+
+
 def with_the_last_part(name: str, ours: Collection[str]) -> list[str]:
     """Return the only key with the last part of the given name: objective.mlm_weight for trainer.mlm_weight."""
     alike = [known for known in ours if last_part(known) == last_part(name.lower())]
@@ -151,9 +163,9 @@ def begun(name: str, ours: Collection[str]) -> list[str]:
 
 
 def with_the_same_start(name: str, ours: Collection[str]) -> list[str]:
-    """Return the only name with the first four letters of the given key: objective.temperature for objective.tempp."""
+    """Return the only name with the first four letters of a short key: objective.temperature for objective.tempp."""
     part, dot, key = name.rpartition(".")
-    alike = [known for known in ours if dot and len(key) > 4 and known.startswith(f"{part}.{key[:4]}")]
+    alike = [known for known in ours if dot and 4 < len(key) < 7 and known.startswith(f"{part}.{key[:4]}")]
     return alike if len(alike) == 1 else []
 
 
@@ -165,12 +177,18 @@ def with_more(name: str, ours: Collection[str]) -> list[str]:
 
 def near_another_trainers(name: str, ours: Collection[str]) -> list[str]:
     """Return the key for another trainer's name that is misspelt: ["model.pooling"] for pooler_typ."""
-    near = difflib.get_close_matches(simplified(name), rows_by_name(), 1, 0.9)
+    near = difflib.get_close_matches(simplified(last_part(name)), rows_by_name(), 1, 0.88)
     return of_another_trainer(near[0], ours) if near else []
 
 
 def spelled_alike(name: str, ours: Collection[str]) -> list[str]:
-    """Return the name with the most similar spelling: trainer.batch_size for trainer.batchsize."""
+    """Return the name with the most similar spelling: trainer.batch_size for trainer.batchsize.
+
+    If the part of a key exists, only the last part of the key is compared: all keys of a part begin alike.
+    """
+    part = name.lower().rpartition(".")[0]
+    if part and any(known.startswith(f"{part}.") for known in ours):
+        return in_the_same_part(name, ours, 0.7)
     return difflib.get_close_matches(name.lower(), ours, 1, 0.7)
 
 
@@ -183,11 +201,12 @@ def with_a_last_part_alike(name: str, ours: Collection[str]) -> list[str]:
 GUESSES = (
     of_another_trainer,
     of_a_choice,
+    nearly_in_the_same_part,
     with_the_last_part,
     begun,
+    near_another_trainers,
     with_the_same_start,
     with_more,
-    near_another_trainers,
     spelled_alike,
     with_a_last_part_alike,
 )

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import SequenceMatcher
 from itertools import takewhile
 
 from cse.errors import UserError
@@ -18,6 +19,7 @@ from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, choices, file_of, groups, is_group, user_folders
 from cse.lab.settings.lookup import (
     answer_to,
+    in_the_same_part,
     keys_of_command,
     last_part,
     meant,
@@ -28,18 +30,21 @@ from cse.lab.settings.lookup import (
 )
 from cse.lab.settings.values import number_in
 
+PAIRS = "for pairs of yours with scores, give eval=pairs eval.{}={}"
 INSTEAD: dict[Kind, dict[str, str]] = {
     "train": {
         "model": "for an encoder on the hub, or in a folder, give model.name={}",
         "data": "for a file of yours, or a hub dataset, give data=text data.path={}",
-        "eval": "for pairs of yours with scores, give eval=pairs eval.dev={}",
+        "eval": PAIRS.format("dev", "{}"),
     },
     "evaluate": {
         "model": "for an encoder on the hub, or in a folder, give checkpoint={}",
-        "eval": "for pairs of yours with scores, give eval=pairs eval.test={}",
+        "eval": PAIRS.format("test", "{}"),
     },
 }
 """{kind of command: {group: text on the setting that a user may give instead of a choice}}."""
+PLACES = ("path", "file", "files", "folder", "dir", "filename")
+"""Last parts of keys that a user may guess for the setting of INSTEAD, which names a file or a folder."""
 SEARCH = "; --help WORD searches the settings"
 
 # The messages of Hydra and OmegaConf
@@ -250,6 +255,16 @@ def hints_for_key(
     alike = [known for known in choices_by_key if of_an_evaluator.fullmatch(known)]
     if alike and key.startswith("eval."):  # eval.tasks, which is eval.sts.tasks and others
         yield f"there is {', '.join(alike)}"
+    evaluator = re.fullmatch(r"eval\.(\w+)\.\w+", key)
+    group, last = key.partition(".")[0] if "." in key else "data", last_part(key)
+    if evaluator and evaluator[1] != "pairs" and not in_the_same_part(key, choices_by_key, 0.7):
+        own = [known for known in choices_by_key if known.startswith(f"eval.{evaluator[1]}.")]
+        if own:  # eval.beir.path
+            yield f"eval={evaluator[1]} has {', '.join(own)}"
+    elif last in PLACES and group in ("data", *INSTEAD[kind]):  # eval.path, model.path, data.file
+        yield INSTEAD[kind].get(group, INSTEAD[kind]["eval"]).format(value or "FILE")
+    elif last in ("dev", "test"):  # data.dev
+        yield PAIRS.format(last, value or "FILE")
     near = near_only_elsewhere(key, choices_by_key, keys_of_choices)
     if near:  # objective.lamdb without objective=barlow
         yield f"{near} belongs to {', '.join(choices_by_key[near])}{to_add(choices_by_key[near], texts, kind)}"
@@ -276,10 +291,10 @@ def evaluators_of(texts: Sequence[str], kind: Kind) -> list[str]:
 
 
 def near_only_elsewhere(key: str, keys: Collection[str], keys_of_choices: Collection[str]) -> str:
-    """Return the nearest of `keys`; "" if the command's choices have it, or have a near key with the same last part."""
-    near = next(iter(meant(key, keys)), "")
-    near_ones = [last_part(guess) for guess in meant(key, keys_of_choices)]
-    return "" if near in keys_of_choices or last_part(near) in near_ones else near
+    """Return the nearest of `keys`; "" if the command's choices have it, or have a key whose last part is as near."""
+    near, own = (next(iter(meant(key, ours)), "") for ours in (keys, keys_of_choices))
+    nearness, of_own = (SequenceMatcher(None, last_part(key), last_part(one)).ratio() for one in (near, own))
+    return "" if near in keys_of_choices or (own and of_own >= nearness) else near
 
 
 def choices_given(texts: Sequence[str], kind: Kind) -> set[str]:

@@ -42,6 +42,26 @@ def test_a_value_without_a_counterpart_gets_the_whole_row(text):
     assert "avg_top2" in no_key(text.partition("=")[0], [text], "train")
 
 
+@pytest.mark.parametrize(("texts", "meant"), [
+    (["data.score=x"], "data.scores belongs to"), (["data=text", "data.path=x", "data.score=x"], "data.scores?"),
+    (["data.file=x.txt"], "data=text data.path=x.txt"), (["model.path=x"], "model.name=x"),
+    (["eval.path=x.csv"], "eval=pairs eval.dev=x.csv"), (["data.test=x.csv"], "eval=pairs eval.test=x.csv"),
+    (["eval=pairs", "eval.pairs.path=x.csv"], "eval=pairs eval.dev=x.csv"), (["trainer.step=9"], "trainer.max_steps?"),
+    (["eval=pairs", "eval.pairs.scores=x"], "eval.pairs.score?"), (["eval=beir", "eval.beir.path=x"], "eval.beir.folder"),
+    (["model.length=64"], "trainer.max_length?"), (["trainer.eval_step=9"], "trainer.eval_every?"),
+    (["file=x.txt"], "data=text data.path=x.txt"), (["trainer.learningrate=1"], "trainer.lr?"),
+])  # fmt: skip
+def test_the_key_that_a_wrong_key_means_is_named(texts, meant):
+    message = no_key(texts[-1].partition("=")[0], texts, "train")
+    assert meant in message
+    assert message.count("eval.") == meant.count("eval.") + texts[-1].count("eval.")
+
+
+def test_cse_eval_names_its_own_setting_for_a_file():
+    assert no_key("eval.path", ["eval.path=x.csv"], "evaluate").endswith("eval=pairs eval.test=x.csv")
+    assert no_key("model.path", ["model.path=x"], "evaluate").endswith("checkpoint=x")
+
+
 @pytest.mark.parametrize(
     ("texts", "hint"),
     [
