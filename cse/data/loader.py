@@ -23,6 +23,8 @@ from cse.types import Batch
 
 log = logging.getLogger(__name__)
 
+USUAL = 64  # the default of trainer.batch_size, for an error
+
 
 class Vectors(Protocol):
     """A function that returns the vectors of the data's texts."""
@@ -118,9 +120,11 @@ class Batches(Steps):
         self.row_numbers = compact(views.augmentation.usable_rows(self.text))
         number = len(self.row_numbers)
         if batch_size > number:
+            usual = max(2, min(USUAL, 1 << (number // 2).bit_length() - 1))  # a power of two, at least two batches
             raise UserError(
                 f"trainer.batch_size={batch_size} is larger than the data ({number} rows of data={self.text.name}): "
-                f"give more text, or trainer.batch_size={number} at most (with trainer.chunk=64 if memory is short)"
+                f"give more text, or a smaller batch, such as trainer.batch_size={usual}; the batches per epoch are then "
+                f"{number // usual}, and trainer.epochs=N trains for more epochs"
             )
         check_even_split(batch_size, world)
         fewest = math.ceil(max(2 * world, min_rows) / world) * world  # a process with one row has no negatives

@@ -165,6 +165,13 @@ def test_what_an_objective_reads_of_a_row_is_beside_its_ids(batches_of, masking)
         assert len(ids) == len(columns)
 
 
+@pytest.mark.parametrize(("rows", "usual"), [(2, 2), (7, 2), (40, 16), (200, 64), (1000, 64)])
+def test_a_batch_larger_than_the_data_is_refused_with_a_batch_size_that_fits(batches_of, rows, usual):
+    with pytest.raises(UserError, match=rf"such as trainer\.batch_size={usual}; .* then {rows // usual},"):
+        batches_of(rows=rows, batch_size=1024)
+    assert batches_of(rows=rows, batch_size=usual, drop_last=True).steps_per_epoch == rows // usual
+
+
 def test_a_batch_size_that_the_rows_or_the_processes_cannot_fill_is_refused(batches_of):
     for few in ({"rows": 3}, {"rows": 10, "world": 3}):
         with pytest.raises(UserError, match=r"trainer\.batch_size=4"):
