@@ -60,10 +60,12 @@ class Stream(Part, Dataset[B], Generic[B]):
     def check_size(cls, labels: np.ndarray, where: str, batch_size: int) -> None:
         """Raise UserError if there are fewer items than one batch has."""
         if len(labels) < batch_size:
-            raise UserError(
-                f"{where} has {len(labels)} {cls.kind}, fewer than `batch_size`={batch_size}: lower `batch_size`, or "
-                "add data"
-            )
+            why = f"{where} has {len(labels)} {cls.kind}, fewer than `batch_size`={batch_size}: add data, or lower "
+            why += f"`batch_size` to {len(labels)} at most"
+            if len(np.unique(labels)) == 1:  # the modality would refuse this next
+                why += f". All its {cls.kind} have the same class: sort them into a folder for each class, or also give "
+                why += "aux_modality.loss=simclr, which needs no classes"
+            raise UserError(why)
 
     def provenance(self) -> dict[str, object]:
         """Return facts about the items as JSON types. source: the name of the folder, or of the dataset on the hub."""

@@ -10,6 +10,7 @@ from PIL import Image
 from torchvision.transforms import v2
 
 from cse.data.images import change_colours
+from cse.errors import UserError
 
 
 def test_every_pass_has_every_item_once_in_a_new_order_apart_from_an_incomplete_batch(image_folder):
@@ -130,3 +131,13 @@ def test_crops_and_flips_have_their_published_sizes_and_frequency(tmp_path):
     area = width * height / 100**2
     assert 0.17 < area.min() < 0.25
     assert 0.9 < area.max() < 1.03
+
+
+@pytest.mark.parametrize(("classes", "is_flat"), [([""], True), (["cat", "dog"], False)])
+def test_few_images_without_class_folders_are_refused_once_for_both_reasons(tmp_path, classes, is_flat):
+    for name in classes:
+        (tmp_path / name).mkdir(exist_ok=True)
+        Image.new("RGB", (40, 40)).save(tmp_path / name / "0.png")
+    with pytest.raises(UserError, match="batch_size=4") as refused:
+        images(tmp_path)
+    assert ("aux_modality.loss=simclr" in str(refused.value)) == is_flat
