@@ -163,13 +163,28 @@ class Tokenizer:
                 f"{asked}={max_length} leaves no token for the text: special tokens and the prefix take "
                 f"{around - self.template_length} tokens"
             )
-        if self.room is not None and self.positions is not None and max_length + self.template_length > self.room:
-            most = self.room - self.template_length
+        most = self.most
+        if most is not None and self.positions is not None and max_length > most:
             taken = f", {self.positions - most} of them for its template" if self.template_length else ""
             raise UserError(
                 f"{asked}={max_length}: this encoder has positions for {self.positions} tokens{taken}: "
                 f"give {asked}={most} at most"
             )
+
+    def longer(self, asked: str, max_length: int | None = None) -> str:
+        """Return, as text, how to truncate fewer texts than max_length does. asked: the setting's key. max_length: None
+        for the length at test time."""
+        if max_length is None:
+            max_length = self.longest - self.template_length
+        if self.most is not None and max_length >= self.most:
+            return "this encoder reads no longer texts"
+        wanted = 2 * max_length if self.most is None else min(2 * max_length, self.most)
+        return f"{asked}={wanted} truncates fewer texts and needs more time and memory"
+
+    @property
+    def most(self) -> int | None:
+        """The largest possible trainer.max_length; None: no limit."""
+        return None if self.room is None else self.room - self.template_length
 
     @property
     def room(self) -> int | None:

@@ -175,6 +175,13 @@ def test_max_length_does_not_count_the_template(tiny_bert):
         tokenizer.check_length("trainer.max_length", 60)
 
 
+def test_a_larger_length_is_named_up_to_the_encoders_positions(tiny_bert):
+    tokenizer = load_encoder(tiny_bert, "mask", template=FIRST).tokenizer
+    assert tokenizer.longer("trainer.max_length", 16).startswith("trainer.max_length=32 ")
+    assert tokenizer.longer("trainer.max_length", 40).startswith("trainer.max_length=59 ")
+    assert "=" not in tokenizer.longer("max_length") + tokenizer.longer("trainer.max_length", 59)
+
+
 def test_a_second_template_that_is_longer_leaves_less_room(tiny_bert):
     """A row of the first view, in the second template, would have more tokens than the encoder has positions."""
     longer = "kadan lofel migor nuler kadan lofel [X] nuler [MASK]."

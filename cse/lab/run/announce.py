@@ -170,14 +170,17 @@ def shares_in_words(parts: Parts) -> str:
 
 
 def truncation_in_words(batches: Batches) -> str:
-    """Return the number of rows with a view that reaches the maximum length in tokens. Longer views are truncated.
+    """Return the number of rows with a view that reaches the maximum length, and a larger length, in tokens.
 
-    For a large text, the rows are a sample. Return "" if there is no such row, or if each view is tokenised anew.
+    Longer views are truncated. For a large text, the rows are a sample. Return "" if there is no such row, or if each view is tokenised anew.
     """
     lengths_nV, most = batches.views.lengths_nV, batches.views.max_length
     count, kept = int((lengths_nV >= most).any(1).sum()), most - batches.views.tokenizer.template_length
+    if not count:
+        return ""
     rows = counted_in_words(count, len(lengths_nV), len(batches.row_numbers))
-    return f"{rows} reach trainer.max_length={kept}" if count else ""
+    longer = batches.views.tokenizer.longer("trainer.max_length", kept)
+    return f"{rows} reach trainer.max_length={kept}; {longer}"
 
 
 def views_in_words(batches: Batches, choice: str) -> str:

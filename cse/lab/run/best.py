@@ -137,7 +137,8 @@ def score_best(record: Record, training: Training, step: int) -> KeptItems:
     if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=TOLERANCE):
         encode.rows.update(known)
         encode.long |= training.encoding[1].long if training.encoding else set()
-    scores = record.score(training.parts.evaluators, encode)
+    longer = f"in cse-eval, {encoder.tokenizer.longer('max_length')}"
+    scores = record.score(training.parts.evaluators, encode, longer)
     keep_cosines(record.folder, "after", scores)
     return keep_items(record.folder, scores)
 

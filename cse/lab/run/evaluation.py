@@ -248,7 +248,7 @@ def score_subject(record: Record, subject: Subject, evaluators: dict[str, Evalua
     """Return every score of the subject. Write the cosines of the evaluators' pairs, and warn of vectors of zeros."""
     encoder = subject.encoder
     encode = MemoizedEncode(refuse_nan(subject.encode), full=(lambda: encoder.full_n) if encoder else None)
-    scores = record.score(evaluators, encode)
+    scores = record.score(evaluators, encode, encoder.tokenizer.longer("max_length") if encoder else "")
     encode.warn_of_zeros()
     keep_cosines(record.folder, "after", scores)
     return scores

@@ -99,10 +99,11 @@ class Record:
         """Add entries to `results`, which the next `write` writes."""
         self.results |= more
 
-    def score(self, evaluators: Mapping[str, Evaluator], encode: MemoizedEncode) -> list[Score]:
+    def score(self, evaluators: Mapping[str, Evaluator], encode: MemoizedEncode, longer: str = "") -> list[Score]:
         """Return all scores of all evaluators. Each score is added to `scores` at once: a later evaluator may fail.
 
-        Log and note how many texts of each evaluator reach the encoder's maximum length.
+        Log and note how many texts of each evaluator reach the encoder's maximum length. longer: text on how to read
+        longer texts.
         """
         counts = {}
         for name, evaluator in evaluators.items():
@@ -113,7 +114,7 @@ class Record:
             self.note(truncation=counts)
             reaching = {name: count for name, count in counts.items() if count["reach_max_length"]}
             words = [f"{c['reach_max_length']:,} of {c['texts']:,} texts of {name}" for name, c in reaching.items()]
-            log_fields(truncation=f"{', '.join(words)} reach the encoder's maximum length" if words else "")
+            log_fields(truncation=f"{', '.join(words)} reach the encoder's maximum length; {longer}" if words else "")
         return list(self.scores.values())
 
     def log(self, step: int, metrics: dict[str, float], lower_is_better: Collection[str] = ()) -> None:

@@ -81,7 +81,8 @@ def test_rows_whose_texts_are_cut_are_counted(small_run, cse_train, tmp_path, ca
     text = tmp_path / "text.txt"
     text.write_text("a\n" * 12 + "a a a a a a a a\n" * 4)
     given = [*small_run, f"data.path={text}", "eval=[]", "trainer.max_steps=1", "dry_run=true"]
-    for length, said in (("8", "4 of 16 rows reach trainer.max_length=8"), ("40", None)):
+    expected = {"8": "4 of 16 rows reach trainer.max_length=8; trainer.max_length=16 truncates fewer", "40": None}
+    for length, said in expected.items():
         assert cse_train([*given, f"trainer.max_length={length}"]) == 0
         lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("truncation ")]
         assert said in lines[0] if said else not lines
