@@ -198,11 +198,11 @@ def headline_in_words(scored: Score, before: float | None) -> tuple[str, str, st
 def log_checkpoint(record: Record, state: State, is_no_better: bool) -> None:
     """Log the folder of the run, its best step, and how to load the encoder.
 
-    is_no_better: whether the best step is no better than the untrained encoder.
+    is_no_better: whether the best step is no better than the encoder before training.
     """
     kept = f"step {state.best_step} of {state.step}"
     if is_no_better:
-        kept += ", no better than untrained"
+        kept += ", no better than before training"
     log.info(
         f"\nfolder     {record.folder}\n"
         f"checkpoint {kept}, {state.seconds:.0f} s of training, {state.tokens_per_second:,.0f} tokens/s\nload it with\n"

@@ -85,7 +85,7 @@ def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure
         label, width = name.removeprefix(f"{shared}/"), 2.5 if name == select else 1.2
         axes.plot(*zip(*curve, strict=True), markersize=4, linewidth=width, label=label)
     axes.axvline(best_step, color="grey", linestyle=":", label=f"best/: step {best_step}")
-    axes.set(xlabel="step (0: untrained encoder)", ylabel="dev score (points)")
+    axes.set(xlabel="step (0: before training)", ylabel="dev score (points)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right upper", title=shared, alignment="left")

@@ -71,7 +71,7 @@ def known_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
 
 def doubts_about(run: Run) -> str:
     """Return the doubts about a finished run's score: training did not help, or code has changed since the run."""
-    doubts = ["no better than untrained"] if run.no_better else []
+    doubts = ["no better than before training"] if run.no_better else []
     if changed := changed_code(run.results, run.config):
         doubts.append(f"computed by other code: {', '.join(change.name for change in changed)}")
     return "; ".join(doubts)

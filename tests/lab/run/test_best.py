@@ -57,7 +57,7 @@ def test_the_best_step_is_the_lowest_of_a_score_that_is_better_when_lower(small_
     results = results_of(tmp_path / "run")
     assert results["best_step"] == 1 + curve.index(min(curve))
     assert results["metrics"][select] == pytest.approx(min(curve), rel=1e-4)
-    assert ("no better than untrained" in capsys.readouterr().out) == (min(untrained, *curve) == untrained)
+    assert ("no better than before training" in capsys.readouterr().out) == (min(untrained, *curve) == untrained)
 
 
 def test_an_evaluators_name_stands_for_its_primary_score(small_run, cse_train, tmp_path, capsys):

@@ -74,7 +74,7 @@ def test_a_job_that_ended_after_other_steps_or_scored_another_model_does_not_pas
 def test_the_table_says_where_training_did_not_help(tmp_path):
     score = {"dev/x/average": 70.0}
     leave_run(tmp_path, {"trainer.select": "dev/x/average"}, score, untrained=score)
-    assert process.doubts_about(read_run(tmp_path)) == "no better than untrained"
+    assert process.doubts_about(read_run(tmp_path)) == "no better than before training"
 
 
 def test_scores_of_a_replaced_encoder_do_not_pass_for_done(tmp_path):
