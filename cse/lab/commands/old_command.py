@@ -3,6 +3,7 @@
 Start at `refuse_old_command`. The file cse/lab/settings/other_trainers.yaml lists the counterparts.
 """
 
+import ast
 import json
 import os
 import re
@@ -158,6 +159,7 @@ def refuse_translated(
     score_in_training(old)
     score_on_dev(old)
     name_own_columns(old)
+    prompt_own_columns(old)
     leave_out_absent_copy(old)
     leave_out_absent_head(old)
     needed = choices_needed(old, ours, kind)
@@ -581,12 +583,13 @@ def score_on_dev(old: Sequence[Old]) -> None:
 def name_own_columns(old: Sequence[Old]) -> None:
     """Name the columns of the person's data file: the texts, and the scores if the loss reads scores.
 
-    If the columns cannot be named, because the file does not exist or has no scores, set is_left. One column of text
-    trains unsupervised SimCSE, as in SimCSE's code.
+    sentence-transformers accepts any score, and scales none. If the columns cannot be named, because the file does not
+    exist or has no scores, set is_left. One column of text trains unsupervised SimCSE, as in SimCSE's code.
     """
     from cse.data.readers import header_of
 
     reads_scores = merged([one.here for one in old]).get("objective") in READS_SCORES
+    scored = "data.scores=C data.score_range=null"
     for one in old:
         file = Path(str(value_in(one.here.get("data.path", ""))))
         if one.here.get("data") != "text" or file.suffix == ".txt":
@@ -599,13 +602,46 @@ def name_own_columns(old: Sequence[Old]) -> None:
             if len(texts) == 1:
                 one.here.pop("objective", "")
             if reads_scores and scores:
-                one.here["data.scores"] = scores[0]
+                one.here |= {"data.scores": scores[0], "data.score_range": "null"}
             elif reads_scores:
-                one.is_left, one.note = True, "(name the column of the scores: data.scores=C)"
+                one.is_left, one.note = True, f"(name the column of the scores: {scored})"
         else:
             one.is_left = True
-            needed = "data.columns=[A,B] data.scores=C" if reads_scores else "data.columns=[A,B]"
+            needed = f"data.columns=[A,B] {scored}" if reads_scores else "data.columns=[A,B]"
             one.note = f"({file} is no file here: name its columns, {needed})"
+
+
+def prompt_own_columns(old: Sequence[Old]) -> None:
+    """Translate prompts by column into the prompt of the first column and the prompt of the other columns.
+
+    sentence-transformers puts no prompt before a column that the prompts do not name. If the columns of the data are
+    not known, the prompts name all of them, in their order.
+    """
+    columns = value_in(merged([one.here for one in old]).get("data.columns", "[]"))
+    for one in old:
+        if one.name != "prompts" or not one.is_left:
+            continue
+        prompts = dict_in(one.given[-1])
+        names = [*columns] if isinstance(columns, list) and columns else [*prompts]
+        texts = [prompts.get(name, "") for name in names]
+        absent = [name for name in prompts if name not in names]
+        if absent:
+            one.note = f"(the columns are {', '.join(names)}: none is named {' or '.join(absent)})"
+        elif len({*texts[1:]}) > 1:
+            one.note = f"{one.note} (here they are {spell_value(texts[1:])})"
+        elif texts[1:] and (columns or not names[0].startswith(("doc", "pass"))):
+            both = {"query": texts[0], "document": texts[1]}
+            one.here, one.is_left, one.note = {"model.prefix": spell_value(both)}, False, ""
+
+
+def dict_in(text: str) -> dict[str, str]:
+    """Return the prompts by name in a text, as JSON or in Python's quotes; {} for any other text."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return {}
+    is_flat = isinstance(value, dict) and all(isinstance(one, str) for pair in value.items() for one in pair)
+    return value if is_flat else {}
 
 
 def leave_out_absent_head(old: Sequence[Old]) -> None:

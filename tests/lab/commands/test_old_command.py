@@ -366,6 +366,7 @@ def test_the_columns_of_a_file_are_texts_and_the_scores_of_the_loss(
     assert [text for text in texts if text.startswith(("data.columns", "data.scores"))] == settings.split()
     assert ("Not translated" not in refusal("cse-train", line)) == is_whole
     assert ("objective=simcse_sup" in texts) == (loss == "MultipleNegativesRankingLoss")
+    assert ("data.score_range=null" in texts) == ("data.scores" in settings)  # sentence-transformers accepts any score
 
 
 def test_the_objectives_that_read_scores_are_listed():
@@ -388,6 +389,25 @@ def test_prompts_of_queries_and_documents_are_one_prefix(prompts):
 )
 def test_other_prompts_are_not_translated(prompts):
     assert "Not translated: --prompts" in refusal("cse-train", shlex.join(["--prompts", prompts]))
+
+
+@pytest.mark.parametrize(
+    ("prompts", "prefix"),
+    [
+        ('{"a": "q: ", "b": "p: ", "c": "p: "}', {"query": "q: ", "document": "p: "}),
+        ("{'c': 'p: ', 'b': 'p: '}", {"query": "", "document": "p: "}),
+        ('{"a": "q: "}', {"query": "q: ", "document": ""}),
+        ("all: ", "all: "),
+        ('{"a": "q: ", "b": "p: "}', None),
+        ('{"query": "q: ", "document": "p: "}', None),
+    ],
+)
+def test_a_column_without_a_prompt_has_none_in_cse_too(tmp_path, monkeypatch, prompts, prefix):
+    monkeypatch.chdir(tmp_path)
+    Path("my.csv").write_text("a,b,c\n1,2,3\n")
+    line = shlex.join(["--train_dataset", "my.csv", "--prompts", prompts])
+    assert composed("train", offered("cse-train", line)[1:]).model.prefix == prefix
+    assert ("Not translated: --prompts." in refusal("cse-train", line)) == (prefix is None)
 
 
 @pytest.mark.parametrize("losses", ["--loss MatryoshkaLoss --loss CoSENTLoss", "--loss MatryoshkaLoss CoSENTLoss"])
