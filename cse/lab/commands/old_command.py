@@ -377,12 +377,17 @@ def settings_of(old: Sequence[Old]) -> list[str]:
 
 def leave_out_without_effect(old: Sequence[Old]) -> None:
     """Leave out the counterpart of each flag that another flag, or its absence, makes idle in the other trainer."""
-    on = {name for one in old if one.answer and one.here for name in one.answer.arguments}
+    on = {name for one in old if one.answer and one.here for name in one.answer.arguments} | valued(old)
     for one in old:
         if one.answer and one.answer.only_with and one.answer.only_with not in on:
             one.here, one.note = {}, f"has no effect without --{one.answer.only_with}"
         elif one.answer and one.answer.not_with in on:
             one.here, one.note = {}, f"has no effect with --{one.answer.not_with}"
+
+
+def valued(old: Sequence[Old]) -> set[str]:
+    """Return each flag with its value, in the form of `only_with` in other_trainers.yaml: "task_set na"."""
+    return {" ".join([one.name, *one.given[1:]]) for one in old}
 
 
 def wrap_in_widths(old: Sequence[Old]) -> None:
@@ -419,13 +424,15 @@ def defaults_of_trainers(old: Sequence[Old], ours: Sequence[str], kind: Kind) ->
     if keys.isdisjoint({"model", "model.name", "checkpoint"}) and not has_loss:
         return
     keys |= {*map(key_of, ours)}
+    flags = valued(old)
     used = [one.answer.trainer for one in old if one.answer]
     if has_loss:  # a loss is an argument of sentence-transformers, which uses Hugging Face's trainer
         used = ["sentence-transformers", "Hugging Face Trainer"]
     for trainer in dict.fromkeys(used):
         for row in trainers()[trainer][1]:
             here = settings_of_row(row.default.split())
-            if row.kind == kind and row not in given and keys.isdisjoint(here) and here:
+            is_read = row.kind == kind and row.only_with in ("", *flags)
+            if is_read and row not in given and keys.isdisjoint(here) and here:
                 without = Old([WITHOUT, f"--{row.arguments[0]}"], row, here)
                 if "=" not in row.default:
                     without.here, without.note, without.is_left = {}, plain(row), True

@@ -115,6 +115,12 @@ def offered(program: str, line: str) -> list[str]:
     ("cse-eval", "--pooler=avg_top2 --task_set na --tasks STS12 STSBenchmark MR SST2 --mode fasttest",
      "cse-eval pooling=avg_top2 eval=[sts,transfer] eval.sts.tasks=[STS12,STS-B] eval.transfer.tasks=[MR,SST2] "
      "splits=[test] eval.transfer.mode=fast"),
+    ("cse-eval", "--task_set na --model_name_or_path a --mode fasttest",
+     "cse-eval checkpoint=a splits=[test] eval.transfer.mode=fast pooling=pooler eval=[sts,transfer]"),
+    ("cse-eval", "--task_set full --tasks MR --model_name_or_path a",
+     "cse-eval eval=[sts,transfer] checkpoint=a pooling=pooler splits=[test]"),
+    ("cse-eval", "--tasks MR STS12 --model_name_or_path a",
+     "cse-eval checkpoint=a pooling=pooler eval=sts splits=[test]"),
     ("cse-eval", "--tasks STSBenchmark,MR, CR --task_set na --model_name_or_path a",
      "cse-eval eval=[sts,transfer] eval.sts.tasks=[STS-B] eval.transfer.tasks=[MR,CR] checkpoint=a pooling=pooler "
      "splits=[test]"),
