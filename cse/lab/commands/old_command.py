@@ -156,6 +156,7 @@ def refuse_translated(
         accumulate_processes(old)
     else:
         multiply(old)
+        contrast_anchors(old)
     score_in_training(old)
     score_on_dev(old)
     name_own_columns(old)
@@ -391,13 +392,20 @@ def valued(old: Sequence[Old]) -> set[str]:
 
 
 def wrap_in_widths(old: Sequence[Old]) -> None:
-    """Leave out MatryoshkaLoss, a loss around another loss, if the command has its widths and the other loss."""
+    """Leave out MatryoshkaLoss, a loss around another loss, if the command has its widths and the other loss.
+
+    Otherwise ask for what is missing.
+    """
     has_widths = any("objective.widths" in one.here for one in old)
     losses = [one for one in old if one.name == "loss"]
     for one in losses:
-        if has_widths and one.is_left and one.answer and one.answer.key == "objective.widths":
-            missing = "also give the loss that it wraps, such as --loss MultipleNegativesRankingLoss"
-            one.is_left, one.note = (False, "see objective.widths") if losses[1:] else (True, missing)
+        if not (one.is_left and one.answer and one.answer.key == "objective.widths"):
+            continue
+        if has_widths and losses[1:]:
+            one.is_left, one.note = False, "see objective.widths"
+        elif not losses[1:]:
+            one.note = "also give the loss that it wraps, such as --loss MultipleNegativesRankingLoss"
+            one.note += "" if has_widths else " --matryoshka_dims 384 192 96"
 
 
 def keep_one_loss(old: Sequence[Old]) -> None:
@@ -499,6 +507,14 @@ def accumulate_processes(old: Sequence[Old]) -> None:
                 del one.here["trainer.devices"]
             one.here["trainer.accumulate"] = str(int(count) * int(batches))
             one.note = "(a loss for the rows of each process)"
+
+
+def contrast_anchors(old: Sequence[Old]) -> None:
+    """Set is_left for gathered rows with GISTEmbedLoss: it compares an anchor only with its own process's anchors."""
+    values = merged([one.here for one in old])
+    for one in old if values.get("objective") == "gist" and values.get("trainer.devices", "1") != "1" else ():
+        if one.name == "gather_across_devices":
+            one.is_left, one.note = True, "(GISTEmbedLoss gathers no anchors, but cse compares all anchors of a batch)"
 
 
 def multiply(old: Sequence[Old]) -> None:

@@ -28,6 +28,7 @@ from cse.lab.settings.groups import (
     included,
     section_of,
 )
+from cse.lab.settings.values import number_in
 
 TABLE = Path(__file__).with_name("other_trainers.yaml")
 
@@ -260,7 +261,9 @@ class Answer(NamedTuple):
         for pattern, arguments in self.values.items():
             match = re.fullmatch(pattern, value)
             if match:
-                return [match.expand(text).replace("{}", value) for text in arguments.split()]
+                inverse = f"{1 / number:.9g}" if (number := number_in(value)) else ""
+                texts = [match.expand(text).replace("{1/}", inverse) for text in arguments.split()]
+                return [text.replace("{}", value) for text in texts]
         return None
 
 

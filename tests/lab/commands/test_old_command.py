@@ -169,6 +169,12 @@ def offered(program: str, line: str) -> list[str]:
      "cse-train objective.widths=[96,192,384] objective.width_weights=[1,0.5,0.5]"),
     ("cse-train", "--matryoshka_dims 96 --matryoshka_weights [1]",
      "cse-train objective.widths=[96] objective.width_weights=[1]"),
+    ("cse-train", "--loss MNRL --scale 30 --max_seq_length 64",
+     "cse-train objective=simcse_sup objective.head=null objective.temperature=0.0333333333 trainer.max_length=64 "
+     "trainer.batch_size=8 trainer.precision=fp32 trainer.select=null eval=[]"),
+    ("cse-train", "--temp 0.1 --eval_transfer",
+     "cse-train objective.temperature=0.1 eval=[stsb,sts,transfer] eval.transfer.mode=fast"),
+    ("cse-train", "--temp 0.1 --eval_transfer false", "cse-train objective.temperature=0.1"),
     ("cse-train", "--train_file data/nli_for_simcse.csv --hard_negative_weight 1 --weight_decay 0.0",
      "cse-train data=nli objective=simcse_sup objective.hard_negative_weight=1 trainer.weight_decay=0"),
 ])  # fmt: skip
@@ -310,7 +316,7 @@ def test_a_file_of_ones_own_has_its_columns_and_survives_the_shell(tmp_path, mon
     ("cse-train", "--loss my_own --max_seq_length 9", "MultipleNegativesRankingLoss"),
     ("cse-train", "--learning_rate 1e-5 2e-5 --fp16", "trainer.lr: a setting has one value"),
     ("cse-train", "--trainer.warmup 3 4 --fp16", "trainer.warmup: a setting has one value"),
-    ("cse-train", "--gpus 4", "SLURM"), ("cse-train", "--eval_transfer --temp 0.1", "eval=[stsb,sts,transfer]"),
+    ("cse-train", "--gpus 4", "SLURM"), ("cse-train", "--loss MatryoshkaLoss --max_seq_length 9", "--matryoshka_dims"),
 ])  # fmt: skip
 def test_what_a_person_has_to_decide_is_named(program, line, said):
     message = " ".join(refusal(program, line).split())
@@ -558,6 +564,24 @@ def test_a_loss_of_sentence_transformers_compares_the_rows_of_a_process(line, se
     wanted = {"devices": "1", "accumulate": "1", "drop_last": "False", "gather_scale": "exact"}
     wanted |= dict(text.replace("true", "True").split("=") for text in settings.split())
     assert {key: str(trainer[key]) for key in wanted} == wanted
+
+
+@pytest.mark.parametrize(("count", "loss", "is_same"), [
+    (2, "GISTEmbedLoss", False), (2, "CachedGISTEmbedLoss", False), (1, "GISTEmbedLoss", True), (2, "MNRL", True),
+])  # fmt: skip
+def test_gathered_anchors_differ_only_with_gist(count, loss, is_same):
+    line = f"torchrun --nproc_per_node {count} train.py --loss {loss} --max_seq_length 64 --gather_across_devices"
+    for value in ("", "True"):
+        message = refusal("cse-train", f"{line} {value}")
+        assert ("Not translated: --gather_across_devices." not in message) == is_same
+    assert "Not translated" not in refusal("cse-train", f"{line} False")
+
+
+@pytest.mark.parametrize(("scale", "temperature"), [("20", 0.05), ("20.0", 0.05), ("1", 1), ("0.5", 2), ("0", None)])
+def test_the_temperature_is_the_inverse_of_the_scale(scale, temperature):
+    texts = offered("cse-train", f"--loss CoSENTLoss --max_seq_length 64 --scale {scale}")
+    assert composed("train", texts[1:]).objective.temperature == (temperature or 0.05)
+    assert ("Not translated: --scale" in refusal("cse-train", f"--scale {scale} --fp16")) == (temperature is None)
 
 
 def test_only_simcses_script_divides_the_gradient_by_the_number_of_processes():
