@@ -10,6 +10,7 @@ import math
 import re
 import reprlib
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from cse.errors import UserError
@@ -80,13 +81,17 @@ def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> 
 
     Except in .csv and .tsv, a column may also be an item of a list or a value of an object; see `cell_of`.
     """
-    there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
+    shown = [name if name and name.isprintable() and name == name.strip() else repr(name) for name in header]
+    there = ", ".join(shown)
     is_table = file.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
     if is_table:
         there += " (its first line must name the columns)"
     if columns is None:
-        why = f"`columns` is not set: {file} has the columns {there}"
-        raise UserError(why, instead="name the columns of text: `columns`=[A] for single texts, [A,B] for pairs")
+        why = f"`columns` is not set: {file} has the column{'s' * (len(header) > 1)} {there}"
+        instead = "name the columns of text: `columns`=[A] for single texts, [A,B] for pairs"
+        if len(header) == 1:
+            instead = f"`columns`=[{shown[0]}] reads single texts; objectives that read pairs need a second column"
+        raise UserError(why, instead=instead)
     for column in columns:
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         held = name if is_table else column_of(name, header)
@@ -104,13 +109,17 @@ def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row
     surrogate pair. For a column of scores, raises the errors of ScoreColumn.cell.
     """
     cells = []
-    for column, name in zip(columns, names_of(columns), strict=True):
+    for name in names_of(columns):
         try:
-            cell = row[name] if name in row else cell_of(row, name)
+            cells.append(row[name] if name in row else cell_of(row, name))
         except LookupError as error:
             raise UserError(f"{where} has no column {name}") from error
-        cells.append(text_of_cell(cell, where, name, columns) if isinstance(column, str) else column.cell(cell, where))
-    return tuple(cells)
+    return tuple(
+        [
+            text_of_cell(cell, where, column, columns, cells) if isinstance(column, str) else column.cell(cell, where)
+            for column, cell in zip(columns, cells, strict=True)
+        ]
+    )
 
 
 def cell_of(row: Mapping[str, object], name: str) -> object:
@@ -145,18 +154,22 @@ def column_of(name: str, header: Collection[str]) -> str | None:
     return next((column for column in candidates if column in header), None)
 
 
-def text_of_cell(cell: object, where: str, name: str, columns: Columns) -> str:
-    """Return a cell of the column `name` as text; see `cells_of_row`. The message names all `columns`."""
+def text_of_cell(cell: object, where: str, name: str, columns: Columns, cells: Sequence[object]) -> str:
+    """Return a cell of the column `name` as text; see `cells_of_row`. cells: the cells of the row, in all `columns`.
+
+    The message names all columns, and the texts inside each of them.
+    """
     if cell is None or cell == "":
         return EMPTY
     if not isinstance(cell, str):
-        instead, inside = "", names_inside(cell, name)
-        if inside != [name]:
-            texts = [column for column in columns if isinstance(column, str)]
-            before, after = texts[: texts.index(name)], texts[texts.index(name) + 1 :]
-            instead = f"name the texts inside {name}: `columns`=[{','.join([*before, inside[0], *after])}]"
-            if len(inside) > 1:
-                instead += f" or, where more columns are possible, [{','.join([*before, *inside, *after])}]"
+        texts = [(column, one) for column, one in zip(columns, cells, strict=True) if isinstance(column, str)]
+        instead, inside = "", {column: names_inside(one, column) for column, one in texts}
+        if inside[name] != [name]:
+            nested = [column for column, names in inside.items() if names != [column]]
+            firsts, all_names = [names[0] for names in inside.values()], [*chain.from_iterable(inside.values())]
+            instead = f"name the texts inside {' and '.join(nested)}: `columns`=[{','.join(firsts)}]"
+            if firsts != all_names:
+                instead += f" or, where more columns are possible, [{','.join(all_names)}]"
         raise UserError(f"{where}: {name} holds {reprlib.repr(cell)}, not text", instead=instead)
     if not cell.isascii():
         try:

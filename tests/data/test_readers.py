@@ -98,6 +98,8 @@ def test_only_the_columns_of_a_table_are_named_by_its_first_line(tmp_path):
         with pytest.raises(UserError, match=r"columns.* is not set: .* first, second") as refused:
             read(tmp_path, name, content, None)
         assert str(refused.value).count("first line") == count
+    with pytest.raises(UserError, match=r"columns.*=\[first\].* second column"):
+        read(tmp_path, "a.csv", "first\n", None)
 
 
 def test_a_folder_is_its_files_in_order(tmp_path):
@@ -175,6 +177,8 @@ def test_an_item_of_a_list_and_a_key_of_an_object_are_columns(tmp_path, name, co
             read(tmp_path, name, content, [wrong])
     with pytest.raises(UserError, match=r"\[query.text,passages_1.text,passages_2.text,pos_1\]"):
         read(tmp_path, name, content, ["query.text", "passages", "pos_1"])
+    with pytest.raises(UserError, match=r"pos and neg.*\[pos_1,neg_1\].*\[pos_1,neg_1,neg_2,neg_3\]"):
+        read(tmp_path, name, content, ["pos", "neg"])
 
 
 def test_a_column_with_the_name_of_an_item_or_key_is_itself(tmp_path):
