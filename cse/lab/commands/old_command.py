@@ -117,13 +117,15 @@ def refuse_old_command(texts: Sequence[str], kind: Kind) -> None:
     launcher, words = split_old_command(before, known)  # torchrun --nproc_per_node 4
     flags, ours = split_old_command(after, known)
     of_launcher = [one for one in launcher if one.given[0].startswith("--")]  # python -u is no flag of a launcher
-    of_script = [] if any(map(names_loss, flags)) else entry_of_script(script)
+    # cse knows the defaults for a loss of sentence-transformers, whatever the script
+    names_loss = any(one.name == "loss" and any(map(answer_to, one.given[1:])) for one in flags)
+    of_script = [] if names_loss else entry_of_script(script)
     old = [*of_script, *of_launcher, *flags]
     variables = [text for text in words if SETTING.match(text)]
     if script and GPUS in os.environ and GPUS not in map(key_of, variables):  # CUDA_VISIBLE_DEVICES=0,1 cse-train ...
         variables.insert(0, f"{GPUS}={os.environ[GPUS]}")
     old = [part for one in old for part in each_loss(one)]
-    if any(map(is_flag, old)) or script.endswith(".jsonnet"):
+    if any(FLAG.match(one.given[0]) for one in old) or script.endswith(".jsonnet"):
         refuse_translated(old, variables, ours, known, kind)
     if script:
         raise UserError(f"{script} has no flags to translate: docs/coming-from.md has the commands of cse for scripts")
@@ -186,11 +188,6 @@ def refuse_script(script: str, kind: Kind) -> None:
         raise UserError(f"{script} corresponds to {PROGRAMS[theirs]}: paste this command after {PROGRAMS[theirs]}")
 
 
-def names_loss(old: Old) -> bool:
-    """Return whether an entry is for --loss with a loss of sentence-transformers, whose defaults cse knows."""
-    return old.name == "loss" and any(map(answer_to, old.given[1:]))
-
-
 def entry_of_script(script: str) -> list[Old]:
     """Return an entry for AllenNLP's file of settings, or for a script that is not in SCRIPTS; else []."""
     if Path(script).name in ("", *SCRIPTS):
@@ -229,11 +226,6 @@ def overrides_as_flags(text: str) -> list[str]:
     if not isinstance(settings, dict):
         return ["--overrides", text]
     return [f"--{key}={spell_value(value, quotes=False)}" for key, value in flattened(settings).items()]
-
-
-def is_flag(old: Old) -> bool:
-    """Return whether an entry is for a flag, not for another text."""
-    return FLAG.match(old.given[0]) is not None
 
 
 def split_old_command(texts: Sequence[str], known: Collection[str]) -> tuple[list[Old], list[str]]:
@@ -372,8 +364,13 @@ def settings_of(old: Sequence[Old]) -> list[str]:
 
     A flag with a value overrides a flag without a value, whatever their order: --mlm_weight=0.1 overrides --do_mlm.
     """
-    values = merged([one.here for one in sorted(old, key=lambda one: len(one.given) > 1)])
-    return [f"{key}={values[key]}" for key in merged([one.here for one in old])]
+    values = values_of(sorted(old, key=lambda one: len(one.given) > 1))
+    return [f"{key}={values[key]}" for key in values_of(old)]
+
+
+def values_of(old: Sequence[Old]) -> dict[str, str]:
+    """Return {key of cse: its value} of all flags, see `merged`."""
+    return merged(one.here for one in old)
 
 
 def leave_out_without_effect(old: Sequence[Old]) -> None:
@@ -449,7 +446,7 @@ def defaults_of_trainers(old: Sequence[Old], ours: Sequence[str], kind: Kind) ->
 
 def score_nothing(old: Sequence[Old], ours: Sequence[str]) -> list[Old]:
     """Return an entry for eval=[] if sentence-transformers scores nothing, without an evaluator of cse; else []."""
-    values = merged([one.here for one in old])
+    values = values_of(old)
     evaluators = [one for one in old if one.name == "evaluator"]
     keys = values.keys() - ({"trainer.watch"} if evaluators else {})
     is_scored = not {"eval", "trainer.watch"}.isdisjoint([*keys, *map(key_of, ours)])
@@ -494,7 +491,7 @@ def accumulate_processes(old: Sequence[Old]) -> None:
 
     trainer.accumulate does the same. If the processes cannot share a batch equally, one process trains.
     """
-    values = merged([one.here for one in old])
+    values = values_of(old)
     count, batches = values.get("trainer.devices", ""), values.get("trainer.accumulate", "1")
     if not (count.isdecimal() and batches.isdecimal() and int(count) > 1):
         return
@@ -511,7 +508,7 @@ def accumulate_processes(old: Sequence[Old]) -> None:
 
 def contrast_anchors(old: Sequence[Old]) -> None:
     """Set is_left for gathered rows with GISTEmbedLoss: it compares an anchor only with its own process's anchors."""
-    values = merged([one.here for one in old])
+    values = values_of(old)
     for one in old if values.get("objective") == "gist" and values.get("trainer.devices", "1") != "1" else ():
         if one.name == "gather_across_devices":
             one.is_left, one.note = True, "(GISTEmbedLoss gathers no anchors, but cse compares all anchors of a batch)"
@@ -519,7 +516,7 @@ def contrast_anchors(old: Sequence[Old]) -> None:
 
 def multiply(old: Sequence[Old]) -> None:
     """Multiply each number that holds for one process in the other trainer by the number of processes."""
-    values = merged([one.here for one in old])
+    values = values_of(old)
     for one in old:
         if one.answer and one.answer.times in values:
             key, factor = one.answer.key, values[one.answer.times]
@@ -534,7 +531,7 @@ def data_parallel(old: Sequence[Old], variables: Sequence[str], kind: Kind) -> I
     In SimCSE's code each GPU computes the loss of its own rows, and an update has the mean gradient. On one GPU,
     trainer.accumulate does the same. In sentence-transformers one loss compares the rows of all GPUs.
     """
-    values = merged([one.here for one in old])
+    values = values_of(old)
     is_whole = uses_sentence_transformers(old)
     key = "trainer.batch_size" if is_whole else "trainer.accumulate"
     number = values.get(key, "" if is_whole else "1")
@@ -555,7 +552,7 @@ def score_in_training(old: Sequence[Old]) -> None:
     for one in old:
         if one.name == "evaluator" and one.here.get("eval", "[]") != "[]":
             score_by(one, old)
-    values = merged([one.here for one in old])
+    values = values_of(old)
     epochs = number_in(values.get("trainer.epochs", ""))
     by_epoch = "epoch" in [one.here.get("trainer.eval_every") for one in old]
     for one in old:
@@ -590,7 +587,7 @@ def score_on_dev(old: Sequence[Old]) -> None:
 
     The transfer tasks are scored on test: the dev accuracy of a task is beside its test score.
     """
-    values = merged([one.here for one in old])
+    values = values_of(old)
     if values.get("splits") != "[dev]":
         return
     for one in old:
@@ -611,7 +608,7 @@ def name_own_columns(old: Sequence[Old]) -> None:
     """
     from cse.data.readers import header_of
 
-    reads_scores = merged([one.here for one in old]).get("objective") in READS_SCORES
+    reads_scores = values_of(old).get("objective") in READS_SCORES
     scored = "data.scores=C data.score_range=null"
     for one in old:
         file = Path(str(value_in(one.here.get("data.path", ""))))
@@ -640,7 +637,7 @@ def prompt_own_columns(old: Sequence[Old]) -> None:
     sentence-transformers puts no prompt before a column that the prompts do not name. If the columns of the data are
     not known, the prompts name all of them, in their order.
     """
-    columns = value_in(merged([one.here for one in old]).get("data.columns", "[]"))
+    columns = value_in(values_of(old).get("data.columns", "[]"))
     for one in old:
         if one.name != "prompts" or not one.is_left:
             continue
@@ -669,7 +666,7 @@ def dict_in(text: str) -> dict[str, str]:
 
 def leave_out_absent_head(old: Sequence[Old]) -> None:
     """Leave out the setting that keeps the training head, if the command has no head."""
-    if merged([one.here for one in old]).get("objective.head") != "null":
+    if values_of(old).get("objective.head") != "null":
         return
     for one in old:
         if one.here.pop("objective.keep_head", ""):
