@@ -95,18 +95,22 @@ def rows_in_index(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Add each row with an anchor, such as `learning_rate`, to the index of the search, if no page has this entry.
 
     Of two anchors in one row, such as `plot` and `plots`, only the longer is added: a search for `plot` finds it too.
-    Sphinx calls this function after it has read every page.
+    In a row that has no anchor but links to rows of its page, each word of the first cell leads to the first of these
+    rows: `learning rate` to trainer.lr. Sphinx calls this function after it has read every page.
     """
     entries = app.env.get_domain("index").data["entries"].values()
     taken = {entry.lower() for of_page in entries for _, entry, _, main, _ in of_page if main}
-    for cell in [*doctree.findall(nodes.entry)]:
-        anchors = [
-            name for tag in cell.findall(nodes.raw) for name in re.findall(r'^<span id="([^"]+)">$', tag.astext())
-        ]
+    for row in [*doctree.findall(nodes.row)]:
+        tags = [tag.astext() for tag in row.findall(nodes.raw)]
+        anchors = [name for tag in tags for name in re.findall(r'^<span id="([^"]+)">$', tag)]
+        links = [name for tag in tags for name in re.findall(r'^<a href="#([^"]+)">$', tag)]
+        words = row[0].astext().split(", ") if links and not anchors else []
         for name in anchors:
             is_start = any(other.startswith(name) and len(name) >= len(other) / 2 for other in anchors if other != name)
             if not is_start and name.lower() not in taken:
-                cell.append(addnodes.index(entries=[("single", name, name, "main", None)]))
+                row[0].append(addnodes.index(entries=[("single", name, name, "main", None)]))
+        for name in words:
+            row[0].append(addnodes.index(entries=[("single", name, links[0], "main", None)]))
 
 
 def setup(app: Sphinx) -> None:

@@ -30,7 +30,11 @@ if (typeof Search !== "undefined") {
   };
 
   // A setting of cse comes before an argument of another trainer that fits as well: trainer.batch_size, mini_batch_size.
-  Scorer.score = ([page, , , , score, , kind]) => (page === "settings" && kind === "index" ? score + 15 : score);
+  // A heading comes before a text that has the words of the heading.
+  Scorer.score = ([page, , , , score, , kind]) => {
+    if (page === "settings" && kind === "index") return score + 15;
+    return kind === "title" ? score + 5 : score;
+  };
 
   // A row has the title of its page. The search adds the row's name.
   const perform = Search._performSearch;
