@@ -15,7 +15,7 @@ from cse.lab.commands.help_search import in_other_commands, legend, search_help,
 from cse.lab.settings.command import MULTIRUN, WITH_VALUE, normalized
 from cse.lab.settings.conf_files import body, first_sentence, text_of
 from cse.lab.settings.groups import OPTIONAL_GROUPS, Kind, adopt_folders, choices, file_of, groups, included, section_of
-from cse.lab.settings.lookup import Entry, nearest, settings_of_command
+from cse.lab.settings.lookup import Entry, answer_to, nearest, settings_of_command
 from cse.lab.settings.mistakes import no_choice
 from cse.lab.text_columns import at_width, in_column, list_at_width, terminal_width, yaml_at_width
 
@@ -61,7 +61,8 @@ def answer_question(page: str, arguments: Sequence[str], kind: Kind) -> str | No
     """
     if topics := topics_asked(arguments):
         name = " ".join(topics)  # the words of one name without quotation marks: batch size
-        one_name = len(topics) > 1 and with_parts([*settings_of_command(kind)], name)
+        found = with_parts([*settings_of_command(kind)], name) or ("." not in name and answer_to(name, kind=kind))
+        one_name = len(topics) > 1 and found
         return "\n\n".join(help_on(kind, topic) for topic in ([name] if one_name else topics))
     if asks_for_help(arguments):
         lines = [what_to_choose(kind) if line == "CHOICES" else at_width(line) for line in page.splitlines()]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cse.errors import UserError
-from cse.lab.settings.groups import CONF_DIR, Kind
+from cse.lab.settings.groups import CONF_DIR, Kind, groups
 from cse.lab.settings.lookup import (
     Entry,
     all_choices,
@@ -43,7 +43,7 @@ def search_help(kind: Kind, word: str, width: int) -> str:
         hint = f"; {elsewhere}" if elsewhere else near
         raise UserError(f"--help {word}: no setting or group has this name or mentions this word{hint}")
     wrapped = [line for sentence in sentences[:SHOWN] for line in in_column("", sentence, width).splitlines()]
-    found = [*wrapped, *in_column("", elsewhere, width).splitlines(), *paragraphs(matches, width)]
+    found = [*wrapped, *in_column("", elsewhere, width).splitlines(), *paragraphs(in_order(matches, word, kind), width)]
     notes = (legend(" ".join(" ".join(found).split())), recipe_note(matches, kind))
     return "\n".join([*found, *(line for note in notes for line in in_column("", note, width).splitlines())])
 
@@ -62,7 +62,7 @@ def search_page(page: str, word: str, settings: Sequence[Entry], width: int) -> 
     if not said and not matches:
         sentences, matches = matches_of(word, settings, "train")
     wrapped = [line for sentence in sentences[:SHOWN] for line in in_column("", sentence, width).splitlines()]
-    return "\n".join([*map(at_width, said), *wrapped, *paragraphs(matches, width)])
+    return "\n".join([*map(at_width, said), *wrapped, *paragraphs(in_order(matches, word, "train"), width)])
 
 
 def in_other_commands(word: str) -> str:
@@ -98,24 +98,51 @@ def matches_of(word: str, entries: Sequence[Entry], kind: Kind) -> tuple[list[st
     - If the word is another trainer's argument, and no dotted key of cse: a sentence on the argument, its counterparts,
       and entries of that name.
     - Else, if names of entries have the word as a part: these entries, and entries with the word as an allowed value.
-      If only choices have these names, then also settings of every command whose comments contain the word.
-    - Else: the sentences about other trainers that contain the word, and the entries whose comments contain the word.
+      If no usual setting has such a name, then also usual settings whose comments contain the word.
+    - Else: the entries whose comments contain the word. Before them come groups and usual settings, if the word begins
+      with a part of their names, as `evaluation` begins with `eval`. If there are none, then also the sentences about
+      other trainers that contain the word.
     """
     keys = [entry.key for entry in entries]
-    is_ours = "." in word and word in keys
-    answer = None if is_ours else answer_to(word.rpartition("/")[2], keys, kind)
-    if answer:
+    answer = answer_to(word.rpartition("/")[2], keys, kind)
+    if answer and not (word in keys and ("." in word or answer.kind != kind)):
         sentence = answer.sentence() if answer.note else f"{word} is {answer.type} here"
         counterparts = [entry for entry in entries if meets(entry, answer.first or word)]
         called_so = with_name(entries, word) if "." not in word else []
         return [sentence], [*counterparts, *(entry for entry in called_so if entry not in counterparts)]
     named = with_parts(entries, word)
+    usual = [entry for entry in entries if entry.key == entry.name and is_usual(entry, kind)]
     if named:
-        general = [entry for entry in entries if not entry.choice]
-        of_all = [] if any(entry in general for entry in named) else [one for one in general if one.key == one.name]
+        of_all = [] if any(entry in usual for entry in named) else usual
         also = [*with_comment(of_all, word), *with_value(entries, word)]
         return [], [*named, *(entry for entry in also if entry not in named)]
-    return sentences_with(word), with_comment(entries, word)
+    mentions = with_comment(entries, word)
+    near = [*groups_that_begin(word, kind), *(entry for entry in usual if begins_with_a_part(word, entry.name))]
+    if mentions and near:
+        return [], [*near, *(entry for entry in mentions if entry not in near)]
+    return sentences_with(word), mentions
+
+
+def is_usual(entry: Entry, kind: Kind) -> bool:
+    """Return whether every command of a kind has this entry, if the command chooses nothing in the entry's group."""
+    group, _, choice = entry.choice.partition("=")
+    return not choice or choice in groups(kind)[group].choices
+
+
+def groups_that_begin(word: str, kind: Kind) -> list[Entry]:
+    """Return each group with whose name the word begins, with the group's default and its comment."""
+    found = {group: default for group, default in groups(kind).items() if begins_with_a_part(word, group)}
+    return [
+        Entry(group, "[{}]".format(",".join(chosen)) if chosen[1:] else "".join(chosen), f"{comment}; {more}", group)
+        for group, (chosen, comment) in found.items()
+        for more in [f"--help {group} lists the choices"]
+    ]
+
+
+def begins_with_a_part(word: str, name: str) -> bool:
+    """Return whether a word begins with a part of a name that has four letters or more: evaluation, eval_every."""
+    parts = [part for part in re.split(r"[._]", name) if len(part) > 3]
+    return word.isalpha() and word.lower().startswith(tuple(parts))
 
 
 def meets(entry: Entry, given: str) -> bool:
@@ -173,14 +200,30 @@ def recipe_note(matches: Sequence[Entry], kind: Kind) -> str:
     return "A recipe or an experiment may replace these values: add --cfg job to your command to see its values."
 
 
+def in_order(matches: Sequence[Entry], word: str, kind: Kind) -> list[Entry]:
+    """Return the entries about a word, with the entry first that the word means.
+
+    Settings of choices that are no default come after all other entries. In each of these two lists, the order is:
+    names that have the word, comments by the place of the word, keys with fewer dots. A setting that refuses every
+    other value comes last.
+    """
+
+    def place(entry: Entry) -> tuple[bool, bool, int, int, str, bool]:
+        is_refused = entry.comment.startswith("another value is refused")
+        is_named = word.lower() in entry.name.lower() or begins_with_a_part(word, entry.name)
+        before = 0 if is_named else len(entry.comment.lower().partition(word.lower())[0])
+        return is_refused, not is_usual(entry, kind), before, entry.key.count("."), entry.key, bool(entry.choice)
+
+    return sorted(matches, key=place)
+
+
 def paragraphs(matches: Sequence[Entry], width: int) -> Iterator[str]:
     """Yield a paragraph for each entry. If choices of a group have an equal setting, one paragraph shows it.
 
-    Settings of choices come after all other entries. Within each of these two lists, keys with fewer dots come first.
     After PARAGRAPHS paragraphs, one line gives the number of the remaining paragraphs, and how to see the next one.
     """
     alike: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)  # the choices that share a setting
-    for entry in sorted(matches, key=lambda entry: (bool(entry.choice), entry.key.count("."), entry.key)):
+    for entry in matches:
         group, _, choice = entry.choice.partition("=")
         alike[entry.key, entry.value, entry.comment, group].append(choice)
     column = min(44, max((len(f"{key}={value}") for key, value, _, _ in alike), default=0) + 2)

@@ -101,6 +101,7 @@ def test_another_trainers_argument_may_have_its_dashes():
 
 def test_the_words_of_one_name_need_no_quotation_marks():
     assert help_of("--help", "batch", "size") == help_of("--help", "batch size")
+    assert help_of("--help", "early", "stopping") == help_of("--help", "early stopping")
     assert help_of("--help", "lr", "seed") == f"{help_of('--help', 'lr')}\n\n{help_of('--help', 'seed')}"
 
 

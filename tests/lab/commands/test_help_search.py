@@ -34,11 +34,17 @@ def test_help_answers_with_the_table(name):
 
 
 @pytest.mark.parametrize(("word", "first", "about"), [
-    ("warmup", "trainer.warmup=0", ""), ("learning rate", "learning rate is trainer.lr here", "3e-5"),
+    ("warmup", "trainer.warmup=0", ""),
+    ("learning rate", "learning rate is trainer.lr here\ntrainer.lr=3e-5  peak learning rate", ""),
     ("trainer.chunk", "trainer.chunk=null", "rows in memory at a time"), ("jobs", "jobs.fail_fast=false", ""),
     ("subset_seed", "aux_modality.data.subset_seed=0", "(aux_modality=visual)"),
     ("decoders", "model.pooling=null", "(decoders)"),  # a word of its comment
-    ("temperature", "aux_modality.temperature=0.07", "objective.temperature=0.05"),
+    ("temperature", "objective.temperature=0.05", "aux_modality.temperature=0.07"),  # the default choice comes first
+    ("evaluate", "eval=[stsb,sts]", "trainer.eval_every=125"), ("evaluation", "eval=[stsb,sts]", "trainer.eval_every"),
+    ("score", "trainer.select=", ""), ("label", "data.scores: ", "eval=classification"),
+    ("early stopping", "trainer.stop_early: ", "trainer.stop_early=false"), ("seed", "seed: ", "seed=42"),
+    ("pooling", "model.pooling=null", ""), ("dropout", "augmentation=dropout", "(augmentation=dropout) the encoder's"),
+    ("cross_encoder", "no counterpart: cse-data mine", ""), ("query_prompt_name", "model.prefix: ", "model.prefix="),
     ("simcse", "objective=simcse", "objective=simcse_sup"),  # a choice's name
     ("report_to", "tracker: tracker=wandb", "tracker=auto"),  # another trainer's name for a group: its choices
     ("output_dir", "hydra.run.dir: by default", "hydra.run.dir=outputs"),
@@ -72,6 +78,19 @@ def test_another_trainers_argument_shows_its_row_and_its_setting(word, first, ke
     lines = search_help("train", word, 200)
     assert lines.startswith(first)
     assert set(re.findall(r"^([\w.]+)=", lines, re.MULTILINE)) == keys
+
+
+def test_a_setting_that_refuses_other_values_comes_last():
+    lines = search_help("train", "hard_negative_weight", 200)
+    assert lines.index("(objective=simcse_sup) log(alpha)") < lines.index("another value is refused")
+
+
+def test_a_setting_of_the_command_comes_before_another_trainers_argument():
+    assert search_help("evaluate", "label", 120).startswith("label=null")
+
+
+def test_an_evaluator_that_cse_lacks_leads_to_the_page_that_adds_one():
+    assert "docs/adding/evaluator.md" in search_help("train", "TripletEvaluator", 200)
 
 
 def test_a_word_that_no_name_resembles_gets_no_suggestion():
