@@ -1,7 +1,8 @@
 """The command cse-data mine. For pairs of texts, it finds hard negatives among the texts of the second column.
 
-The settings have the names and meanings of sentence-transformers' mine_hard_negatives (6.2). Q is the number of
-distinct queries, N the number of distinct documents, B the number of queries in a chunk, and K the number of ranks.
+Except for `out`, the settings are arguments of sentence-transformers' mine_hard_negatives (6.2), with the same
+meanings. Q is the number of distinct queries, N the number of distinct documents, B the number of queries in a chunk,
+and K the number of ranks.
 """
 
 import csv
