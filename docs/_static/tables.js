@@ -5,5 +5,8 @@ for (const table of document.querySelectorAll("table.docutils")) {
   const rows = [...table.querySelectorAll("tbody tr")];
   const isText = rows.some((row) => row.lastElementChild.textContent.length > 40);
   table.classList.toggle("stacked", heads.length > 2 && isText);
-  for (const row of rows) [...row.children].forEach((cell, column) => (cell.dataset.head = heads[column] || ""));
+  for (const row of rows) {
+    // an empty cell has no head
+    [...row.children].forEach((cell, column) => (cell.dataset.head = (cell.textContent.trim() && heads[column]) || ""));
+  }
 }

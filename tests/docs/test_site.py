@@ -187,6 +187,10 @@ def test_a_narrow_screen_shows_every_cell_of_a_row_with_sentences(site, tmp_path
         assert max(rights) < 400
         head = page.run(f"getComputedStyle({row}.children[2], '::before').content")
         assert head.startswith('"meaning')
+    with chromium.Page(site / "own-text.html", tmp_path, width=400) as page:
+        empty = "[...document.querySelectorAll('table.stacked td')].filter((cell) => !cell.textContent.trim())"
+        heads = page.run(f"{empty}.map((cell) => getComputedStyle(cell, '::before').content)")
+        assert {*heads} == {"none"}
 
 
 @chromium.needed
