@@ -120,11 +120,13 @@ class Batches(Steps):
         self.row_numbers = compact(views.augmentation.usable_rows(self.text))
         number = len(self.row_numbers)
         if batch_size > number:
-            usual = max(2, min(USUAL, 1 << (number // 2).bit_length() - 1))  # a power of two, at least two batches
+            wrong = f"trainer.batch_size={batch_size} is larger than the data ({number} rows of data={self.text.name})"
+            if number < 2:
+                raise UserError(f"{wrong}: give more text")
+            usual = min(USUAL, max(2, number // 2))
             raise UserError(
-                f"trainer.batch_size={batch_size} is larger than the data ({number} rows of data={self.text.name}): "
-                f"give more text, or a smaller batch, such as trainer.batch_size={usual}; the batches per epoch are then "
-                f"{number // usual}, and trainer.epochs=N trains for more epochs"
+                f"{wrong}: give more text, or a smaller batch, such as trainer.batch_size={usual}; an epoch then has "
+                f"{number // usual} batches, and trainer.epochs=N trains for more epochs"
             )
         check_even_split(batch_size, world)
         fewest = math.ceil(max(2 * world, min_rows) / world) * world  # a process with one row has no negatives

@@ -60,12 +60,15 @@ class Stream(Part, Dataset[B], Generic[B]):
     def check_size(cls, labels: np.ndarray, where: str, batch_size: int) -> None:
         """Raise UserError if there are fewer items than one batch has."""
         if len(labels) < batch_size:
-            why = f"{where} has {len(labels)} {cls.kind}, fewer than `batch_size`={batch_size}: add data, or lower "
-            why += f"`batch_size` to {len(labels)} at most"
-            if len(np.unique(labels)) == 1:  # the modality would refuse this next
-                why += f". All its {cls.kind} have the same class: sort them into a folder for each class, or also give "
-                why += "aux_modality.loss=simclr, which needs no classes"
-            raise UserError(why)
+            one_class = (
+                f". All its {cls.kind} have the same class: sort them into a folder for each class, or also give "
+                "aux_modality.loss=simclr, which needs no classes"
+            )
+            raise UserError(
+                f"{where} has {len(labels)} {cls.kind}, fewer than `batch_size`={batch_size}: add data, or lower "
+                f"`batch_size` to {len(labels)} at most"
+                + (one_class if len(np.unique(labels)) == 1 else "")  # the modality would refuse this next
+            )
 
     def provenance(self) -> dict[str, object]:
         """Return facts about the items as JSON types. source: the name of the folder, or of the dataset on the hub."""

@@ -172,7 +172,8 @@ def shares_in_words(parts: Parts) -> str:
 def truncation_in_words(batches: Batches) -> str:
     """Return the number of rows with a view that reaches the maximum length, and a larger length, in tokens.
 
-    Longer views are truncated. For a large text, the rows are a sample. Return "" if there is no such row, or if each view is tokenised anew.
+    Longer views are truncated. For a large text, the rows are a sample. Return "" if there is no such row, or if each
+    view is tokenised anew.
     """
     lengths_nV, most = batches.views.lengths_nV, batches.views.max_length
     count, kept = int((lengths_nV >= most).any(1).sum()), most - batches.views.tokenizer.template_length

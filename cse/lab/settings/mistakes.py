@@ -138,7 +138,7 @@ def as_one_value(argument: str, kind: Kind) -> str:
 
 
 def joined(text: str, texts: Sequence[str]) -> str:
-    """Return the list or mapping that a shell divided at its blanks, from `text` to the closing bracket; "" for none."""
+    """Return the list or mapping that a shell divided at its blanks, from `text` to its last bracket; "" for none."""
     closing = {"[": "]", "{": "}"}.get(text.partition("=")[2][:1])
     if closing is None or text not in texts:
         return ""

@@ -9,9 +9,18 @@ from cse.lab.settings.groups import choices
 from cse.lab.settings.mistakes import no_choice, no_key, no_setting
 
 
-@pytest.mark.parametrize("group", [
-    "model", "objective", "sweep", "recipe", "recipe/augmentation", "recipe/aux_modality", "hydra/sweeper",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "group",
+    [
+        "model",
+        "objective",
+        "sweep",
+        "recipe",
+        "recipe/augmentation",
+        "recipe/aux_modality",
+        "hydra/sweeper",
+    ],
+)
 def test_the_help_that_a_refusal_names_lists_all_choices(group):
     names = choices(group)
     message = no_choice(group, f"{names[0]}x" if names else "x", "train")
@@ -20,19 +29,27 @@ def test_the_help_that_a_refusal_names_lists_all_choices(group):
         assert names
 
 
-@pytest.mark.parametrize(("group", "choice", "elsewhere"), [
-    ("objective", "simclr", "variant=simclr"), ("objective", "visual", "aux_modality=visual"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("group", "choice", "elsewhere"),
+    [
+        ("objective", "simclr", "variant=simclr"),
+        ("objective", "visual", "aux_modality=visual"),
+    ],
+)
 def test_a_choice_of_another_group_is_named_with_the_help_on_the_given_group(group, choice, elsewhere):
     message = no_choice(group, choice, "train")
     assert elsewhere in message
     assert f"--help {group} " in message
 
 
-@pytest.mark.parametrize(("text", "here"), [
-    ("pooler_type=cls", "model.pooling=cls"), ("pooler_type=avg", "model.pooling=mean objective.head=null"),
-    ("metric_for_best_model=stsb_spearman", "trainer.select=stsb"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "here"),
+    [
+        ("pooler_type=cls", "model.pooling=cls"),
+        ("pooler_type=avg", "model.pooling=mean objective.head=null"),
+        ("metric_for_best_model=stsb_spearman", "trainer.select=stsb"),
+    ],
+)
 def test_another_trainers_key_is_translated_with_its_value(text, here):
     assert no_key(text.partition("=")[0], [text], "train").endswith(f" is {here} here")
 
@@ -42,15 +59,25 @@ def test_a_value_without_a_counterpart_gets_the_whole_row(text):
     assert "avg_top2" in no_key(text.partition("=")[0], [text], "train")
 
 
-@pytest.mark.parametrize(("texts", "meant"), [
-    (["data.score=x"], "data.scores belongs to"), (["data=text", "data.path=x", "data.score=x"], "data.scores?"),
-    (["data.file=x.txt"], "data=text data.path=x.txt"), (["model.path=x"], "model.name=x"),
-    (["eval.path=x.csv"], "eval=pairs eval.dev=x.csv"), (["data.test=x.csv"], "eval=pairs eval.test=x.csv"),
-    (["eval=pairs", "eval.pairs.path=x.csv"], "eval=pairs eval.dev=x.csv"), (["trainer.step=9"], "trainer.max_steps?"),
-    (["eval=pairs", "eval.pairs.scores=x"], "eval.pairs.score?"), (["eval=beir", "eval.beir.path=x"], "eval.beir.folder"),
-    (["model.length=64"], "trainer.max_length?"), (["trainer.eval_step=9"], "trainer.eval_every?"),
-    (["file=x.txt"], "data=text data.path=x.txt"), (["trainer.learningrate=1"], "trainer.lr?"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("texts", "meant"),
+    [
+        (["data.score=x"], "data.scores belongs to"),
+        (["data=text", "data.path=x", "data.score=x"], "data.scores?"),
+        (["data.file=x.txt"], "data=text data.path=x.txt"),
+        (["model.path=x"], "model.name=x"),
+        (["eval.path=x.csv"], "eval=pairs eval.dev=x.csv"),
+        (["data.test=x.csv"], "eval=pairs eval.test=x.csv"),
+        (["eval=pairs", "eval.pairs.path=x.csv"], "eval=pairs eval.dev=x.csv"),
+        (["trainer.step=9"], "trainer.max_steps?"),
+        (["eval=pairs", "eval.pairs.scores=x"], "eval.pairs.score?"),
+        (["eval=beir", "eval.beir.path=x"], "eval.beir.folder"),
+        (["model.length=64"], "trainer.max_length?"),
+        (["trainer.eval_step=9"], "trainer.eval_every?"),
+        (["file=x.txt"], "data=text data.path=x.txt"),
+        (["trainer.learningrate=1"], "trainer.lr?"),
+    ],
+)
 def test_the_key_that_a_wrong_key_means_is_named(texts, meant):
     message = no_key(texts[-1].partition("=")[0], texts, "train")
     assert meant in message
