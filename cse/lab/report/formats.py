@@ -95,10 +95,11 @@ def score_in_words(name: str) -> str:
 def place_in_words(place: str) -> str:
     """Return the split and the data of a score as a paper writes them: STS-B dev for dev/stsb.
 
-    The name of a user's file comes after the evaluator: pairs my_file dev for dev/pairs/my_file. If the file is named
-    after the split, the split is said once: pairs dev for dev/pairs/dev.
+    The name of a user's file of pairs is left out: text pairs dev for dev/pairs/my_file.
     """
     split, *parts = place.split("/")
+    if parts[:1] == ["pairs"]:
+        return f"text pairs {split}"
     if len(parts) > 1 and parts[1].casefold().startswith(parts[0]):  # STS12 of sts
         del parts[0]
     return " ".join([*(WORDS.get(part, part) for part in parts if part != split), split])

@@ -8,6 +8,7 @@ from cse.lab.report.any_runs.comparison import compare_runs
 from cse.lab.report.any_runs.evaluations import with_evaluations
 from cse.lab.report.any_runs.runs_table import runs_frame
 from cse.lab.report.any_runs.settings_table import notes_on_settings, score_text
+from cse.lab.report.any_runs.typed_names import setting_named
 from cse.lab.report.any_runs.which_runs import with_origin
 
 DEV, TRANSFER = "dev/stsb/spearman", "test/transfer/average"
@@ -119,3 +120,21 @@ def test_modified_data_of_an_evaluation_marks_its_scores_alone(trained, evaluate
     found = joined()
     texts = {metric: score_text(found, found.ranked[1], metric) for metric in (DEV, TRANSFER)}
     assert ("†" in texts[TRANSFER], "†" in texts[DEV]) == (True, False)
+
+
+@pytest.mark.parametrize(("label", "name"), [(None, "untrained minilm (cls pooling)"), ("MiniLM", "MiniLM")])
+def test_an_encoder_without_training_is_one_row_with_a_name(leave, joined, label, name):
+    """Keys that only the command of cse-eval or of cse-train has are no columns."""
+    for objective in ("simcse", "barlow"):
+        for seed in (1, 2):
+            given = [f"objective={objective}", "trainer.max_steps=4", "eval=pairs", f"seed={seed}"]
+            config = {"objective.t": 1, "trainer.max_steps": 4, "seed": seed}
+            choices = {"objective": objective, "eval": "pairs"}
+            leave(f"T/{objective}-{seed}", config, {DEV: 70.0 + seed}, choices=choices, overrides=given)
+    typed = ["model=minilm", "pooling=cls", "eval=[pairs,stsb]", *([f"label={label}"] if label else [])]
+    config = {"model.name": "a/minilm", "pooling": "cls", "label": label}
+    leave("E/minilm", config, {DEV: 60.0}, choices={"model": "minilm", "eval": "pairs,stsb"}, overrides=typed)
+    comparison = joined()
+    assert [key.dotted for key in comparison.keys] == ["objective"]
+    assert {setting.label for setting in comparison.settings} == {"objective=simcse", "objective=barlow", name}
+    assert setting_named(comparison, name).values == {"objective": name}

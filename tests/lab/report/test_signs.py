@@ -50,9 +50,9 @@ def test_a_small_deviation_adds_decimals_only_to_small_scores(mean, sd, text):
     [
         ("dev/stsb/spearman", "Spearman's correlation on STS-B dev"),
         ("test/sts/STS12/spearman", "Spearman's correlation on STS12 test"),
-        ("dev/pairs/dev/spearman", "Spearman's correlation on pairs dev"),  # the user's files dev.csv and test.csv
-        ("test/pairs/test/pearson", "Pearson's correlation on pairs test"),
-        ("dev/pairs/my_file/spearman", "Spearman's correlation on pairs my_file dev"),
+        ("dev/pairs/dev/spearman", "Spearman's correlation on text pairs dev"),
+        ("test/pairs/test/pearson", "Pearson's correlation on text pairs test"),
+        ("dev/pairs/my_file/spearman", "Spearman's correlation on text pairs dev"),
         ("test/transfer/MR/dev_accuracy", "dev accuracy on transfer MR test"),
         ("dev/x", "x on dev"),
         ("train/loss", "training loss"),

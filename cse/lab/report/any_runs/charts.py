@@ -111,7 +111,9 @@ def as_axis(comparison: Comparison, key: Key, is_search: bool) -> dict[Setting, 
 
     Return None if a value is not a number. Without a search, return None also for at most CATEGORIES distinct numbers.
     """
-    texts = pd.Series([setting.values[key.dotted] for setting in comparison.ranked])
+    texts = pd.Series(
+        [setting.values[key.dotted] if setting.runs[0].has(key.dotted) else "" for setting in comparison.ranked]
+    )
     numbers = pd.to_numeric(texts[texts != ""], errors="coerce")
     is_axis = numbers.notna().all() and (is_search or numbers.nunique() > CATEGORIES)
     return dict(zip(comparison.ranked, numbers.reindex(texts.index), strict=True)) if is_axis else None

@@ -19,16 +19,23 @@ from cse.lab.report.any_runs.names import (
     format_settings,
     format_short,
     label_of,
+    name_of_untrained,
     short_names,
 )
 from cse.lab.report.any_runs.scores import ScoreNames, pick_scores
 from cse.lab.report.any_runs.trials import Trial, first_trials, runs_included
 from cse.lab.report.formats import FEW, first_few, format_of
 from cse.lab.report.numbers.groups import Group, groups_of_scores
-from cse.lab.report.numbers.keys_that_differ import fewest_keys, keys_of_settings, value_in_words
+from cse.lab.report.numbers.keys_that_differ import (
+    fewest_keys,
+    has_several_values,
+    keys_of_settings,
+    value_in_words,
+)
 from cse.lab.report.numbers.statistics import Value, mean_and_sd
 from cse.lab.report.numbers.unlike import differences_in_number
 from cse.lab.settings.arguments import values_of
+from cse.lab.settings.groups import is_group
 from cse.lab.settings.values import in_one_form
 from cse.score import in_short
 
@@ -199,7 +206,7 @@ def compare_runs(
     """
     begun = [run for run in runs if run.has_results] or list(runs)  # all runs if none has results
     scores = pick_scores([run for run in runs if run.is_done], patterns)
-    dotted = keys_of_settings(begun, seed_key, jobs)
+    dotted = without_keys_of_programs(keys_of_settings(begun, seed_key, jobs), begun)
     by_setting = runs_by_setting(runs, dotted)
     named = [job for job in jobs if all(map(job.has, dotted))]
     values = values_as_text([*(alike[0] for alike in by_setting), *named], dotted)
@@ -239,6 +246,27 @@ def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]
     return list(alike.values())
 
 
+def without_keys_of_programs(keys: Sequence[str], runs: Sequence[Run]) -> list[str]:
+    """Return the keys, without the keys that only separate trained runs from encoders without training.
+
+    Such a key (eval, max_steps) has one value in all runs of cse-train and one in all runs of cse-eval. `origin` is
+    also left out. A key stays if settings differ in no other key: `origin` and names go first, groups go last.
+    """
+    by_program = [[run for run in runs if run.program == program] for program in ("cse-train", "cse-eval")]
+    are_untrained = all(by_program) and all(map(name_of_untrained, by_program[1]))
+    kept = list(keys)
+
+    def rank(key: str) -> tuple[bool, bool, bool]:
+        return key not in ("origin", "label"), key.partition(".")[0] != "eval", is_group(key)
+
+    for key in sorted(reversed(keys), key=rank):
+        fewer = [other for other in kept if other != key]
+        is_redundant = key == "origin" or (are_untrained and not any(has_several_values(of, key) for of in by_program))
+        if fewer and is_redundant and len(runs_by_setting(runs, fewer)) == len(runs_by_setting(runs, kept)):
+            kept = fewer
+    return kept
+
+
 def arguments_but_seed(run: Run, seed_key: str) -> frozenset[tuple[str, str]]:
     """Return the arguments of a run's command, without the seed and Hydra's arguments, and the run's `origin`."""
     given = {"origin": str(run.get("origin")), **values_of(run.arguments)}
@@ -255,8 +283,18 @@ def are_of_checkpoints(by_setting: Sequence[Sequence[Run]], seed_key: str) -> bo
 
 
 def values_as_text(runs: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
-    """Return a row for each run: the run's value at each key, as tables show it."""
-    return pd.DataFrame({key: format_settings(runs, key) for key in keys}, index=range(len(runs)), dtype=object)
+    """Return a row for each run: the run's value at each key, as tables show it.
+
+    Beside trained runs, an encoder without training has its name in the column of a key that it lacks.
+    """
+    values = pd.DataFrame({key: format_settings(runs, key) for key in keys}, index=range(len(runs)), dtype=object)
+    if any(run.program == "cse-train" for run in runs):
+        for place, run in enumerate(runs):
+            name = name_of_untrained(run)
+            empty = [key for key in values if not run.has(key) and key != "checkpoint"]
+            if name and empty:
+                values.loc[place, next(filter(is_group, empty), empty[0])] = name
+    return values
 
 
 def keys_of(values: pd.DataFrame) -> list[Key]:

@@ -80,10 +80,26 @@ def label_of(run: Run, names: Mapping[str, str], texts: Mapping[str, str]) -> st
     """Return the label of a setting, such as "lr=3e-05, model=bert"; "all" without keys.
 
     run: any run of the setting. names: {dotted key: its short name}. texts: {dotted key: its value as tables show it;
-    "" for no value}.
+    "" for no value}. The text of a key that the run lacks is the name of an encoder without training.
     """
-    values = [f"{name}={in_label(run.get(key), texts[key])}" for key, name in names.items() if texts[key] != ""]
+    values = [
+        f"{name}={in_label(run.get(key), texts[key])}" if run.has(key) else texts[key]
+        for key, name in names.items()
+        if texts[key] != ""
+    ]
     return ", ".join(values) or "all"
+
+
+def name_of_untrained(run: Run) -> str:
+    """Return the name of the encoder that cse-eval scored without training; "" for any other run.
+
+    The name is `label=`; without a label, the model, with its pooling if the command gave one.
+    """
+    if run.program != "cse-eval" or run.get("checkpoint") or run.get("model.name") is None:
+        return ""
+    pooling = run.get("pooling")
+    named = f"untrained {format_short(run.get('model') or run.get('model.name'))}"
+    return str(run.get("label") or (f"{named} ({pooling} pooling)" if pooling else named))
 
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")

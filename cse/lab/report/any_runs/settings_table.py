@@ -54,7 +54,7 @@ def settings_section(comparison: Comparison, label: str, confidence: float) -> S
 
 def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
     """Return the caption for LaTeX. shared: the common beginning of the names of all shown scores."""
-    names = ", ".join(key.short for key in comparison.keys)
+    names = ", ".join(key.short for key in comparison.shown_keys)
     means = [setting.means.get(name) for setting in comparison.settings for name in comparison.scores.shown]
     caption = f"Scores on {place_in_words(shared)}" if shared else "Scores"
     caption += f" by {names}" if names else ""
