@@ -10,7 +10,7 @@ from typed import exit_code
 
 from cse.lab.report.any_runs import differences
 from cse.lab.report.any_runs.differences import compare_settings
-from cse.lab.report.any_runs.differences_table import differences_frame, differences_section
+from cse.lab.report.any_runs.differences_table import differences_frame, differences_section, differences_table
 from cse.lab.report.any_runs.settings_table import notes_on_settings, settings_frame, settings_section
 from cse.lab.report.numbers.statistics import seeds_for
 
@@ -414,3 +414,20 @@ def test_seeds_may_be_another_key(three_rates, tmp_path):
 def test_settings_further_apart_than_the_margin_are_not_alike(three_rates, compared):
     found = by_rate(compare_settings(compared(), "lr=3e-05", 0.95, within=0.5))
     assert {lr: row["equivalent"] for lr, row in found.items()} == {"0.0001": "yes", "1e-05": "no"}
+
+
+@pytest.mark.parametrize(("others", "words"), [(1, "the other setting"), (2, "either of"), (3, "any of the 3 other")])
+def test_a_verdict_on_no_setting_reads_as_english(leave, compared, others, words):
+    for lr, seed in product(range(others + 1), (1, 2, 3)):
+        leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70 + seed + lr / 10})
+    assert f"not significantly better than {words}" in compare_settings(compared(), None, 0.95).verdict
+
+
+@pytest.mark.parametrize(("shift", "is_shown"), [(0.001, False), (1.0, True)])
+def test_paired_columns_stand_only_beside_another_p(leave, compared, shift, is_shown):
+    """Both tests of a large difference have p < .0001."""
+    for lr, seed in product((1, 2), range(5)):
+        score = 70 + (0 if is_shown else 20) * lr + seed / 10 + (seed % 2) * shift * lr / 10
+        leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": score})
+    table = differences_table(compare_settings(compared(), None, 0.95))
+    assert any(name.startswith("paired ") for name in table) is is_shown

@@ -127,7 +127,9 @@ class Differences:
         # a dev score ranks settings, so by a test score another setting may even be significantly better
         not_worse = [line for line in self.lines if line.tied is not False or (line.size > 0) != lower_is_better]
         count = len(self.lines) + self.lower
-        part = len(not_worse or self.lines) if not_worse or self.lower else "each"
+        part = str(len(not_worse or self.lines)) if not_worse or self.lower else "each"
+        if len(not_worse) == count:
+            part = "either" if count == 2 else "any"
         others = f"{part} of the {count} other settings" if count > 1 else "the other setting"
         return f"{'not ' if not_worse else ''}significantly better than {others}"
 

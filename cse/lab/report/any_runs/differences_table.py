@@ -69,14 +69,15 @@ def title_of(differences: Differences, named: Callable[[str], str]) -> str:
 
 
 def differences_table(differences: Differences) -> pd.DataFrame:
-    """Return the table of differences as text, without empty columns."""
+    """Return the table of differences as text, without empty columns, and without paired tests that show the same p."""
     lines, keys = differences.lines, differences.comparison.shown_keys
     digits = digits_of(differences.comparison.formats[differences.score], [line.size for line in lines])
     table = pd.DataFrame({key.short: [line.setting.values[key.dotted] for line in lines] for key in keys})
     table["difference"] = [signed(line.size, digits) + (f" {TIED}" if line.tied else "") for line in lines]
     unpaired, paired = [line.unpaired for line in lines], [line.paired for line in lines]
-    decides = DECIDES if number_of_tests(paired) and any(line.tied for line in lines) else ""
-    for kind, before_p, tests in (("", decides, unpaired), ("paired ", "paired ", paired)):
+    is_paired = is_paired_shown(differences)
+    decides = DECIDES if is_paired and any(line.tied for line in lines) else ""
+    for kind, before_p, tests in [("", decides, unpaired), ("paired ", "paired ", paired)][: 1 + is_paired]:
         p = "p (Holm)" if number_of_tests(tests) > 1 else "p"
         table[f"{kind}{differences.terms.confidence:.0%} interval"] = [
             bounds(tested.effect.low, tested.effect.high, digits) for tested in tests
@@ -90,6 +91,12 @@ def differences_table(differences: Differences) -> pd.DataFrame:
     keep = [*(key.short for key in keys), "difference"]
     filled = [name for name in table if (table[name] != "").any()]
     return table.loc[:, table.columns.isin([*keep, *filled])]
+
+
+def is_paired_shown(differences: Differences) -> bool:
+    """Return whether a table has columns of paired tests: if a paired test has another p than the unpaired test."""
+    lines = [line for line in differences.lines if line.paired.effect.is_tested]
+    return any(probability(line.paired.p_holm) != probability(line.unpaired.p_holm) for line in lines)
 
 
 def differences_frame(differences: Differences) -> pd.DataFrame:
@@ -166,7 +173,7 @@ def notes_on_tests(differences: Differences) -> list[str]:
         notes.append("Intervals and the column p of differences.csv are not corrected.")
     if any(line.unpaired.effect.test == OVER_ITEMS for line in lines):
         notes.append(OF_CHECKPOINTS)
-    if number_of_tests([line.paired for line in lines]):
+    if is_paired_shown(differences):
         notes.append(PAIRED)
     if not all(math.isnan(line.unpaired.equivalent_p) for line in lines):
         notes.append(EQUIVALENT.format(differences.terms.within))

@@ -8,7 +8,9 @@ import plotly.graph_objects as go
 from matplotlib.figure import Figure
 
 from cse.lab.report.formats import capitalised
+from cse.lab.report.show.look import NO_BETTER, legend_of
 from cse.lab.sections import Section
+from cse.lab.sharing.score_tables import MODIFIED
 
 NOT_DRAWN = "Not drawn: no finished run has the numbers of this figure."
 
@@ -68,9 +70,14 @@ class Best:
 
     @property
     def headline(self) -> str:
-        """The setting with its score and its verdict in one sentence, and then `untrained`."""
+        """The setting with its score and its verdict in one sentence, then `untrained`, and the meaning of signs."""
         sentence = "; ".join(filter(None, [f"{self.named} ({self.shown})", self.verdict]))
-        return f"{capitalised(sentence)}. {self.untrained}".rstrip()
+        return " ".join(filter(None, [f"{capitalised(sentence)}.", self.untrained, *self.legend]))
+
+    @property
+    def legend(self) -> list[str]:
+        """The meaning of each mark beside the score."""
+        return legend_of({sign: sign in self.score for sign in (MODIFIED, NO_BETTER)})
 
 
 @dataclass(frozen=True)
