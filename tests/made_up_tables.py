@@ -68,7 +68,7 @@ setting: {trainer.max_steps: null}
 
 
 def charts_of(comparison):
-    return draw_charts(comparison, curves_of(comparison), 0.95)
+    return draw_charts(comparison, curves_of(comparison))
 
 
 def whole_report(comparison):

@@ -22,7 +22,7 @@ from cse.lab.report.any_runs.curves import equal_lines, lines_by_metric, name_of
 from cse.lab.report.any_runs.scores import axis_name
 from cse.lab.report.any_runs.settings_table import marks
 from cse.lab.report.formats import capitalised, first_few, folded, score_in_words
-from cse.lab.report.numbers.statistics import one_sample
+from cse.lab.report.numbers.statistics import mean_and_sd
 from cse.lab.report.show import look
 from cse.lab.report.show.look import PLUS_MINUS
 from cse.lab.settings.values import number_in
@@ -36,7 +36,7 @@ BOXED = 5  # with fewer seeds than this, quartiles say little
 BOX = "A box shows the median and the quartiles. The dashed line is the mean. Each dot is a seed."
 WITH_MEAN = {"boxmean": True}  # with "sd", plotly would add the deviation of a population
 ONLY_DOTS = {"line_width": 0, "fillcolor": look.CLEAR, "hoveron": "points"}
-FEW_SEEDS = "The diamond is the mean with its {:.0%} interval (Student's t). Each dot is a seed."
+FEW_SEEDS = "The diamond is the mean, its bar the standard deviation over seeds. Each dot is a seed."
 DOTS = "Each dot is a seed. It has the colour of its setting in the table of settings."
 TRIALS = "Each dot is a trial. The line is the best score so far."
 UNTRAINED = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "line": {"color": look.GREY, "dash": "dash"}}
@@ -56,14 +56,14 @@ TEMPLATE = go.layout.Template(
 )  # fmt: skip
 
 
-def draw_charts(comparison: Comparison, curves: pd.DataFrame, confidence: float) -> dict[str, go.Figure]:
+def draw_charts(comparison: Comparison, curves: pd.DataFrame) -> dict[str, go.Figure]:
     """Return {title: chart} of the charts that have data. curves: the points that `curves_of` returns."""
     scored = [name for name in comparison.scores.shown if any(name in setting.means for setting in comparison.settings)]
-    charts = score_charts(comparison, scored, confidence) if scored else {}
+    charts = score_charts(comparison, scored) if scored else {}
     return charts | curve_charts(comparison, curves)
 
 
-def score_charts(comparison: Comparison, scored: Sequence[str], confidence: float) -> dict[str, go.Figure]:
+def score_charts(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.Figure]:
     """Return {title: chart} for the scores: a chart for each key with many different numbers, a chart for a search's
     trials, and a chart for the other keys.
     """
@@ -80,7 +80,7 @@ def score_charts(comparison: Comparison, scored: Sequence[str], confidence: floa
         if len(drawn) > 1:
             charts[title] = heat_map(comparison, *drawn, scored=scored)
         else:
-            charts[title] = box_chart(comparison, drawn[0] if drawn else None, scored, confidence)
+            charts[title] = box_chart(comparison, drawn[0] if drawn else None, scored)
     return charts
 
 
@@ -179,11 +179,11 @@ def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> go.Figure:
     return with_menu(traces, {"xaxis_title": "trial", "meta": TRIALS}, axes_of(comparison, scored))
 
 
-def box_chart(comparison: Comparison, key: Key | None, scored: Sequence[str], confidence: float) -> go.Figure:
+def box_chart(comparison: Comparison, key: Key | None, scored: Sequence[str]) -> go.Figure:
     """Return a chart with a box for each value of a key, and a text that explains the box: the layout's `meta`.
 
-    key: None for a box for each setting. If a value has fewer than BOXED seeds, the mean with its interval replaces
-    each box.
+    key: None for a box for each setting. If a value has fewer than BOXED seeds, the mean with its standard deviation
+    replaces each box.
     """
     colours = colours_of(comparison)
     traces: dict[str, list[go.Box | go.Scatter]] = {score: [] for score in scored}
@@ -200,10 +200,11 @@ def box_chart(comparison: Comparison, key: Key | None, scored: Sequence[str], co
             box = go.Box(x=[name] * len(points), y=values, marker_color=colour, boxpoints="all")
             traces[score].append(box.update(WITH_MEAN if is_boxed else ONLY_DOTS))
             if not is_boxed:
-                mean, high = values.mean(), one_sample(values, np.zeros(1), confidence, 0.0).high
-                error, mark = [] if high is None else [high - mean], {"symbol": "diamond", "size": 11, "color": colour}
-                traces[score].append(go.Scatter(x=[name], y=[mean], error_y_array=error, mode="markers", marker=mark))
-    about = BOX if is_boxed else FEW_SEEDS.format(confidence)
+                of_seeds, mark = mean_and_sd(values), {"symbol": "diamond", "size": 11, "color": colour}
+                error = [] if of_seeds.sd is None else [of_seeds.sd]
+                diamond = go.Scatter(x=[name], y=[of_seeds.mean], error_y_array=error, mode="markers", marker=mark)
+                traces[score].append(diamond)
+    about = BOX if is_boxed else FEW_SEEDS
     xaxis = category_axis(comparison, key) if key else {"type": "category"}
     return with_menu(traces, {"xaxis": xaxis, "meta": about}, axes_of(comparison, scored))
 

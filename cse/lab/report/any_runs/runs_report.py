@@ -75,7 +75,7 @@ def report_of_runs(config: PlainConfig, folders: Sequence[Path], name: str) -> R
         best=best_of(differences, is_part=is_part),
         pending=unfinished(comparison, asked.jobs),
         hint=hint_at_hidden(comparison),
-        charts=draw_charts(comparison, curves, confidence),
+        charts=draw_charts(comparison, curves),
         pictures=draw_paper_figures(comparison, curves),
         all_runs=runs_section(comparison),
         gate=[gate.title, *gate.lines.values()] if gate else (),
