@@ -227,3 +227,16 @@ def test_a_caption_explains_the_signs_of_its_figure(leave, pictures):
     for number, modified in enumerate((None, "dev/x")):
         leave(f"{number}", {"model.name": f"m{number}", "seed": 1}, {DEV: 1.0 + number}, modified=modified)
     assert "†: " in pictures()["scores"].caption
+
+
+@pytest.mark.parametrize(("points", "marker"), [(4, "o"), (40, "None")])
+def test_curves_have_a_marker_at_each_evaluation_or_none_and_a_line_of_the_untrained_encoder(
+    leave, figures, points, marker
+):
+    events = [{DEV: 60.0 + step, "step": step} for step in range(points)]
+    leave("a", {"trainer.lr": 1, "seed": 1}, {DEV: 70.0}, events=events, untrained={DEV: 60.0})
+    (axes,) = figures()["curves"].axes
+    curve, untrained = axes.lines
+    assert (curve.get_marker() or "None", curve.get_markevery()) == (marker, None)
+    assert list(untrained.get_ydata()) == [60.0, 60.0]
+    assert "untrained encoder" in texts(axes)

@@ -37,6 +37,7 @@ from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS
 from cse.lab.sharing.plots import MARKERS, new_figure, plain
 from cse.lab.sharing.score_tables import MODIFIED
 
+MARKED = 25  # the most points of a curve with markers; a longer curve has none
 ROWS, DOTS = 20, 500  # the most settings that a figure shows as rows, or as dots over numbers
 LETTER, LINE, NUMBER = 0.058, 0.14, 0.52  # inches: a letter's width, a line's height, the space of a number at an axis
 MEAN_AND_SD = f"mean {PLUS_MINUS} standard deviation over seeds"
@@ -204,15 +205,16 @@ def curve_figure(comparison: Comparison, curves: pd.DataFrame, metric: str) -> C
             setting = comparison.ranked[place]
             _, curve = over_seeds(drawn[place])
             colour, marker = colours[setting], MARKERS[place]
-            every = max(1, len(curve) // 8, min(len(drawn), len(curve) // 2))
+            marker = marker if len(curve) <= MARKED else ""
             name = folded(name_of(setting, comparison))
             means.append((name, curve["mean"]))
             label = plain(name + marks([setting], metric))
             (line,) = axes.plot(curve["mean"], color=colour, marker=marker, markersize=3, label=label)
-            line.set_markevery((place % every, every))  # equal curves have their markers at different steps
             line.set_zorder(3 - place / 10)  # the best is above the others
             axes.fill_between(curve.index, curve["low"], curve["high"], color=colour, alpha=look.BAND, linewidth=0)
         axes.set_ylabel(axis_label(comparison, metric, 1.3))
+    if len(grid) == 1:
+        draw_untrained(comparison, grid[0], metric, is_upright=False)
     grid[-1].set_xlabel("step")
     grid[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     if len(drawn) > 1:
