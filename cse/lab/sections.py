@@ -43,8 +43,13 @@ SPREAD = re.compile(r" ± (\S+( \(\d+\))?)")
 BEYOND_PDFLATEX = re.compile(r"[^\x00-\u017f–—‘-”†‡•…]|[«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ]")
 """A sign that pdfLaTeX cannot print without a further package."""
 
-PLUS_MINUS = r"\,$\pm$\,"
-"""The sign between a mean and its standard deviation in a cell of LaTeX."""
+SPREAD_IN_LATEX = re.compile(r" \$\\pm\$ ([\d.]+( \(\d+\))?)")
+SMALL = r"{\scriptsize\,$\pm$\,"
+"""The start of a standard deviation in a cell of LaTeX. Its type is smaller than the type of the mean."""
+SIGNS_IN_LATEX = re.compile(r"(?<=[\d)}])( \$\\(d?dagger|approx)\$)+")
+"""The signs after a number in a cell of LaTeX."""
+BLANK_BY_A_SIGN = re.compile(r" (?=[±†‡≈])|(?<=±) ")
+"""A blank that LaTeX does not show, because deviations are small and signs are raised."""
 LABEL = 32  # the most characters of a report's name in a label
 COLUMN, BOTH_COLUMNS = 54, 96
 """The most characters in a row of a table that fits in one column, or in both columns, of a two-column paper.
@@ -239,7 +244,7 @@ def booktabs(section: Section) -> str:
     left_out += [""] if "" in table and (table[""] == "").all() else []
     cells = table.map(latex_cell)
     for row, column in section.bold:
-        mean, sign, spread = cells.iloc[row, column].partition(PLUS_MINUS)
+        mean, sign, spread = cells.iloc[row, column].partition(SMALL)
         cells.iloc[row, column] = rf"\textbf{{{mean}}}{sign}{spread}"
     kept = [place for place, name in enumerate(table.columns) if name not in left_out]
     if not kept:
@@ -294,7 +299,7 @@ def float_of_table(section: Section, lines: Sequence[str], heads: int, alignment
 
 def characters_in_a_row(columns: Iterable[Collection[str]]) -> int:
     """Return the width of a table in characters: each column's longest text, and two blanks between columns."""
-    widths = [max(map(len, column)) for column in columns]
+    widths = [max(len(BLANK_BY_A_SIGN.sub("", text)) for text in column) for column in columns]
     return sum(widths) + 2 * (len(widths) - 1)
 
 
@@ -358,5 +363,8 @@ def latex_head(name: str, side: str) -> str:
 
 
 def latex_cell(text: str) -> str:
-    """Return a cell's text in LaTeX, with minus signs, and with little space around the sign ±."""
-    return OPENS.sub(r"{\g<0>}", MINUS.sub("$-$", latex_text(text)).replace(r" $\pm$ ", PLUS_MINUS))
+    """Return a cell's text in LaTeX, with minus signs, small standard deviations, and raised signs after a number."""
+    cell = MINUS.sub("$-$", latex_text(text))
+    small = SPREAD_IN_LATEX.sub(lambda found: f"{SMALL}{found[1]}}}", cell)
+    raised = SIGNS_IN_LATEX.sub(lambda found: rf"\textsuperscript{{{found[0].replace(' ', '')}}}", small)
+    return OPENS.sub(r"{\g<0>}", raised)

@@ -255,7 +255,7 @@ def test_differences_are_in_every_file(three_rates, tmp_path, capsys):
     for shown in (printed, (tmp_path / "out" / "report.html").read_text(), *heads):  # where the best is named
         assert "not significantly better than 1 of the 2 other settings" in shown
     assert heads[1].startswith(r"% Best by dev/stsb/spearman: lr=3e-05 (72.15 $\pm$ 0.13)")
-    assert r"$-$0.15 $\approx$" in latex
+    assert r"$-$0.15\textsuperscript{$\approx$}" in latex
     (caption,) = (line for line in latex.splitlines() if line.startswith(r"\caption") and r"$\approx$: " in line)
     assert "corrected by Holm" in caption
     with open(tmp_path / "out" / "differences.csv") as file:

@@ -71,8 +71,8 @@ def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
 
 def test_latex_escapes_and_keeps_its_columns(narrow):
     tex = latex([narrow])
-    assert r"A \& B\_1 & published & 76.96\,$\pm$\,0.38 (5)" in tex
-    assert r" & ours & 76.75\,$\pm$\,0.35 (2)" in tex
+    assert r"A \& B\_1 & published & 76.96{\scriptsize\,$\pm$\,0.38 (5)}" in tex
+    assert r" & ours & 76.75{\scriptsize\,$\pm$\,0.35 (2)}" in tex
     assert r"$<$other$>$" in tex
     assert all(told in tex for told in (r"\centering", r"\label{tab:two-rows}"))
     assert r"\begin{tabular}{@{}llr@{}}" in tex
