@@ -169,7 +169,9 @@ def test_deviations_have_lines_of_their_own_in_a_table_that_is_too_wide_and_too_
     if is_split:
         lines = latex.partition(r"\midrule")[2].splitlines()
         assert lines[1].startswith(r"{*} & 3e-05 & \textbf{71.19} & 71.19 & ")
-        assert lines[3].startswith(r" & 3e-05 & 70.17\textsuperscript{$\dagger$} & \textbf{70.17\textsuperscript{$\dagger$}} & ")
+        assert lines[3].startswith(
+            r" & 3e-05 & 70.17\textsuperscript{$\dagger$} & \textbf{70.17\textsuperscript{$\dagger$}} & "
+        )
         assert "runs" not in latex  # equal numbers of runs have no column
 
 

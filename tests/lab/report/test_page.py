@@ -241,7 +241,7 @@ def test_a_chart_of_scores_has_a_line_with_a_name_for_each_untrained_encoder(lea
             leave(f"{number}{lr}", config, {"dev/x/y": 70.0, "test/x/y": 60.0}, untrained={"dev/x/y": 72.0 + number})
     chart = charts_of(compared(metrics=["dev/*", "test/*"]))["Score by setting"]
     if len(models) == 2:
-        assert chart.layout.meta == "Untrained <a> 72.00 (y on x dev), untrained b 73.00 (y on x dev)."
+        assert chart.layout.meta == "Untrained <a>: 72.00 (y on x dev). Untrained b: 73.00 (y on x dev)."
         return
     shown = {button.label: button.args[1]["shapes"] for button in chart.layout.updatemenus[0].buttons}
     assert shown["test/x/y"] == []

@@ -220,7 +220,7 @@ def heat_map(comparison: Comparison, across: Key, down: Key, *, scored: Sequence
         "xaxis": category_axis(comparison, across) | {"showgrid": False},
         "yaxis": category_axis(comparison, down) | {"showgrid": False, "autorange": "reversed"},
         "height": min(look.CHART_HEIGHT, look.CHART_MARGINS + rows * look.CHART_ROW),
-        "meta": "".join(f"{levels}." for levels in levels_in_words(comparison, scored)),
+        "meta": " ".join(f"{levels}." for levels in levels_in_words(comparison, scored)),
     }
     return with_menu(traces, layout, {})
 
@@ -313,13 +313,12 @@ def axes_of(comparison: Comparison, scores: Sequence[str]) -> dict[str, dict[str
 
 
 def levels_in_words(comparison: Comparison, scores: Sequence[str]) -> list[str]:
-    """Return a text with the scores of the untrained encoders; [] if they are unknown."""
-    levels = [
-        f"{name} {level:{comparison.formats[score]}} ({score_in_words(score)})"
-        for score in scores
-        for name, level in comparison.untrained(score)
-    ]
-    return [capitalised(", ".join(levels))] if levels else []
+    """Return a text for each untrained encoder, with its scores; [] if they are unknown."""
+    levels: dict[str, list[str]] = {}
+    for score in scores:
+        for name, level in comparison.untrained(score):
+            levels.setdefault(name, []).append(f"{level:{comparison.formats[score]}} ({score_in_words(score)})")
+    return [capitalised(f"{name}: {', '.join(of_name)}") for name, of_name in levels.items()]
 
 
 def colours_of(comparison: Comparison) -> dict[Setting, str]:
