@@ -17,11 +17,13 @@ cse-train: train a sentence encoder by a published method, or by your own mix of
 
   cse-train                                       unsupervised SimCSE on BERT, with the paper's settings
   cse-train experiment=demo                       a demo: no hub, no GPU, three minutes on two cores
-  cse-train objective=barlow model=roberta        Barlow Twins on RoBERTa, with published hyper-parameters
+  cse-train objective=barlow augmentation=shuffle model=roberta
+                                                  Barlow Twins on RoBERTa, with our loss weights (the paper names none)
   cse-train objective=declutr model=distilroberta data=text data.path=documents.txt
                                                   DeCLUTR on your documents
   cse-train sweep=whitenedcse/table4              a paper's table; the same command resumes it
-  cse-train -m objective=barlow,vicreg seed=1,2   every combination; the same command resumes it
+  cse-train -m objective=barlow,vicreg augmentation=shuffle seed=1,2
+                                                  every combination; the same command resumes it
 
 Choose (cse-train --help GROUP explains each choice)
 CHOICES
@@ -30,7 +32,9 @@ Your own text
   data=text data.path=FILE        .txt .csv .tsv .jsonl (also .gz) .parquet, a folder of them, or a hub dataset
   data.columns=[sent0,sent1]      the columns of a table
   data.preview=3                  show three rows as the model will see them, and stop
-  augmentation.max_length=64      for objective=declutr on short documents (at least 2 x anchors x max_length words)
+  trainer.max_length=64           the most tokens of a text; the rest is truncated
+  augmentation.max_length=64      the words of a span, for objective=declutr (a document has 2 x anchors x max_length)
+  aux_modality=visual paths.images=FOLDER    train on pictures of yours too, in a folder for each class
 
 Shorter, larger, elsewhere
   trainer.max_steps=100           stop early; the learning-rate schedule keeps its length (trainer.schedule_steps)

@@ -56,15 +56,13 @@ def log_forecast(training: Training) -> None:
     due = sum(map(training.is_due, range(done + (done > 0), steps + 1)))  # step 0 is scored before the first step
     dev_scores, left = due if about.dev_score else 0, steps - done
     seconds = left * about.step + dev_scores * about.dev_score + about.last_scores
-    # gaps between freed tensors; in bf16, tensors have half the size, and the peak is right (docs/planning.md)
-    gaps_grow = training.accelerator.mixed_precision == "no" and not is_gpu(device)
     log_fields(
         negatives=f"{parts.objective.negatives(trainer.batch_size):,} per anchor",
         time=f"{left:,} steps of {about.step:.3g} s, {dev_scores} dev scores of {about.dev_score:.3g} s, "
         f"{about.last_scores:.3g} s to encode further texts for the final scores; total about {duration(seconds)}, "
         "without the time to fit classifiers",
         memory=f"{about.memory / 2**30:.1f} of {total_memory(device) / 2**30:.0f} GiB at the peak"
-        + ("; long runs in fp32 needed a fifth more" if gaps_grow else ""),
+        + ("" if is_gpu(device) else " of these steps; long runs needed up to 1.6 times as much"),
         work=f"{left * about.flop / 1e15:.3g} PFLOP in {left:,} steps; this machine sustains "
         f"{about.flop / about.step / 1e12:.3g} TFLOP/s",
         measured=f"{about.timed} step{'s' if about.timed > 1 else ''} on {platform.node()}, {processor(device)}",
