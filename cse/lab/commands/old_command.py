@@ -723,13 +723,17 @@ def leave_out_equal_defaults(old: Sequence[Old], config: DictConfig) -> None:
 
 
 def ask_for_objective(old: Sequence[Old], ours: Sequence[str]) -> None:
-    """Set objective=? if the command has a loss without a counterpart: with the default it would train SimCSE.
+    """Set objective=? if the command has a loss without a counterpart: otherwise it would train SimCSE, by default or
+    because --train_file chose it.
 
     cse answers objective=? with the list of objectives.
     """
-    losses = [one for one in old if one.name == "loss" and one.is_left]
-    if losses and "objective" not in map(key_of, [*settings_of(old), *ours]):
-        losses[-1].here["objective"], losses[-1].note = "?", f"({losses[-1].note})"
+    losses = [one for one in old if one.name == "loss"]
+    absent = [one for one in losses if one.is_left]
+    if absent and not any("objective" in one.here for one in losses) and "objective" not in map(key_of, ours):
+        for one in old:
+            one.here.pop("objective", "")
+        absent[-1].here["objective"], absent[-1].note = "?", f"({absent[-1].note})"
 
 
 def name_own_length(old: Sequence[Old], ours: Sequence[str], config: DictConfig) -> None:

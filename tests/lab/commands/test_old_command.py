@@ -608,6 +608,7 @@ def test_a_loss_without_a_counterpart_does_not_train_simcse(loss, widths):
     assert {"trainer.schedule=linear", "trainer.weight_decay=0"} <= {*texts}  # another objective has other defaults
     assert exit_code("cse-train", *texts[1:]) == 0
     assert "objective=?" not in offered("cse-train", f"{line} objective=cosent")
+    assert offered("cse-train", f"{line} --train_file a.csv")[1] == "objective=?"  # a file chooses a loss too
 
 
 @pytest.mark.parametrize(

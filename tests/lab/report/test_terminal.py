@@ -106,3 +106,13 @@ def test_the_folders_of_unfinished_runs_begin_in_one_column():
     pending = [("failed", "FOLDER", "why"), ("not started", "FOLDER", "")]
     show_report(Report("t", "", [], {}, pending=pending), Path("out"), Console(file=out, width=80))
     assert len({line.index("FOLDER") for line in out.getvalue().splitlines() if "FOLDER" in line}) == 1
+
+
+@pytest.mark.parametrize(("prefix", "is_said"), [("test/sts/", True), ("≈ by ", False)])
+def test_a_narrow_terminal_says_once_which_path_all_scores_share(prefix, is_said):
+    """The prefix of the p that decides ≈ is no path of scores."""
+    columns = {f"{prefix}{name}": ["70.00"] for name in ("p (Holm)", "STS12/spearman", "STS13/spearman", "average")}
+    section = Section("t", pd.DataFrame({"a": ["b"], **columns}), label_columns=1, column_prefix=prefix)
+    out = io.StringIO()
+    show_section(section, Console(file=out, width=40, force_terminal=True, no_color=True))
+    assert (f"scores: {prefix}..." in out.getvalue()) == is_said
