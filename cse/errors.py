@@ -1,7 +1,7 @@
 """The errors that end a run early. Exit codes: 2 for a user's mistake, 1 for a failure, 128 + N for the signal N."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 
@@ -73,6 +73,11 @@ def collecting(missing: list[MissingResource]) -> Iterator[None]:
 def combine(missing: Iterable[MissingResource]) -> MissingResource:
     """Return one error for everything that is missing. The message has one line for each missing resource."""
     return MissingResource("\n".join(dict.fromkeys(line for one in missing for line in one.in_full().splitlines())))
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """Return ` (did you mean NAME or NAME?)`, for the end of an error; "" without names."""
+    return f" (did you mean {' or '.join(names)}?)" if names else ""
 
 
 def first_line(error: BaseException) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 from safetensors import SafetensorError
 
-from cse.errors import RunError, UserError
+from cse.errors import RunError, UserError, did_you_mean
 
 Json = dict[str, Any]
 """The content of JSON or YAML: an event, results.json, a score's provenance, a paper's published numbers."""
@@ -52,7 +52,7 @@ def not_found(path: Path) -> str:
     with contextlib.suppress(OSError):  # a folder that cannot be read, or a path that is too long
         named = {one.stem: one for one in sorted(path.parent.iterdir(), key=lambda one: one.suffix == path.suffix)}
     near = difflib.get_close_matches(path.stem, named, 1)
-    return "there is no such file or folder" + "".join(f" (did you mean {named[stem]}?)" for stem in near)
+    return "there is no such file or folder" + did_you_mean([str(named[stem]) for stem in near])
 
 
 @contextmanager

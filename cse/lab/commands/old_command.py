@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.errors import UserError
+from cse.errors import UserError, did_you_mean
 from cse.lab.settings.arguments import (
     is_one_value,
     key_of,
@@ -33,7 +33,6 @@ from cse.lab.settings.groups import OPTIONAL_GROUPS, PROGRAMS, Kind, choices, fo
 from cse.lab.settings.lookup import (
     Answer,
     answer_to,
-    did_you_mean,
     keys_of_command,
     last_part,
     meant,

@@ -10,11 +10,12 @@ No import is slow. In this module, `ours` is a collection of the keys or choices
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cse.errors import did_you_mean
 from cse.lab.settings.conf_files import body, first_sentence, keys_of_text
 from cse.lab.settings.groups import (
     CONF_DIR,
@@ -104,11 +105,6 @@ def keys_of_command(kind: Kind) -> dict[str, list[str]]:
 def nearest(name: str, ours: Collection[str]) -> str:
     """Return ` (did you mean NAME?)` with the names in `ours` that a wrong name may mean; "" if no name is near."""
     return did_you_mean(meant(name, ours))
-
-
-def did_you_mean(names: Sequence[str]) -> str:
-    """Return ` (did you mean NAME or NAME?)`, for the end of an error; "" without names."""
-    return f" (did you mean {' or '.join(names)}?)" if names else ""
 
 
 def folders_beside(path: Path) -> list[str]:
