@@ -46,8 +46,23 @@ def make_folder(path: Path, key: str) -> None:
         raise UserError(f"{key}={path}: {reason}; name another folder")
 
 
+def url_in(path: Path | str) -> str:
+    """Return the URL that a path was meant to be, as typed; "" for none. A Path has only one slash after https:."""
+    match = re.match(r"(https?|ftp|s3|gs|hf):/+", str(path), re.IGNORECASE)
+    return f"{match[1]}://{str(path)[match.end() :]}" if match else ""
+
+
+def hub_name_in(path: Path | str) -> str:
+    """Return the OWNER/NAME in the URL of a model or a dataset on the hub; "" for any other text."""
+    match = re.match(r"https?://(?:www\.)?(?:huggingface|hf)\.co/(?:datasets/)?([\w.-]+(?:/[\w.-]+)?)", url_in(path))
+    return match[1] if match else ""
+
+
 def not_found(path: Path) -> str:
     """Return the error for a path that does not exist, with the name in the same folder that is spelled alike."""
+    if url_in(path):
+        dataset = hub_name_in(path) or "OWNER/NAME"
+        return f"a URL is not read: download the file, or for a dataset on the hub give data=text data.path={dataset}"
     named: dict[str, Path] = {}
     with contextlib.suppress(OSError):  # a folder that cannot be read, or a path that is too long
         named = {one.stem: one for one in sorted(path.parent.iterdir(), key=lambda one: one.suffix == path.suffix)}

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from cse.files import (
     not_found,
     replaced_file,
     replaced_folder,
+    url_in,
     write_json,
     write_text,
     written_once,
@@ -137,3 +139,17 @@ def test_a_path_that_does_not_exist_is_answered_with_the_name_that_is_spelled_al
     assert not_found(tmp_path / given).endswith(f"(did you mean {tmp_path / meant}?)" if meant else "folder")
     assert not_found(tmp_path / "none" / given).endswith("folder")
     assert not_found(tmp_path / ("x" * 300)).endswith("folder")
+
+
+@pytest.mark.parametrize(
+    ("url", "dataset"),
+    [
+        ("https://example.org/x/s.txt", "OWNER/NAME"),
+        ("https://huggingface.co/datasets/a/b.c", "a/b.c"),
+        ("https://hf.co/datasets/a/b/tree/main", "a/b"),
+    ],
+)
+def test_a_url_in_place_of_a_path_is_answered_with_a_dataset_on_the_hub(url, dataset):
+    """A Path has one slash less."""
+    assert not_found(Path(url)).endswith(f"data.path={dataset}")
+    assert url_in(Path(url)) == url

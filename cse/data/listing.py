@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
-from cse.files import not_found
+from cse.files import not_found, url_in
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ def files_of(path: Path, *, tell: bool = True) -> list[Path]:
     file can be read or a file is empty.
     """
     if not os.path.exists(path):  # also False for a name that is too long
-        raise MissingResource(not_found(path), key="path", value=path)
+        raise MissingResource(not_found(path), key="path", value=url_in(path) or path)
     files = [path]
     if path.is_dir():
         files, others = list_files(path, lambda file: ending_of(file) in KINDS)

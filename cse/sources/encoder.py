@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError, naming
+from cse.files import hub_name_in, url_in
 from cse.needs import Need, Place
 from cse.sources import hub
 
@@ -42,6 +43,10 @@ def locate(name: str, instead: str = WORKS_HERE) -> str:
         place = str(Path(str(spec.origin)).parent / inside)
     if Path(place).is_dir():
         return place
+    if url := url_in(name):
+        on_hub = hub_name_in(name)
+        instead = f"give its name on the hub, `name`={on_hub}" if on_hub else "download the folder, and give its path"
+        raise UserError("a URL is not read", key="name", value=url, instead=instead)
     if not HUB_NAME.fullmatch(name):
         raise MissingResource("there is no such folder", key="name", value=name, instead=instead)
     return name
