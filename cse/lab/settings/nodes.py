@@ -144,7 +144,7 @@ def reason_of(error: ErrorDetails, settings: Sequence[str] = ()) -> str:
             return f"there is no such setting{nearest(str(error['loc'][-1]), settings)}"
         case "dict_type":
             return "should be a mapping in quotes, '{KEY:VALUE,KEY:VALUE}': a shell splits unquoted braces"
-        case "int_type" if ends := re.fullmatch(r"(\d+)-(\d+)", str(error["input"])):
+        case "int_type" if ends := re.fullmatch(r"(\d+)(?:-|\.\.|:)(\d+)", str(error["input"])):
             return f"should be a valid integer; with -m, range({ends[1]},{int(ends[2]) + 1}) is {ends[1]} to {ends[2]}"
         case "string_type" if isinstance(error["input"], float):
             return "should be a valid string; a number in quotes is a string, \"'NUMBER'\""

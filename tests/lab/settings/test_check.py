@@ -282,3 +282,9 @@ def test_a_mistake_inside_a_part_keeps_its_traceback(tmp_path, monkeypatch):
     validate_command(config, "train")
     with pytest.raises(InstantiationException, match="len"):
         make(config.objective, dim=3)
+
+
+@pytest.mark.parametrize("seeds", ["1-3", "1..3", "1:3"])
+def test_a_range_in_another_spelling_is_answered_with_range(seeds):
+    with pytest.raises(UserError, match=r"range\(1,4\)"):
+        validated("", f"seed='{seeds}'")
