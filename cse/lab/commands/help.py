@@ -8,6 +8,7 @@ import is slow.
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from cse.errors import UserError
@@ -98,12 +99,16 @@ def topics_asked(arguments: Sequence[str]) -> list[str]:
     """Return the groups, choices and settings that arguments ask about.
 
     With --help, the other arguments are the topics. Another trainer's argument loses its dashes: --learning_rate is the
-    topic learning_rate. WORD=?, WORD.? and ?WORD mean `--help WORD`.
+    topic learning_rate. WORD=?, WORD.? and ?WORD mean `--help WORD`. If several words are given, a setting before
+    --help is no topic: the person typed a whole command first.
     """
     if asks_for_help(arguments):
         others = [text for text in arguments if text not in {"", "?", "help", "--help", *MULTIRUN, *WITH_VALUE}]
         flags = [text.lstrip("-") for text in others if text.startswith("--")]
         asked = flags or [text for text in others if not text.startswith("-")]
+        before = [*takewhile(lambda text: not asks_for_help([text]), arguments)]
+        if len(asked) > 1:
+            asked = [text for text in asked if "=" not in text or text not in before]
     else:
         asked = [text for text in arguments if QUESTION.fullmatch(text)]
     return [text.strip("?").rstrip("=.") for text in asked]
@@ -124,7 +129,7 @@ def help_on(kind: Kind, topic: str) -> str:
 
     Raises UserError for a choice that the group lacks.
     """
-    group, _, choice = topic.partition("=")
+    group, _, choice = topic.removesuffix("[]").partition("=")  # eval=[] chooses nothing
     if group not in groups(kind):
         return search_help(kind, group, terminal_width())
     several = choices(group)

@@ -195,3 +195,9 @@ def test_each_row_of_a_setting_has_an_anchor_of_its_own():
 def test_the_page_of_other_trainers_is_their_table():
     page = CHOICES.with_name("coming-from.md").read_text(encoding="utf-8")
     assert page.partition(ARGUMENTS)[2] == every_argument(), "run make choices"
+
+
+def test_the_settings_of_a_whole_command_before_help_are_no_topics():
+    assert help_of("data=text", "eval=[]", "seed=1", "--help") == help_of("--help")
+    assert help_of("data=text", "seed=1", "lr", "--help") == help_of("--help", "lr")
+    assert help_of("eval=[]", "--help") == help_of("--help", "eval")
