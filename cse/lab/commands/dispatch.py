@@ -4,6 +4,7 @@ Start at `run_command`. The arguments ask for help, for the configuration (--cfg
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -14,8 +15,8 @@ from cse.lab.commands.old_command import refuse_old_command
 from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import earlier_run
-from cse.lab.settings.arguments import Argument, texts_of, values_of
-from cse.lab.settings.command import MULTIRUN, Command, flags_that_show, read_command, split_flags
+from cse.lab.settings.arguments import Argument, key_of, shell_argument, texts_of, values_of
+from cse.lab.settings.command import HYDRAS_FLAGS, MULTIRUN, Command, flags_that_show, read_command, split_flags
 from cse.lab.settings.compose import refuse_arguments
 from cse.lab.settings.groups import CONF_DIR, Kind
 from cse.lab.settings.mistakes import explaining
@@ -92,10 +93,14 @@ def run_many(command: Command) -> int:
 
 
 def check_flags(arguments: Sequence[str]) -> None:
-    """Raise UserError if a flag of Hydra has no value, and if -m is given with a flag that shows one run."""
+    """Raise UserError for -KEY=VALUE, a flag of Hydra without its value, and -m with a flag that shows one run."""
     from hydra._internal.utils import get_args_parser
 
     texts, flags = split_flags(arguments)
+    for flag in flags:
+        key = key_of(flag)
+        if re.fullmatch(r"-[A-Za-z][\w.]*=.*", flag) and {key, f"-{key}"}.isdisjoint(HYDRAS_FLAGS):
+            raise UserError(f"{flag}: a setting has no dash: give {shell_argument(flag[1:])}")
     looks = flags_that_show(flags)
     if looks and {*MULTIRUN} & {*flags}:
         raise UserError(f"{looks[0]} shows one run: leave out -m, and give each key one value")
