@@ -24,6 +24,11 @@ NAMED = 5  # how many names of a list a message shows
 SYSTEMS = ("$RECYCLE.BIN", "System Volume Information", "lost+found", "@eaDir", "#recycle", "__MACOSX")
 """Folders that Windows, ext4, Synology's file servers and macOS's archives make for deleted files and the like."""
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
+SAVED_AS = {
+    ".json": "save it as .jsonl, with one object on each line",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "save the table as .csv"),
+}
+"""{ending of a file that is not read: what to do}."""
 GZIP = ".gz"
 """The endings of text files. Each of KINDS may be followed by GZIP."""
 
@@ -97,7 +102,7 @@ def files_of(path: Path, *, tell: bool = True) -> list[Path]:
     for file in files:
         if ending_of(file) not in KINDS:
             why = f"the ending is not one of {', '.join(KINDS)}, with or without .gz"
-            raise UserError(why, key="path", value=file)
+            raise UserError(why, key="path", value=file, instead=SAVED_AS.get(ending_of(file), ""))
         if file.stat().st_size == 0:
             raise UserError("the file is empty", key="path", value=file)
     return files

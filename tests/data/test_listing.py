@@ -12,7 +12,7 @@ from PIL import Image
 
 from cse.data.audio import files_of_speakers
 from cse.data.images import _from_folder
-from cse.data.listing import list_files
+from cse.data.listing import files_of, list_files
 from cse.data.text import Text
 from cse.errors import UserError
 
@@ -118,3 +118,11 @@ def test_a_folder_without_files_to_read_is_refused(tmp_path):
     paths(tmp_path, "notes.txt", "a/b.txt")
     with pytest.raises(UserError, match="holds no audio"):
         files_of_speakers(tmp_path, None)
+
+
+@pytest.mark.parametrize(("name", "ending"), [("a.json", ".jsonl"), ("a.json.gz", ".jsonl"), ("a.xlsx", ".csv")])
+def test_a_file_of_another_format_is_answered_with_the_format_to_save_it_in(tmp_path, name, ending):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(UserError) as error:
+        files_of(tmp_path / name)
+    assert f"as {ending}" in error.value.instead
