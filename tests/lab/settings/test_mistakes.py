@@ -113,3 +113,10 @@ def test_a_number_before_a_wrong_text_needs_no_quotes():
 def test_a_key_with_a_plus_and_without_a_value_is_named(cse_train, capsys):
     assert cse_train(["+trainer.lr"]) == 2
     assert "trainer.lr lacks its value" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "meant"), [("a.csv", "eval=pairs eval.test={}"), ("a.txt", "checkpoint={}")])
+def test_cse_eval_answers_a_bare_file_with_its_setting(tmp_path, name, meant):
+    file = str(tmp_path / name)
+    (tmp_path / name).touch()
+    assert no_setting(file, [file], "evaluate").endswith(meant.format(file))
