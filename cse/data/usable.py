@@ -129,6 +129,10 @@ def usable_numbers(notes: RowNotes, empty: Empty | None, where: str, optional: S
         limit = "`empty`=refuse allows none"
     elif empty != "skip" and are_many(len(unusable), notes.total):
         limit = f"at most {UNUSABLE_SHARE:.0%} of the rows may have a fault"
+    empty_columns = [one for one in {fault.column: 0 for fault in faults} if len(notes.missing(one)) == notes.total]
+    if empty_columns and (limit or empty == "skip"):  # without these rows there is no row
+        column = empty_columns[0]
+        raise UserError(f"{said}; {column} is empty in every row read so far: name another column in `columns`")
     if limit:
         raise UserError(f"{said}; {limit}: repair or delete these rows, or leave them out with `empty`=skip")
     if empty == "keep":

@@ -116,6 +116,16 @@ def test_other_objectives_need_a_text_in_each_column(negatives):
         negatives(None)
 
 
+@pytest.mark.parametrize("empty", [None, "skip"])
+def test_a_column_without_any_text_is_answered_with_another_column(tmp_path, empty):
+    """data.empty=skip would leave no rows."""
+    path = tmp_path / "half.csv"
+    path.write_text("a,b\n" + "".join(f"text {i},\n" for i in range(9)), encoding="utf-8")
+    with pytest.raises(UserError, match=r"b is empty in every row .*another column") as error:
+        Text("text", str(tmp_path / "cache"), str(path), ["a", "b"], empty=empty).read()
+    assert "empty=skip" not in str(error.value)
+
+
 def test_missing_texts_are_no_shared_texts(negatives):
     text = negatives(2)
     assert not sharing(text_keys(text)).any()
