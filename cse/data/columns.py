@@ -48,6 +48,8 @@ class ScoreColumn(NamedTuple):
             why = f"{place}: {self.name} holds {reprlib.repr(cell)}, not a number (`scores`={self.name})"
             if re.fullmatch(r"-?\d+,\d+", str(cell)):
                 why += "; its decimal sign must be a point"
+            else:
+                why += "; write a number in every row, or set `scores` to a column of numbers"
             raise UserError(why)
         if self.ends is None:
             return repr(value)
@@ -113,7 +115,7 @@ def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> Row
         try:
             cells.append(row[name] if name in row else cell_of(row, name))
         except LookupError as error:
-            raise UserError(f"{where} has no column {name}") from error
+            raise UserError(f"{where} has no column {name}: add it to this row, or delete the row") from error
     return tuple(
         [
             text_of_cell(cell, where, column, columns, cells) if isinstance(column, str) else column.cell(cell, where)

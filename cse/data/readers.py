@@ -150,6 +150,8 @@ def table_rows(file: Path, encoding: str) -> Iterator[Record]:
             why = f"{file}, {place}: the number of fields is {len(row)}, but the header has {len(header)}"
             if len(row) > len(header):
                 why += "; a cell that contains the delimiter must be in quotes"
+            else:
+                why += "; add the missing fields (a field may be empty), or delete this line"
             raise UserError(why)
         if row == header and len(row) > 1:
             raise UserError(f"{file}, {place}: this line repeats the header: delete it")

@@ -219,3 +219,16 @@ def test_a_name_of_the_hub_may_have_a_dot(path):
 @pytest.mark.parametrize("path", ["lab/a.txt", "lab/a.CSV.gz", "./table", "~/table", "table", "a/b/c", "lab/a.parquet"])
 def test_a_file_that_is_not_there_is_no_name_of_the_hub(path):
     assert not is_on_hub(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "second", "remedy"),
+    [
+        ("a.csv", HEADER + "a,b\nc\n", "second", "line 3.* add the missing fields"),
+        ("a.jsonl", JSON + '{"first": "c"}\n', "second", "line 2 .* add it"),
+        ("a.csv", HEADER + "a,good\n", ScoreColumn("second", None), "line 2.* a column of numbers"),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_answered_with_its_remedy(tmp_path, name, content, second, remedy):
+    with pytest.raises(UserError, match=remedy):
+        read(tmp_path, name, content, ["first", second])
