@@ -13,6 +13,7 @@ and, for a value from the user's own file, the file and the line. An example:
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import deepcopy
@@ -107,7 +108,16 @@ def sentences_of(violations: Iterable[Violation], config: DictConfig) -> Iterato
     for (key, value), several in reasons.items():
         setting = key if value is None else f"{key}={value}"
         place = written_at(config, key, OmegaConf.select(config, key))
-        yield f"{setting}: {' or '.join(several)}" + (f" ({place})" if place else "")
+        yield f"{setting}: {' or '.join(several)}{as_number(value or '', several)}" + (f" ({place})" if place else "")
+
+
+def as_number(value: str, reasons: Collection[str]) -> str:
+    """Return `; 10% is 0.1` or `; 1k is 1000`, if a number is needed; "" for any other value."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([%kKmM])", value)
+    needed = "should be a valid number" if value.endswith("%") else "should be a valid "
+    if not match or not any(f"{reason} ".startswith(needed) and "string" not in reason for reason in reasons):
+        return ""
+    return f"; {value} is {float(match[1]) * {'%': 0.01, 'k': 1e3, 'm': 1e6}[match[2].lower()]:.9g}"
 
 
 def with_converted(config: DictConfig, nodes: Sequence[CheckedNode], written: PlainConfig) -> DictConfig:

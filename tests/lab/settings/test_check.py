@@ -1,6 +1,7 @@
 """Settings that a part's signature does not allow are refused, all at once, before any work."""
 
 import inspect
+import re
 from contextlib import nullcontext
 from functools import cache
 
@@ -288,3 +289,17 @@ def test_a_mistake_inside_a_part_keeps_its_traceback(tmp_path, monkeypatch):
 def test_a_range_in_another_spelling_is_answered_with_range(seeds):
     with pytest.raises(UserError, match=r"range\(1,4\)"):
         validated("", f"seed='{seeds}'")
+
+
+@pytest.mark.parametrize(
+    ("word", "number"),
+    [("trainer.warmup='10%'", "0.1"), ("trainer.max_steps='1k'", "1000"), ("trainer.max_steps='1.5M'", "1500000")],
+)
+def test_a_percentage_or_a_thousand_is_answered_with_its_number(word, number):
+    with pytest.raises(UserError, match=rf"; \S+ is {re.escape(number)}$"):
+        validated("", word)
+
+
+def test_a_percentage_of_a_whole_number_has_no_number():
+    with pytest.raises(UserError, match=r"valid integer$"):
+        validated("", "trainer.max_steps='10%'")
