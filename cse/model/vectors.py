@@ -87,5 +87,8 @@ class WordVectors:
         except ValueError:
             vector_D = np.empty(0, np.float32)
         if not 0 < len(vector_D) == self.dim or not np.isfinite(vector_D).all():
-            raise UserError(f"{self.path}, line {number}: must be a word and {self.dim or 'its'} finite numbers")
+            why = f"{self.path}, line {number}: must be a word and {self.dim or 'its'} finite numbers"
+            is_text = number == 1 and ".txt" in self.path.suffixes
+            other = "a .txt file is read as word vectors: any other encoder is a folder, or a name on the hub"
+            raise UserError(why, instead=other if is_text else "")
         return vector_D

@@ -63,7 +63,7 @@ def test_only_the_words_asked_for_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "content", "line"), [
-    ("empty.txt", "", "line 1"), ("prose.txt", "This is no table of numbers.\n", "line 1"),
+    ("empty.txt", "", "line 1"), ("prose.txt", "This is no table of numbers.\n", "read as word vectors"),
     ("short.txt", GLOVE + "dog 1 2\n", "line 5"),
     ("word.vec", "4 3\n" + GLOVE.replace("cat 1.0", "cat one"), "line 3"),
     ("nan.txt", GLOVE.replace("cat 1.0", "cat nan"), "line 2"),
