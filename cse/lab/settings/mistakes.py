@@ -247,6 +247,7 @@ def hints_for_key(
         note = "" if name in choices_by_key else note_on(name, choices_by_key, kind)
         if note:
             yield note
+    yield from hints_for_word(key, value, kind)
     if (kind, key) == ("evaluate", "model.name"):
         yield "the encoder to score is checkpoint=FOLDER or its name on the hub"
     if key in choices_by_key:  # objective.lambd without objective=barlow
@@ -268,6 +269,16 @@ def hints_for_key(
     near = near_only_elsewhere(key, choices_by_key, keys_of_choices)
     if near:  # objective.lamdb without objective=barlow
         yield f"{near} belongs to {', '.join(choices_by_key[near])}{to_add(choices_by_key[near], texts, kind)}"
+
+
+def hints_for_word(key: str, value: str, kind: Kind) -> Iterator[str]:
+    """Yield the setting that `out` or `dropout` means: no key of cse has such a name and this meaning."""
+    if re.fullmatch(r"out(put)?(_?(dir|folder|path))?", key):
+        yield f"the run's folder is {shell_argument(spell_argument('hydra.run.dir', value or 'FOLDER'))}"
+    if kind == "train" and re.fullmatch(r"((trainer|model|objective|augmentation)\.)?dropout", key):
+        p = value or "VALUE"
+        other = f"augmentation.model_dropout={p} with any other augmentation"
+        yield f"the encoder's dropout is augmentation.p={p} with augmentation=dropout, and {other}"
 
 
 def to_add(having: Sequence[str], texts: Sequence[str], kind: Kind) -> str:

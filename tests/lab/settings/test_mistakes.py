@@ -76,6 +76,10 @@ def test_a_value_without_a_counterpart_gets_the_whole_row(text):
         (["trainer.eval_step=9"], "trainer.eval_every?"),
         (["file=x.txt"], "data=text data.path=x.txt"),
         (["trainer.learningrate=1"], "trainer.lr?"),
+        (["trainer.dropout=0.2"], "augmentation.p=0.2"),
+        (["dropout=0.2"], "augmentation.p=0.2"),
+        (["out=x"], "hydra.run.dir=x"),
+        (["outdir=x"], "hydra.run.dir=x"),
     ],
 )
 def test_the_key_that_a_wrong_key_means_is_named(texts, meant):
@@ -87,6 +91,7 @@ def test_the_key_that_a_wrong_key_means_is_named(texts, meant):
 def test_cse_eval_names_its_own_setting_for_a_file():
     assert no_key("eval.path", ["eval.path=x.csv"], "evaluate").endswith("eval=pairs eval.test=x.csv")
     assert no_key("model.path", ["model.path=x"], "evaluate").endswith("checkpoint=x")
+    assert no_key("out", ["out=x"], "evaluate").endswith("hydra.run.dir=x")
 
 
 @pytest.mark.parametrize(
