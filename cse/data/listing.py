@@ -24,13 +24,13 @@ NAMED = 5  # how many names of a list a message shows
 SYSTEMS = ("$RECYCLE.BIN", "System Volume Information", "lost+found", "@eaDir", "#recycle", "__MACOSX")
 """Folders that Windows, ext4, Synology's file servers and macOS's archives make for deleted files and the like."""
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
+GZIP = ".gz"
+"""The endings of text files. Each of KINDS may be followed by GZIP."""
 SAVED_AS = {
     ".json": "save it as .jsonl, with one object on each line",
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "save the table as .csv"),
 }
 """{ending of a file that is not read: what to do}."""
-GZIP = ".gz"
-"""The endings of text files. Each of KINDS may be followed by GZIP."""
 
 
 def list_files(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path], list[Path]]:
