@@ -125,6 +125,7 @@ def read_arguments(texts: Sequence[str], kind: Kind) -> list[Argument]:
     texts = [with_home(without_plus(text)) for text in texts]
     for text in texts:
         refuse_unread(text)
+        refuse_variable(text)
         parse_argument(text)
     arguments = with_evaluator(without_null_groups(arguments_of(texts)))
     return without_evaluators(arguments, kind)
@@ -155,6 +156,14 @@ def refuse_unread(text: str) -> None:
             f"{text} has no effect: leave it out; a run logs to its train.log and metrics.jsonl (every step with "
             "trainer.log_every=1), in hydra.run.dir=FOLDER"
         )
+
+
+def refuse_variable(text: str) -> None:
+    """Raise UserError for a path that begins with $NAME, a variable of the environment that no shell has replaced."""
+    match = re.search(r"[=\[,:]\s*['\"]?\$(\w+)/", text)
+    if match and match[1] in os.environ:
+        home = " or ~/" if match[1] == "HOME" else ""
+        raise UserError(f"{text}: a shell replaces ${match[1]} only outside single quotes: use double quotes{home}")
 
 
 def without_null_groups(arguments: Sequence[Argument]) -> list[Argument]:
