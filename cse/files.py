@@ -62,7 +62,7 @@ def not_found(path: Path) -> str:
     """Return the error for a path that does not exist, with the name in the same folder that is spelled alike."""
     if url_in(path):
         dataset = hub_name_in(path) or "OWNER/NAME"
-        return f"a URL is not read: download the file, or for a dataset on the hub give data=text data.path={dataset}"
+        return f"a URL is not read: download the file; to train on a hub dataset, give data=text data.path={dataset}"
     named: dict[str, Path] = {}
     with contextlib.suppress(OSError):  # a folder that cannot be read, or a path that is too long
         named = {one.stem: one for one in sorted(path.parent.iterdir(), key=lambda one: one.suffix == path.suffix)}
