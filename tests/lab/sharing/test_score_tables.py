@@ -12,7 +12,7 @@ def test_modified_scores_are_marked_in_every_file(tmp_path):
     assert lines[0].startswith("name,value,rows,unit,lower_is_better,modified,")
     assert lines[1].startswith("test/sts/STS12/spearman,70.0000,3,,False,True,")
     assert "| test/sts/STS12/spearman † | 70.0000 | 3 |" in (tmp_path / "scores.md").read_text()
-    assert r"Ours, 1\% & 70.00 $\dagger$ & 0.5000" in (tmp_path / "scores.tex").read_text()
+    assert r"Ours, 1\% & 70.00\textsuperscript{$\dagger$} & 0.5000" in (tmp_path / "scores.tex").read_text()
     assert "allow_partial" in score_tables.terminal_table(found, score_tables.footnotes(frame))
 
 
