@@ -85,8 +85,9 @@ def forecast(training: Training) -> Forecast:
     """Measure the costs of a Training, see Forecast. The Training must have steps left, and run in one process.
 
     If the first steps take more than LONGEST seconds, fewer steps are timed; if no step is timed, the last one counts.
-    The last timed steps read batches sorted by their number of tokens. On a CPU these steps need as much memory as a
-    long run, because a tensor longer than all earlier tensors does not fit the memory that the previous step has freed.
+    The last timed steps read batches sorted by their number of tokens. On a CPU these steps need more memory than
+    unsorted ones, because a tensor longer than all earlier tensors does not fit the memory that the previous step has
+    freed. A long run still needs up to 1.6 times as much (docs/planning.md).
     """
     start, end = training.state.step, training.steps
     batches, aux_batches = training.batches(), training.aux_batches()

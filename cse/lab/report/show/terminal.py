@@ -90,7 +90,7 @@ def fitted_lines(section: Section, width: int | None) -> list[Text]:
     *above, last = [lines_of(block, section.label_columns) for block in blocks_of(table, section.label_columns, width)]
     if "folder" in table:
         last = with_lines_of_folders(last, [folded(name, width - 4) for name in section.shown["folder"]])
-    is_path = section.column_prefix.strip("/") and section.column_prefix.endswith("/")
+    is_path = section.column_prefix.rpartition("/")[0]  # not "/", and not the prefix of a p
     shared = [Text(f"scores: {section.column_prefix}...")] if is_path else []
     return [*shared, *(line for block in above for line in (*block, Text())), *last]
 
