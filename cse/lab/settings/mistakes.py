@@ -346,7 +346,9 @@ def no_setting(text: str, texts: Sequence[str], kind: Kind) -> str:
     if os.path.isdir(text):  # false, too, for a name that is too long to exist
         return f"{wrong}; {INSTEAD[kind]['model'].format(text)}"
     if os.path.isfile(text):
-        is_vectors = kind == "evaluate" and text.endswith((".txt", ".vec"))  # a table of pairs is never .txt
+        from cse.sources.encoder import VECTORS  # imports the hub's client
+
+        is_vectors = kind == "evaluate" and text.endswith(VECTORS)  # a table of pairs is never .txt
         offer = INSTEAD[kind].get("data", INSTEAD[kind]["eval"]).format(text)
         return f"{wrong}; {f'for word vectors, give checkpoint={text}' if is_vectors else offer}"
     all_choices = [f"{group}={choice}" for group in groups(kind) for choice in choices(group)]
